@@ -1,0 +1,116 @@
+"""`aimbot-lab run`: train by a curriculum."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.text import duration, print_json, rate, table
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.result import RunResult
+
+EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a value of the file, for example train.total_steps=100000; repeatable.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the run; same as --set seed=N.")
+@click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def run(
+    file: Path,
+    overrides: tuple[str, ...],
+    seed: int | None,
+    name: str | None,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+) -> int:
+    """Train an agent by the curriculum in FILE and track the run.
+
+    Ends with exit code 0 when all lessons are passed, 1 when the steps were spent before, 2 for
+    a fault in FILE or an option, 130 when stopped by Ctrl-C (the agent is saved).
+
+    \b
+    Example:
+      aimbot-lab run curricula/goto.yaml --seed 2 --set env.rewards.spin_penalty=0.5
+    """
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.view import training_view
+    from aimbot_lab.experiment.document import load_curriculum
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    seeds = () if seed is None else (f"seed={seed}",)
+    curriculum = load_curriculum(file, (*overrides, *seeds))
+    folder = locate_data_folder(data_dir)
+    with training_view(name or curriculum.name) as view, stop_on_signals() as stop:
+        view.stage("loading")
+        from aimbot_lab.experiment.run import RunRequest, run_curriculum
+
+        request = RunRequest(curriculum, folder, name, tracking_uri)
+        result = run_curriculum(request, view, should_stop=stop)
+    _show(result, as_json=as_json)
+    return EXIT_CODES[result.status]
+
+
+def _show(result: "RunResult", *, as_json: bool) -> None:
+    from aimbot_lab.experiment.result import outcome
+
+    if as_json:
+        print_json(result.as_json())
+    else:
+        click.echo(summary(result))
+    if result.status != "FINISHED":
+        click.echo(outcome(result), err=True)
+    if result.entries_waiting:
+        click.echo(
+            f"{result.entries_waiting} tracked entries wait for the tracking store; "
+            "the next aimbot-lab command delivers them",
+            err=True,
+        )
+    click.echo("Look at it: aimbot-lab ui", err=as_json)
+
+
+def summary(result: "RunResult") -> str:
+    """The run in two short tables."""
+    lessons = [
+        (
+            number,
+            lesson.name,
+            "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
+            f"{lesson.episodes:,}",
+            rate(lesson.win_rate, lesson.lower, lesson.upper),
+        )
+        for number, lesson in enumerate(result.lessons, start=1)
+    ]
+    cells = [
+        (
+            cell.target,
+            cell.difficulty or "-",
+            cell.episodes,
+            rate(cell.win_rate, cell.lower, cell.upper),
+        )
+        for cell in result.cells
+    ]
+    head = (
+        f"run {result.run_id}  {result.status}  seed {result.seed}  {result.steps:,} steps in "
+        f"{duration(result.seconds)} ({result.steps_per_second:,.0f} steps/s)"
+    )
+    return "\n\n".join(
+        [
+            head,
+            table(("#", "lesson", "passed at step", "episodes", "win rate [95 %]"), lessons),
+            table(("target", "difficulty", "episodes", "win rate [95 %]"), cells),
+        ]
+    )

@@ -1,0 +1,90 @@
+"""What a person sees while an agent trains: a live table, or plain lines in a log."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from aimbot_lab.cli.text import duration, rate
+
+if TYPE_CHECKING:
+    from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
+    from aimbot_lab.training.observer import Observer, TrainingSnapshot
+
+SECONDS_BETWEEN_LINES = 5.0
+BAR = 24  # characters of a win rate's bar
+
+
+def wants_plain_lines() -> bool:
+    """Whether standard error is no terminal that can be drawn on, or NO_COLOR is set."""
+    dumb = os.environ.get("TERM") == "dumb"
+    return bool(os.environ.get("NO_COLOR")) or dumb or not sys.stderr.isatty()
+
+
+@contextmanager
+def training_view(name: str) -> Iterator["Observer"]:
+    """The view that suits where standard error goes."""
+    if wants_plain_lines():
+        yield PlainView()
+        return
+    from aimbot_lab.cli.live import LiveView
+
+    with LiveView(name) as view:
+        yield view
+
+
+class PlainView:
+    """One line per event, and one every few seconds of training."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def stage(self, text: str) -> None:
+        """Say what begins."""
+        click.echo(f"{_clock()} {text}", err=True)
+
+    def promotion(self, report: "LessonReport", step: int) -> None:
+        """Say which lesson was passed."""
+        click.echo(f"{_clock()} {promotion_line(report, step)}", err=True)
+
+    def progress(self, snapshot: "TrainingSnapshot") -> None:
+        """Say where the training stands, unless that was said a moment ago."""
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            click.echo(f"{_clock()} {progress_line(snapshot)}", err=True)
+
+
+def promotion_line(report: "LessonReport", step: int) -> str:
+    """A passed lesson in one line."""
+    won = rate(report.win_rate, report.lower, report.upper)
+    return f"passed {report.name!r} at step {step:,}: win rate {won}"
+
+
+def progress_line(snapshot: "TrainingSnapshot") -> str:
+    """Where a training stands, in one line."""
+    return (
+        f"step {snapshot.step:,} of {snapshot.total_steps:,}  {lesson_line(snapshot.view)}  "
+        f"{snapshot.steps_per_second:,.0f} steps/s  {time_left(snapshot)}"
+    )
+
+
+def lesson_line(view: "CurriculumView") -> str:
+    """The lesson, its win rate with interval, and the threshold."""
+    won = rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
+    against = "" if view.threshold is None else f" against {view.threshold:g}"
+    return f"lesson {view.lesson + 1}/{view.lessons} {view.name!r} win rate {won}{against}"
+
+
+def time_left(snapshot: "TrainingSnapshot") -> str:
+    """Time until the last step at the present speed; passing all lessons ends it sooner."""
+    left = (snapshot.total_steps - snapshot.step) / max(snapshot.steps_per_second, 1.0)
+    return f"at most {duration(max(left, 0.0))} left"
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")

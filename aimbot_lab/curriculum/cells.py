@@ -1,0 +1,47 @@
+"""Cells of a lesson: each target at each difficulty that its mix can draw."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.world import Scenario
+
+
+class Cell(NamedTuple):
+    """A target at one difficulty; 0 where the target has none."""
+
+    target: str
+    difficulty: int
+
+
+def lesson_scenario(lesson: Lesson, difficulties: Mapping[str, int]) -> Scenario:
+    """What the lesson's episodes are drawn from, every weight spelled out.
+
+    `difficulties` is the world's number of difficulties of each target (0: has none).
+    """
+    drawn = [target for target, weight in lesson.targets.items() if weight > 0]
+    return Scenario(
+        targets={target: lesson.targets[target] for target in drawn},
+        difficulty={
+            target: lesson.difficulty.get(target, (1.0,) * difficulties[target])
+            for target in drawn
+            if difficulties[target]
+        },
+        parameters=dict(lesson.parameters),
+    )
+
+
+def lesson_cells(lesson: Lesson, difficulties: Mapping[str, int]) -> tuple[Cell, ...]:
+    """The cells with a weight above 0, in the order of the lesson's mix."""
+    scenario = lesson_scenario(lesson, difficulties)
+    return tuple(
+        cell
+        for target in scenario.targets
+        for cell in _target_cells(target, scenario.difficulty.get(target))
+    )
+
+
+def _target_cells(target: str, weights: tuple[float, ...] | None) -> list[Cell]:
+    if weights is None:
+        return [Cell(target, 0)]
+    return [Cell(target, level) for level, weight in enumerate(weights, start=1) if weight > 0]

@@ -1,0 +1,86 @@
+"""A lesson as a curriculum writes it: what is played and what ends it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+from pydantic import AfterValidator
+
+from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Int, Le, Lt, dataclass
+
+Key = str | int
+Weight = Annotated[Float, Ge(0), Le(1e6)]
+
+
+def _some_weight(weights: tuple[float, ...]) -> tuple[float, ...]:
+    if not sum(weights) > 0:
+        raise ValueError("weights must not sum to 0")
+    return weights
+
+
+def _some_target(targets: Mapping[str, float]) -> Mapping[str, float]:
+    _some_weight(tuple(targets.values()))
+    return targets
+
+
+TargetWeights = Annotated[Mapping[str, Weight], AfterValidator(_some_target)]
+DifficultyWeights = Annotated[tuple[Weight, ...], AfterValidator(_some_weight)]
+Name = Annotated[str, MinLen(1), MaxLen(100)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CompletionCriteria:
+    """What ends a lesson: evidence that the measure exceeds the threshold."""
+
+    measure: Literal["win_rate"] = "win_rate"
+    """What is measured."""
+    threshold: Annotated[Float, Gt(0), Lt(1)]
+    """Value that the measure must exceed."""
+    min_lesson_length: Annotated[Int, Ge(0)] = 100
+    """Episodes that a lesson lasts at least."""
+    alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
+    """Chance, at most, that the lesson ends although the threshold was never exceeded."""
+    scope: Literal["pooled", "every_cell"] = "pooled"
+    """Whether all episodes together must pass or every target at every difficulty."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Lesson:
+    """One step of a curriculum: a mix of targets and difficulties, and how it ends."""
+
+    name: Name
+    """What the lesson is called in tables and charts."""
+    targets: TargetWeights
+    """Mix of targets: a weight for each."""
+    difficulty: Mapping[str, DifficultyWeights] = field(default_factory=dict)
+    """Mix of difficulties of each target, easiest first; equal weights where it is left out."""
+    parameters: Mapping[str, Float] = field(default_factory=dict)
+    """Environment parameters that differ from `env` in this lesson."""
+    completion_criteria: CompletionCriteria | None = None
+    """What ends the lesson; the last one may go without and then lasts until training ends."""
+
+
+def chain_faults(lessons: Sequence[Lesson | None]) -> Iterator[tuple[tuple[Key, ...], str]]:
+    """What is wrong with the lessons together: where (lesson, then key), and what.
+
+    A lesson that is None is known to be wrong in itself and passed over.
+    """
+    if not lessons:
+        yield (), "must hold at least one lesson"
+    seen: dict[str, int] = {}
+    for number, lesson in enumerate(lessons):
+        if lesson is None:
+            continue
+        first = seen.setdefault(lesson.name, number)
+        if first != number:
+            yield (number, "name"), f"must differ from the name of lessons.{first}"
+        if lesson.completion_criteria is None and number < len(lessons) - 1:
+            yield (number, "completion_criteria"), "is missing; only the last lesson may do without"
+        for target in lesson.difficulty:
+            if target not in lesson.targets:
+                known = ", ".join(lesson.targets)
+                yield (
+                    (number, "difficulty", target),
+                    f"must be among the lesson's targets ({known})",
+                )

@@ -1,0 +1,130 @@
+"""Curriculum files: read, overridden, resolved and checked."""
+
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike, fspath
+from pathlib import Path as FilePath
+
+from aimbot_lab.experiment.composition import Composition
+from aimbot_lab.experiment.dialect import dump
+from aimbot_lab.experiment.faults import Fault, Mark, Origins
+from aimbot_lab.experiment.overrides import parse_override
+from aimbot_lab.experiment.paths import Path, one_line, shown_value, starts_with
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.tree import MOST_NODES, Tree, count_values, read_tree
+from aimbot_lab.experiment.validation import validate
+from aimbot_lab.foundation.errors import ConfigurationError
+
+MOST_BYTES = 64 * 1024
+_FORM = "must be a mapping with the keys name and lessons, and perhaps seed, env, train, tracking"
+
+
+@dataclass(frozen=True)
+class LoadedCurriculum:
+    """A curriculum that is fit to run, and the texts it came from."""
+
+    config: CurriculumFile
+    source_text: str  # as written
+    resolved_text: str  # overrides and references worked in, every default spelled out
+    path: FilePath
+
+    @property
+    def name(self) -> str:
+        """What the training is called."""
+        return self.config.name
+
+
+def load_curriculum(path: str | PathLike[str], overrides: Sequence[str] = ()) -> LoadedCurriculum:
+    """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
+
+    Raises ConfigurationError with every fault that was found, one line each:
+    `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
+    """
+    file = fspath(path)
+    text = _read_text(file)
+    tree = read_tree(text)
+    _refuse_unless_mapping(tree, file)
+    composition = Composition(tree.data)
+    applied, refused = _apply(overrides, composition)
+    composition.resolve()
+    config, found = validate(composition.data)
+    unusable = [*tree.broken, *composition.unresolved]
+    faults = [
+        *tree.faults,
+        *composition.faults,
+        *(one for one in found if not any(starts_with(one.path, place) for place in unusable)),
+    ]
+    if faults or refused or config is None:
+        raise ConfigurationError(
+            *Origins(file, tree.keys, tree.values, applied).lines(faults), *refused
+        )
+    return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
+
+
+def check_files(paths: Iterable[str | PathLike[str]]) -> list[str]:
+    """The faults of all these files, one line each; empty where all are fit to run."""
+    faults: list[str] = []
+    for path in paths:
+        try:
+            load_curriculum(path)
+        except ConfigurationError as error:
+            faults += error.faults
+    return faults
+
+
+def _read_text(file: str) -> str:
+    try:
+        with open(file, "rb") as stream:
+            raw = stream.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
+    if len(raw) > MOST_BYTES:
+        raise ConfigurationError(one_line(f"{file}: is larger than {MOST_BYTES} bytes"))
+    raw = raw.removeprefix(BOM_UTF8)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line_start = raw.rfind(b"\n", 0, error.start) + 1
+        column = len(raw[line_start : error.start].decode("utf-8")) + 1
+        mark = Mark(raw.count(b"\n", 0, error.start) + 1, column)
+        fault = Fault((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
+        raise ConfigurationError(*Origins(file).lines([fault])) from error
+
+
+def _resolved_text(config: CurriculumFile, file: str) -> str:
+    """The file that `config` fills, small enough to be read again."""
+    data = asdict(config)
+    text = dump(data)
+    if count_values(data) > MOST_NODES or len(text.encode()) > MOST_BYTES:
+        what = (
+            f"is too large: with all defaults, at most {MOST_NODES} values and {MOST_BYTES} bytes"
+        )
+        raise ConfigurationError(one_line(f"{file}: {what}"))
+    return text
+
+
+def _refuse_unless_mapping(tree: Tree, file: str) -> None:
+    if isinstance(tree.data, dict):
+        return
+    got = f"got {shown_value(tree.data)}" if tree.values else "the file is empty"
+    faults = tree.faults or [Fault((), f"{_FORM} ({got})")]
+    raise ConfigurationError(*Origins(file, tree.keys, tree.values).lines(faults))
+
+
+def _apply(
+    overrides: Sequence[str], composition: Composition
+) -> tuple[list[tuple[Path, str]], list[str]]:
+    """The paths that were set, each with its override, and a line for each refused override."""
+    applied: list[tuple[Path, str]] = []
+    refused: list[str] = []
+    for text in overrides:
+        try:
+            override = parse_override(text, composition.data)
+            composition.override(override)
+        except ValueError as error:
+            refused.append(one_line(f"--set {text}: {error}"))
+        else:
+            applied += [(path, text) for path, _ in override.values]
+    return applied, refused

@@ -1,0 +1,39 @@
+"""A curriculum file: everything that one training is made from."""
+
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+from aimbot_lab.curriculum.settings import Lesson, Name
+from aimbot_lab.experiment.checks import cross_faults
+from aimbot_lab.experiment.paths import shown_path
+from aimbot_lab.foundation.settings import STRICT, Int, dataclass
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.training.settings import TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CurriculumFile:
+    """A curriculum: the arena, the lessons, the learner, and where the run is tracked."""
+
+    name: Name
+    """What the training is called in tables and charts."""
+    seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
+    """Seed of everything random; the same seed gives the same training."""
+    env: ArenaSettings = ArenaSettings()
+    """The arena; what is left out keeps its default."""
+    lessons: tuple[Lesson, ...]
+    """The lessons in the order in which they are learned."""
+    train: TrainSettings = TrainSettings()
+    """The algorithm and its hyper-parameters."""
+    tracking: TrackingSettings = TrackingSettings()
+    """Where the run is tracked."""
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{shown_path(fault.path)}: {fault.what}"
+            for fault in cross_faults(self.lessons, env=self.env, train=self.train)
+        ]
+        if faults:
+            raise ValueError("; ".join(faults))

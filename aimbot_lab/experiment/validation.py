@@ -1,0 +1,128 @@
+"""Plain data as a checked curriculum, or everything that is wrong with them."""
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.checks import cross_faults
+from aimbot_lab.experiment.faults import Fault
+from aimbot_lab.experiment.keys import advice, keys_at
+from aimbot_lab.experiment.paths import Path, starts_with
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.wording import describe
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.settings import TrainSettings
+
+Section = TypeVar("Section")
+_ROLLOUT: frozenset[Path] = frozenset(
+    {
+        ("env",),
+        ("env", "num_envs"),
+        ("train",),
+        ("train", "n_steps"),
+        ("train", "batch_size"),
+    }
+)
+
+
+def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
+    """The curriculum that `data` describe, None where anything is wrong, and all faults."""
+    config: CurriculumFile | None = None
+    faults: list[Fault] = []
+    try:
+        config = TypeAdapter(CurriculumFile).validate_python(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        faults = [_fault(one) for one in found if not _is_of_the_whole(one)]
+    known = {fault.path for fault in faults}
+    lessons, env, train = _sections(_without(data, known))
+    for fault in cross_faults(lessons, env=None if known & _ROLLOUT else env, train=train):
+        if not any(starts_with(place, fault.path) for place in known):
+            faults.append(fault)
+    return (None if faults else config), faults
+
+
+def _is_of_the_whole(error: ErrorDetails) -> bool:
+    """Whether `CurriculumFile` itself raised `error`; `cross_faults` also says where it is."""
+    return error["type"] == "value_error" and not error["loc"]
+
+
+def _fault(error: ErrorDetails) -> Fault:
+    path = error["loc"]
+    what = describe(error)
+    if error["type"] == "unexpected_keyword_argument":
+        valid = keys_at(CurriculumFile, path[:-1])
+        return Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
+    if error["type"] == "value_error":
+        return _value_fault(path, what)
+    return Fault(path, what)
+
+
+def _value_fault(path: Path, what: str) -> Fault:
+    """The fault of a section, at the key that its message begins with if it does."""
+    word, _, rest = what.partition(" ")
+    *sections, key = word.split(".")
+    if key in keys_at(CurriculumFile, (*path, *sections)):
+        return Fault((*path, *sections, key), rest)
+    return Fault(path, what)
+
+
+def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
+    """A copy of `data` without the values at `wrong`, to check what the rest says together.
+
+    Lessons keep their places and get names, so that a nameless one is checked as well.
+    """
+    rest = deepcopy(data)
+    for path in wrong:
+        _remove(rest, path)
+    lessons = rest.get("lessons")
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        if isinstance(lesson, dict):
+            lesson.setdefault("name", f"nameless {number}")
+    return rest
+
+
+def _remove(data: Any, path: Path) -> None:
+    *sections, key = _up_to_list(path)
+    for section in sections:
+        inside = isinstance(section, int) or (isinstance(data, dict) and section in data)
+        data = data[section] if inside else None
+    if isinstance(data, list):
+        data[int(key)] = None
+    elif isinstance(data, dict):
+        data.pop(key, None)
+
+
+def _up_to_list(path: Path) -> Path:
+    """`path` up to the list of numbers that it leads into, if it does; one is checked whole."""
+    lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
+    return path[: next(lists, len(path))]
+
+
+def _sections(
+    data: dict[str, Any],
+) -> tuple[list[Lesson | None] | None, ArenaSettings | None, TrainSettings | None]:
+    """Those sections that are right by themselves."""
+    lessons = data.get("lessons")
+    adapter = TypeAdapter(Lesson)
+    return (
+        [_checked(adapter, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
+        _checked(TypeAdapter(ArenaSettings), data.get("env", {})),
+        _checked(TypeAdapter(TrainSettings), data.get("train", {})),
+    )
+
+
+def _checked(adapter: TypeAdapter[Section], data: Any) -> Section | None:
+    """The section in `data`, if need be without keys that are wrong, None where that won't do."""
+    for _ in range(2):
+        try:
+            return adapter.validate_python(data)
+        except ValidationError as error:
+            wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+        if isinstance(data, dict):
+            data = {key: value for key, value in data.items() if key not in wrong}
+    return None

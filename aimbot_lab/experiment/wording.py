@@ -1,0 +1,41 @@
+"""What pydantic found, in the words of a person who writes YAML."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic_core import ErrorDetails
+
+from aimbot_lab.experiment.paths import shown_value
+
+_SENTENCES: Mapping[str, str] = MappingProxyType(
+    {
+        "missing": "is missing",
+        "unexpected_keyword_argument": "unknown key",
+        "literal_error": "must be {expected} (got {got})",
+        "greater_than": "must be greater than {gt} (got {got})",
+        "greater_than_equal": "must be at least {ge} (got {got})",
+        "less_than": "must be less than {lt} (got {got})",
+        "less_than_equal": "must be at most {le} (got {got})",
+        "finite_number": "must be a finite number (got {got})",
+        "float_type": "must be a number (got {got})",
+        "int_type": "must be a whole number (got {got})",
+        "bool_type": "must be true or false (got {got})",
+        "string_type": "must be text (got {got})",
+        "string_too_short": "must not be empty",
+        "string_too_long": "must have at most {max_length} characters",
+        "too_short": "must not be empty",
+        "dataclass_type": "must be a mapping of keys (got {got})",
+        "dict_type": "must be a mapping of keys (got {got})",
+        "mapping_type": "must be a mapping of keys (got {got})",
+        "tuple_type": "must be a list (got {got})",
+        "value_error": "{error}",
+    }
+)
+
+
+def describe(error: ErrorDetails) -> str:
+    """What was wrong and what is allowed."""
+    sentence = _SENTENCES.get(error["type"])
+    if sentence is None:
+        return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
+    return sentence.format(got=shown_value(error["input"]), **error.get("ctx", {}))

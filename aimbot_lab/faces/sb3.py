@@ -1,0 +1,109 @@
+"""A world as a stable-baselines3 `VecEnv` that owns its whole batch."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+from aimbot_lab.faces.spaces import BinnedActions, observation_space
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BatchWorld, StepBuffers, new_step_buffers
+
+Indices = None | int | Iterable[int]
+
+
+class WorldVecEnv(VecEnv):
+    """`world` with aim in bins, reset in the step that finished an episode.
+
+    Observations alternate between two buffers, because stable-baselines3 still reads the last
+    one after the next step; rewards are a fresh array each step, because it writes into them.
+    `episodes` holds what ended in the last step.
+    """
+
+    def __init__(
+        self,
+        world: BatchWorld,
+        aim_bins: Sequence[float],
+        *,
+        seed: int = 0,
+        reward_scale: float = 1.0,
+    ) -> None:
+        self.world = world
+        self.render_mode = None
+        self.episodes: EpisodeBatch | None = None
+        self._codec = BinnedActions(world.spec, aim_bins)
+        self._seed = seed
+        self._resets = 0
+        self._reward_scale = reward_scale
+        size = len(world.spec.observation_names)
+        self._buffers = [new_step_buffers(world.num_envs, size) for _ in range(2)]
+        self._turn = 0
+        width = len(world.spec.branches) + world.spec.continuous
+        self._actions = np.zeros((world.num_envs, width), np.float32)
+        super().__init__(world.num_envs, observation_space(world.spec), self._codec.space)
+
+    def reset(self) -> VecEnvObs:
+        """First observations [B, D]; takes the seed given to `seed`, else one of its own."""
+        given = self._seeds[0]
+        seed = derive_seed(self._seed, "reset", self._resets) if given is None else given
+        self._resets += 1
+        observations = self._next_buffers().observations
+        self.world.reset(seed, observations)
+        self.episodes = None
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take `actions` [B, branches + 1] for the next `step_wait`."""
+        self._codec.to_world(actions, self._actions)
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """(observations [B, D], scaled rewards [B], finished [B], infos)."""
+        buffers = self._next_buffers()
+        self.episodes = self.world.step(self._actions, buffers)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for index, row in enumerate(self.episodes.row):
+            infos[row] = {
+                "terminal_observation": buffers.final_observations[row].copy(),
+                "TimeLimit.truncated": False,
+                "episode": {
+                    "r": float(self.episodes.terms[index].sum()),
+                    "l": int(self.episodes.length[index]),
+                },
+            }
+        rewards = buffers.rewards * np.float32(self._reward_scale)
+        return buffers.observations, rewards, buffers.finished.copy(), infos
+
+    def _next_buffers(self) -> StepBuffers:
+        self._turn = 1 - self._turn
+        return self._buffers[self._turn]
+
+    def close(self) -> None:
+        """Nothing to close: the world lives in this process."""
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """The batch's attribute, once per asked row."""
+        value = getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Set the batch's attribute; rows do not have attributes of their own."""
+        if len(list(self._get_indices(indices))) != self.num_envs:
+            raise ValueError("attributes belong to the whole batch: leave indices out")
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """What the batch's method returns, once per asked row."""
+        result = getattr(self, method_name)(*method_args, **method_kwargs)
+        return [result for _ in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
+        """False for every row: there are no single environments to wrap."""
+        return [False for _ in self._get_indices(indices)]

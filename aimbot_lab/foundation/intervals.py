@@ -1,0 +1,34 @@
+"""Win rates with the interval that says how well they are known."""
+
+from math import sqrt
+from statistics import NormalDist
+from typing import NamedTuple
+
+
+class WinRate(NamedTuple):
+    """A share of won episodes and its interval; without episodes the share is None."""
+
+    win_rate: float | None
+    lower: float
+    upper: float
+
+
+def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
+    """The win rate of `wins` in `episodes` with its Wilson score interval.
+
+    Unlike the normal interval it stays within 0 and 1 and is not empty at 0 or all wins.
+    Raises ValueError unless 0 <= wins <= episodes and 0 < confidence < 1.
+    Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
+    """
+    if not 0 <= wins <= episodes:
+        raise ValueError(f"wins must lie between 0 and the {episodes} episodes (got {wins})")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1 (got {confidence})")
+    if episodes == 0:
+        return WinRate(None, 0.0, 1.0)
+    rate = wins / episodes
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    weight = z * z / episodes
+    centre = (rate + weight / 2) / (1 + weight)
+    half = z * sqrt(rate * (1 - rate) / episodes + weight / (4 * episodes)) / (1 + weight)
+    return WinRate(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))

@@ -1,0 +1,90 @@
+"""What a world is: a batch of rows stepped together over NumPy arrays.
+
+Faces, evaluation and replay are written once against `BatchWorld`; the arena is the first
+world. A world resets a finished row within the same step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.episodes import EpisodeBatch
+
+Float32Array = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """The fixed shape of a world: what it observes, what it accepts, what it rewards."""
+
+    observation_names: tuple[str, ...]  # [D]
+    observation_low: Float32Array  # [D] declared lower bounds, in the world's units
+    observation_high: Float32Array  # [D] declared upper bounds
+    branches: tuple[int, ...]  # size of each discrete action branch
+    continuous: int  # number of continuous action columns, after the branches
+    continuous_limit: float  # continuous actions are clipped to +- this value
+    targets: Mapping[str, int]  # target name -> its code in episodes and observations
+    difficulties: Mapping[str, int]  # target name -> number of difficulties (0: has none)
+    reward_terms: tuple[str, ...]  # [T] names of the reward's parts
+    parameters: tuple[str, ...]  # names that a scenario may set
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the next episodes are drawn from; running episodes are left alone.
+
+    `targets` maps a target's name to its weight, `difficulty` a target's name to the weights
+    of its difficulties, `parameters` an environment parameter to its value. Weights need not
+    sum to 1.
+    """
+
+    targets: Mapping[str, float]
+    difficulty: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+class StepBuffers(NamedTuple):
+    """Arrays that a world writes one step into; the caller owns them."""
+
+    observations: Float32Array  # [B, D] of the state after the step (after a reset where finished)
+    rewards: Float32Array  # [B]
+    finished: BoolArray  # [B] the episode ended in this step, by its rules
+    final_observations: Float32Array  # [B, D] last observation; written only where finished
+
+
+def new_step_buffers(num_envs: int, observation_size: int) -> StepBuffers:
+    """Fresh arrays for one step of `num_envs` rows."""
+    return StepBuffers(
+        observations=np.zeros((num_envs, observation_size), np.float32),
+        rewards=np.zeros(num_envs, np.float32),
+        finished=np.zeros(num_envs, np.bool_),
+        final_observations=np.zeros((num_envs, observation_size), np.float32),
+    )
+
+
+class BatchWorld(Protocol):
+    """A batch of `num_envs` independent rows that are stepped together."""
+
+    spec: WorldSpec
+    num_envs: int
+
+    def set_scenario(self, scenario: Scenario) -> int:
+        """Number of the scenario that every episode from now on is drawn from."""
+        ...
+
+    def reset(self, seed: int, observations: Float32Array) -> None:
+        """Start first episodes in all rows from `seed`; `observations` [B, D] is overwritten."""
+        ...
+
+    def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
+        """Episodes that ended in this step.
+
+        `actions` [B, branches + continuous]: branch indices as whole numbers, then the
+        continuous columns. Raises ActionError, leaving the world as it was, where an action
+        is not finite or a branch index does not exist.
+        """
+        ...

@@ -1,0 +1,81 @@
+"""How an episode begins and how it ends."""
+
+from aimbot_lab.foundation.jit import inlined
+from aimbot_lab.foundation.rng import uniform_index, weighted_index
+from aimbot_lab.sim.core.clock import decision_seconds
+from aimbot_lab.sim.core.placement import (
+    clear_floor,
+    keep_on_floor,
+    place_agent_anywhere,
+    place_block,
+    place_free_enemies,
+)
+from aimbot_lab.sim.core.reward import distance_to_fire_base
+from aimbot_lab.sim.core.state import (
+    ATTACK,
+    FREE,
+    GOTO,
+    GOTO_WIN_RADIUS,
+    REWARD_TERMS,
+    STAY,
+    ArenaState,
+    ArenaTables,
+    EpisodeLog,
+)
+
+
+@inlined
+def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
+    """Draw the next episode of `row` from the scenario in force and set it up."""
+    state.scenario[row] = tables.scenario_number
+    state.order[row] = state.clock[0] * state.yaw.size + row
+    for k in range(state.parameters.shape[1]):
+        state.parameters[row, k] = tables.scenario_parameters[k]
+    state.decisions[row] = 0
+    state.gun_ticks[row] = 0
+    state.spin_sum[row] = 0
+    for k in range(state.spin_turns.shape[1]):
+        state.spin_turns[row, k] = 0
+    for k in range(len(REWARD_TERMS)):
+        state.terms[row, k] = 0.0
+    clear_floor(state, row)
+    keep_on_floor(state, tables, row)
+    target = weighted_index(state.streams, row, tables.target_weights)
+    state.target[row] = target
+    state.difficulty[row] = 0
+    if target == FREE:
+        place_agent_anywhere(state, tables, row)
+        place_free_enemies(state, tables, row)
+    elif target in (GOTO, ATTACK):
+        level = weighted_index(state.streams, row, tables.difficulty_weights[target]) + 1
+        state.difficulty[row] = level
+        first = tables.preset_first[target, level]
+        count = tables.preset_count[target, level]
+        place_block(state, tables, row, first + uniform_index(state.streams, row, count))
+
+
+@inlined
+def is_won(state: ArenaState, row: int) -> bool:
+    """Whether the target is reached in the present state."""
+    if state.target[row] == GOTO:
+        return distance_to_fire_base(state, row) <= state.parameters[row, GOTO_WIN_RADIUS]
+    if state.target[row] == STAY:
+        return False
+    for k in range(state.enemy_count[row]):
+        if state.enemy_hits_left[row, k] > 0:
+            return False
+    return True
+
+
+@inlined
+def record_end(state: ArenaState, log: EpisodeLog, row: int, won: bool) -> None:
+    """Keep how the episode of `row` ended, before its reset overwrites it."""
+    log.won[row] = won
+    log.target[row] = state.target[row]
+    log.difficulty[row] = state.difficulty[row]
+    log.length[row] = state.decisions[row]
+    log.seconds[row] = state.decisions[row] * decision_seconds(state, row)
+    log.order[row] = state.order[row]
+    log.scenario[row] = state.scenario[row]
+    for k in range(len(REWARD_TERMS)):
+        log.terms[row, k] = state.terms[row, k]

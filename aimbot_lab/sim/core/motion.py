@@ -1,0 +1,143 @@
+"""Turning and walking: a disc that slides along walls, obstacles and living enemies."""
+
+import math
+
+import numpy as np
+
+from aimbot_lab.foundation.jit import inlined
+from aimbot_lab.sim.core.state import (
+    AGENT_RADIUS,
+    DECISION_PERIOD,
+    ENEMY_RADIUS,
+    FIXED_TIMESTEP,
+    MOUSE_FACTOR,
+    MOUSE_LIMIT,
+    MOVE_SPEED,
+    SPIN_UNIT,
+    ArenaState,
+    ArenaTables,
+)
+
+PASSES = 4  # rounds of pushing out before a move is taken back
+SKIN = 1e-9  # m of overlap that counts as touching
+MOVED = 1e-6  # m from which a decision counts as a move
+DIAGONAL = math.sqrt(0.5)
+
+
+@inlined
+def turn(state: ArenaState, row: int, mouse: float) -> float:
+    """Turn the agent by the clipped `mouse`, which is returned; keeps the spin window's sum."""
+    limit = state.parameters[row, MOUSE_LIMIT]
+    mouse = min(max(mouse, -limit), limit)
+    angle = mouse * state.parameters[row, MOUSE_FACTOR]
+    yaw = state.yaw[row] + angle
+    if yaw > math.pi or yaw <= -math.pi:
+        yaw -= 2.0 * math.pi * math.ceil((yaw - math.pi) / (2.0 * math.pi))
+    state.yaw[row] = yaw
+    slot = state.decisions[row] % state.spin_turns.shape[1]
+    units = np.int64(np.rint(mouse / SPIN_UNIT))
+    state.spin_sum[row] += units - state.spin_turns[row, slot]
+    state.spin_turns[row, slot] = units
+    return mouse
+
+
+@inlined
+def touches_any(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
+    """Whether an obstacle or living enemy is within `margin` metres of the disc at (x, z)."""
+    reach = state.parameters[row, AGENT_RADIUS] + margin
+    for k in range(state.obstacle_count[row]):
+        gap_x = max(state.obstacles[row, k, 0] - x, x - state.obstacles[row, k, 2])
+        gap_z = max(state.obstacles[row, k, 1] - z, z - state.obstacles[row, k, 3])
+        if gap_x < reach and gap_z < reach:
+            return True
+    reach += state.parameters[row, ENEMY_RADIUS]
+    for k in range(state.enemy_count[row]):
+        if (
+            state.enemy_hits_left[row, k] > 0
+            and abs(state.enemies[row, k, 0] - x) < reach
+            and abs(state.enemies[row, k, 1] - z) < reach
+        ):
+            return True
+    return False
+
+
+@inlined
+def pushed_out(
+    x: float, z: float, near_x: float, near_z: float, radius: float
+) -> tuple[float, float, bool]:
+    """(x, z) moved radially away from (near_x, near_z) to `radius`, and whether it was nearer."""
+    away_x = x - near_x
+    away_z = z - near_z
+    squared = away_x * away_x + away_z * away_z
+    if squared >= (radius - SKIN) * (radius - SKIN) or squared == 0.0:
+        return x, z, squared == 0.0
+    scale = radius / math.sqrt(squared)
+    return near_x + away_x * scale, near_z + away_z * scale, True
+
+
+@inlined
+def slide(
+    state: ArenaState, row: int, x: float, z: float, high: float
+) -> tuple[float, float, bool]:
+    """(x, z) pushed out of everything it overlaps, and whether that succeeded."""
+    low = state.parameters[row, AGENT_RADIUS]
+    for _ in range(PASSES):
+        pushed = False
+        for k in range(state.obstacle_count[row]):
+            near_x = min(max(x, state.obstacles[row, k, 0]), state.obstacles[row, k, 2])
+            near_z = min(max(z, state.obstacles[row, k, 1]), state.obstacles[row, k, 3])
+            x, z, hit = pushed_out(x, z, near_x, near_z, low)
+            pushed = pushed or hit
+        for k in range(state.enemy_count[row]):
+            if state.enemy_hits_left[row, k] > 0:
+                reach = low + state.parameters[row, ENEMY_RADIUS]
+                near_x = state.enemies[row, k, 0]
+                near_z = state.enemies[row, k, 1]
+                x, z, hit = pushed_out(x, z, near_x, near_z, reach)
+                pushed = pushed or hit
+        x = min(max(x, low), high)
+        z = min(max(z, low), high)
+        if not pushed:
+            return x, z, True
+    return x, z, False
+
+
+@inlined
+def walk(state: ArenaState, tables: ArenaTables, row: int, vertical: int, horizontal: int) -> bool:
+    """Walk one decision, tick by tick; whether the agent was displaced.
+
+    Branch indices: `vertical` 1 forward, 2 back; `horizontal` 1 right, 2 left. Each tick moves
+    the centre, then pushes it out of what it overlaps; a tick longer than half the radius is
+    split, so that nothing is tunnelled through.
+    """
+    if vertical == 0 and horizontal == 0:
+        return False
+    ahead = (1.0 if vertical == 1 else -1.0) if vertical != 0 else 0.0
+    aside = (1.0 if horizontal == 1 else -1.0) if horizontal != 0 else 0.0
+    if vertical != 0 and horizontal != 0:
+        ahead *= DIAGONAL
+        aside *= DIAGONAL
+    sine = math.sin(state.yaw[row])
+    cosine = math.cos(state.yaw[row])
+    radius = state.parameters[row, AGENT_RADIUS]
+    tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
+    splits = max(1, int(math.ceil(tick / (0.5 * radius))))
+    ticks = int(state.parameters[row, DECISION_PERIOD])
+    step_x = (ahead * sine + aside * cosine) * tick / splits
+    step_z = (ahead * cosine - aside * sine) * tick / splits
+    start_x = state.position[row, 0]
+    start_z = state.position[row, 1]
+    high = tables.floor_size - radius
+    crowded = touches_any(state, row, start_x, start_z, tick * ticks)
+    x, z = start_x, start_z
+    for _ in range(ticks * splits):
+        next_x = min(max(x + step_x, radius), high)
+        next_z = min(max(z + step_z, radius), high)
+        if crowded:
+            next_x, next_z, free = slide(state, row, next_x, next_z, high)
+            if not free:
+                continue
+        x, z = next_x, next_z
+    state.position[row, 0] = x
+    state.position[row, 1] = z
+    return (x - start_x) ** 2 + (z - start_z) ** 2 > MOVED * MOVED

@@ -1,0 +1,159 @@
+"""What the kernels read and write: arrays with one row per environment, and shared tables."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+FREE, GOTO, ATTACK, DEFENCE, STAY = range(5)
+TARGET_COUNT = 5
+DIFFICULTY_COUNT = 5
+BLOCK_SIZE = 10.0  # m
+MAX_ENEMIES = 6
+RAY_LANES = 8  # rays are padded to a multiple of this
+WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
+SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
+
+REWARD_TERMS = (
+    "non_target_hit",
+    "target_hit",
+    "move_penalty",
+    "spin_penalty",
+    "win",
+    "lose",
+    "facing",
+    "distance",
+    "in_area",
+    "suppressive",
+    "facing_area",
+)
+(
+    NON_TARGET_HIT,
+    TARGET_HIT,
+    MOVE_PENALTY,
+    SPIN_PENALTY,
+    WIN,
+    LOSE,
+    FACING,
+    DISTANCE,
+    IN_AREA,
+    SUPPRESSIVE,
+    FACING_AREA,
+) = range(len(REWARD_TERMS))
+
+PARAMETERS = (
+    *(f"rewards.{term}" for term in REWARD_TERMS),
+    "agent_radius",
+    "enemy_radius",
+    "decision_period",
+    "fixed_timestep",
+    "time_limit",
+    "move_speed",
+    "gun_cooldown",
+    "gun_range",
+    "enemy_hits_to_kill",
+    "free_enemies",
+    "mouse_limit",
+    "mouse_factor",
+    "goto_win_radius",
+    "block_gap_to_agent",
+    "block_gap_to_walls",
+    "spin_threshold",
+    "spin_rate",
+    "rays.range",
+    "line_stopped_by_obstacles",
+)
+# A reward's parameter has the index of its term.
+(
+    AGENT_RADIUS,
+    ENEMY_RADIUS,
+    DECISION_PERIOD,
+    FIXED_TIMESTEP,
+    TIME_LIMIT,
+    MOVE_SPEED,
+    GUN_COOLDOWN,
+    GUN_RANGE,
+    ENEMY_HITS_TO_KILL,
+    FREE_ENEMIES,
+    MOUSE_LIMIT,
+    MOUSE_FACTOR,
+    GOTO_WIN_RADIUS,
+    BLOCK_GAP_TO_AGENT,
+    BLOCK_GAP_TO_WALLS,
+    SPIN_THRESHOLD,
+    SPIN_RATE,
+    RAY_RANGE,
+    LINE_STOPPED_BY_OBSTACLES,
+) = range(len(REWARD_TERMS), len(PARAMETERS))
+
+
+class ArenaState(NamedTuple):
+    """Everything that changes; a copy of these arrays is a snapshot of the world."""
+
+    position: Floats  # [B, 2] m, x and z of the agent
+    yaw: Floats  # [B] rad in (-pi, pi], 0 along +z, positive to the right
+    target: Ints  # [B] type code
+    difficulty: Ints  # [B] 1 to 5, 0 where the target has none
+    preset: Ints  # [B] index into the preset tables, -1 where none
+    block: Floats  # [B, 2] m, corner of the target block
+    block_turns: Ints  # [B] quarter turns of the block
+    fire_base: Floats  # [B, 3] m, centre x, centre z, diameter; 0 where none
+    obstacles: Floats  # [B, K, 4] m, min x, min z, max x, max z
+    obstacle_count: Ints  # [B]
+    enemies: Floats  # [B, E, 2] m, x and z
+    enemy_hits_left: Ints  # [B, E] 0: down
+    enemy_count: Ints  # [B]
+    decisions: Ints  # [B] decisions made in this episode
+    gun_ticks: Ints  # [B] physics ticks until the gun is ready
+    spin_turns: Ints  # [B, W] SPIN_UNIT, last mouse actions in a ring
+    spin_sum: Ints  # [B] SPIN_UNIT, their sum; times mouse_factor it is the net turn
+    terms: Floats  # [B, T] sum of each reward term over the episode
+    ray_distance: Floats32  # [B, R padded] m to the nearest hit, before the range is applied
+    ray_hit: Ints32  # [B, R padded] index of the enemy that was hit, WALL_HIT or NO_HIT
+    parameters: Floats  # [B, P] numbers in force in this episode
+    streams: Words  # [B] state of the random stream
+    order: Ints  # [B] rank of the episode by its beginning
+    scenario: Ints  # [B] number of the scenario the episode was drawn from
+    clock: Ints  # [1] steps of the whole batch since the reset
+
+
+class ArenaTables(NamedTuple):
+    """What all rows share and no kernel writes."""
+
+    floor_size: float  # m
+    ray_count: int
+    one_hot: bool  # coding of ray tags
+    ray_cos: Floats32  # [R padded] of each ray's angle to the view's centre line
+    ray_sin: Floats32  # [R padded] positive to the right
+    view_edge: Floats  # [2] cosine and sine of half the view angle
+    preset_first: Ints  # [targets, difficulties + 1] first preset of each kind
+    preset_count: Ints  # [targets, difficulties + 1]
+    preset_obstacles: Floats  # [M, K, 4] m, in the block's frame
+    preset_obstacle_count: Ints  # [M]
+    preset_enemies: Floats  # [M, E, 2] m, in the block's frame
+    preset_enemy_count: Ints  # [M]
+    preset_fire_base: Floats  # [M, 3] m, centre x, centre z, diameter
+    scenario_number: int
+    target_weights: Floats  # [targets]
+    difficulty_weights: Floats  # [targets, difficulties]
+    scenario_parameters: Floats  # [P]
+
+
+class EpisodeLog(NamedTuple):
+    """How the last episode of each row ended, kept from before its reset."""
+
+    won: Bools  # [B]
+    target: Ints  # [B]
+    difficulty: Ints  # [B]
+    length: Ints  # [B] decisions
+    seconds: Floats  # [B]
+    order: Ints  # [B]
+    scenario: Ints  # [B]
+    terms: Floats  # [B, T]

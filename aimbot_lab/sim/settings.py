@@ -1,0 +1,124 @@
+"""Every number and choice of the arena, with its unit; the source is Aimbot-ParallelEnv."""
+
+from typing import Annotated, Literal
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+
+Positive = Annotated[Float, Gt(0)]
+NotNegative = Annotated[Float, Ge(0)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RewardWeights:
+    """What each event or state earns per decision; a weight carries its sign."""
+
+    non_target_hit: Float = 3.0
+    """A shot that hits an enemy that is no target."""
+    target_hit: Float = 25.0
+    """A shot that hits or kills a target."""
+    move_penalty: Float = -0.5
+    """A decision in which the agent was displaced."""
+    spin_penalty: Float = 1.0
+    """Factor on the penalty for turning: -0.06 |mouse| while the net turn of the last 40
+    actions stays under 10 rad, minus that net turn from there on."""
+    win: Float = 999.0
+    """The episode was won."""
+    lose: Float = -999.0
+    """The episode was lost."""
+    facing: Float = 1.0
+    """Free: factor on the reward for looking at the nearest detected enemy."""
+    distance: Float = 20.0
+    """Goto: reward per metre that the agent came nearer to the FireBase centre, outside of it."""
+    in_area: Float = 5.0
+    """Goto: a decision spent inside the FireBase circle."""
+    suppressive: Float = 5.0
+    """Attack: a shot fired while the view's centre line crosses the FireBase circle."""
+    facing_area: Float = 2.0
+    """Attack: that line crosses the circle and no shot is fired."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RaySettings:
+    """The fan of rays that the agent sees with, left to right."""
+
+    middle_count: Annotated[Int, Ge(1), Le(63)] = 5
+    """Rays in the middle of the view; odd, so that one lies on the gun's line."""
+    side_count: Annotated[Int, Ge(0), Le(63)] = 7
+    """Rays on each side of the middle."""
+    middle_share: Annotated[Float, Gt(0), Le(1)] = 0.15
+    """Share of the view angle that the middle rays span from edge to edge."""
+    view_angle: Annotated[Float, Gt(0), Le(180)] = 90.0
+    """Whole view angle in degrees."""
+    range: Positive = 100.0
+    """Length of a ray in metres; a hit at exactly this distance still counts."""
+    tags: Literal["label", "one_hot"] = "label"
+    """Coding of what a ray hit: one number a ray, or three."""
+
+    def __post_init__(self) -> None:
+        if self.middle_count % 2 == 0:
+            raise ValueError(
+                "middle_count must be odd, so that the gun's line is seen "
+                f"(got {self.middle_count})"
+            )
+
+    @property
+    def count(self) -> int:
+        """Rays in the whole fan."""
+        return self.middle_count + 2 * self.side_count
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ArenaSettings:
+    """The arena: floor, motion, gun, targets, rays and rewards."""
+
+    num_envs: Annotated[Int, Ge(1), Le(65536)] = 512
+    """Environments stepped together, one row each."""
+    floor_size: Annotated[Float, Ge(20), Le(1000)] = 47.0
+    """Side of the square floor in metres."""
+    agent_radius: Annotated[Float, Gt(0), Le(1)] = 0.5
+    """Radius of the agent's disc in metres."""
+    enemy_radius: Annotated[Float, Gt(0), Le(1)] = 0.5
+    """Radius of an enemy's disc in metres."""
+    decision_period: Annotated[Int, Ge(1), Le(20)] = 5
+    """Physics ticks per decision."""
+    fixed_timestep: Annotated[Float, Gt(0), Le(0.1)] = 0.02
+    """Seconds per physics tick."""
+    time_limit: Annotated[Float, Gt(0), Le(3600)] = 30.0
+    """Seconds after which an episode is lost."""
+    move_speed: NotNegative = 5.0
+    """Metres per second."""
+    gun_cooldown: NotNegative = 0.3
+    """Seconds between two shots, counted in ticks."""
+    gun_range: Positive = 100.0
+    """Metres that a shot reaches."""
+    enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
+    """Hits that an enemy takes until it is down."""
+    free_enemies: Annotated[Int, Ge(1), Le(6)] = 6
+    """Enemies in a Free episode."""
+    mouse_limit: Positive = 5.0
+    """The mouse action is clipped to plus or minus this."""
+    mouse_factor: Positive = 0.08
+    """Radians turned per unit of the mouse action."""
+    goto_win_radius: Positive = 1.0
+    """Goto is won within this distance of the FireBase centre, in metres."""
+    block_gap_to_agent: NotNegative = 1.0
+    """Free floor between a new target block and the agent's disc, in metres."""
+    block_gap_to_walls: Annotated[Float, Ge(0), Le(5)] = 1.5
+    """Free floor between a target block and the outer walls, in metres."""
+    spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
+    """Actions over which the net turn is summed."""
+    spin_threshold: Positive = 10.0
+    """Net turn in radians from which spinning is punished by the turn itself."""
+    spin_rate: NotNegative = 0.06
+    """Penalty per unit of the mouse action below that threshold."""
+    line_stopped_by_obstacles: Bool = False
+    """Whether obstacles stop the view line of `suppressive` and `facing_area`."""
+    rays: RaySettings = RaySettings()
+    """What the agent sees with."""
+    rewards: RewardWeights = RewardWeights()
+    """What the agent earns."""
+
+    @property
+    def decision_seconds(self) -> float:
+        """Seconds between two decisions."""
+        return self.decision_period * self.fixed_timestep

@@ -1,0 +1,39 @@
+"""Writing that survives a crash of the process or the machine."""
+
+import os
+from pathlib import Path
+
+from aimbot_lab.foundation.errors import StoreError
+
+
+def append_whole(descriptor: int, data: bytes) -> None:
+    """Append all of `data` to an open file and wait until it is on the disk."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        append_whole(descriptor, data)
+    finally:
+        os.close(descriptor)
+    temporary.replace(path)
+
+
+def sync_file(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def disk_error(path: Path, error: OSError) -> StoreError:
+    """The one line for a disk that refuses to keep `path`."""
+    return StoreError(f"{path}: {error.strerror or error}; tracking needs to write there")

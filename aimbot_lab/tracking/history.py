@@ -1,0 +1,42 @@
+"""Reading runs back from the store that counts."""
+
+from pathlib import Path
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.limits import checked_name
+from aimbot_lab.tracking.run_summary import RunSummary
+
+
+def list_runs(
+    data_folder: DataFolder, *, tracking_uri: str | None = None, max_results: int = 100
+) -> list[RunSummary]:
+    """The newest runs of all experiments, newest first; empty where there is no store yet.
+
+    Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
+    """
+    address = choose_address(data_folder, explicit=tracking_uri)
+    if address.embedded and not data_folder.database.exists():
+        return []
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, address).runs(max_results)
+
+
+def download_artifact(
+    data_folder: DataFolder, run_id: str, *, name: str, tracking_uri: str | None = None
+) -> Path:
+    """Where the artifact `name` of a run can be read; not to be written to.
+
+    Raises ConfigurationError for an address or a name that can't be used, StoreError where the
+    store can't or has no such artifact.
+    """
+    try:
+        checked_name(name)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    address = choose_address(data_folder, explicit=tracking_uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, address).download(run_id, name)

@@ -1,0 +1,285 @@
+"""MLflow, the only file that imports it: stores, experiments, runs, and what is sent to them."""
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar, cast
+
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.tracking.address import TrackingAddress, without_password
+from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
+from aimbot_lab.tracking.delivery import StoreRefusedError
+from aimbot_lab.tracking.durable import sync_file
+from aimbot_lab.tracking.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.environment import quieten_mlflow
+from aimbot_lab.tracking.file_lock import exclusive
+from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
+from aimbot_lab.tracking.owner import OWNER_TAG
+from aimbot_lab.tracking.run_summary import RunSummary
+
+# MLflow reads its switches, telemetry's among them, while it is imported.
+quieten_mlflow()
+
+from mlflow import MlflowClient  # noqa: E402
+from mlflow.entities import Experiment, Metric, Param, Run, RunTag  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository  # noqa: E402
+from mlflow.store.db.utils import create_sqlalchemy_engine  # noqa: E402
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from sqlalchemy import Engine, event  # noqa: E402
+
+_REFUSALS = ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST")
+_OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
+# urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))
+_CAUSE = re.compile(r"Caused by \w+\([\"'](?:\w+\([^)]*\): )?(.*?)[\"']\)+$")
+_T = TypeVar("_T")
+
+
+def connect(data_folder: DataFolder, address: TrackingAddress) -> "MlflowStore":
+    """The store at `address`, reachable now; the embedded one is made where it is missing.
+
+    Any number of processes may come first at the same time. Raises StoreError.
+    """
+    with _translated(address):
+        if address.is_server:
+            client = MlflowClient(tracking_uri=address.uri)
+        else:
+            client = _database_client(data_folder, address)
+        client.search_experiments(max_results=1)
+        return MlflowStore(client, address, data_folder)
+
+
+class MlflowStore:
+    """Experiments and runs of one store; every method raises StoreError where it fails."""
+
+    def __init__(
+        self, client: MlflowClient, address: TrackingAddress, data_folder: DataFolder
+    ) -> None:
+        self.client = client
+        self.address = address
+        self._data_folder = data_folder
+
+    def experiment_id(self, name: str) -> str:
+        """The id of the experiment `name`, made where it is missing.
+
+        Its files go to the data folder, or where the tracking server puts them.
+        Raises ConfigurationError where it was deleted.
+        """
+        with _translated(self.address):
+            experiment = self.client.get_experiment_by_name(name) or self._new_experiment(name)
+            if experiment.lifecycle_stage != "active":
+                raise ConfigurationError(
+                    f"experiment {name!r} is deleted in {self.address.shown}; choose another name "
+                    f"or run `mlflow experiments restore -x {experiment.experiment_id}`"
+                )
+            return str(experiment.experiment_id)
+
+    def _new_experiment(self, name: str) -> Experiment:
+        location = None if self.address.is_server else self._data_folder.artifacts.as_uri()
+        try:
+            made = self.client.create_experiment(name, artifact_location=location)
+            return self.client.get_experiment(made)
+        except MlflowException:
+            # Another process may have been faster.
+            existing = self.client.get_experiment_by_name(name)
+            if existing is None:
+                raise
+            return existing
+
+    def create_run(self, experiment_id: str, name: str, *, tags: Mapping[str, str]) -> str:
+        """The id of a new run with status RUNNING."""
+        with _translated(self.address):
+            run = self.client.create_run(experiment_id, tags=dict(tags), run_name=name)
+            return str(run.info.run_id)
+
+    def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
+        """Set a run's parameters, which never change afterwards."""
+        with _translated(self.address):
+            rows = [Param(key, value) for key, value in params.items()]
+            for portion in _portions(rows, PARAMS_PER_CALL):
+                self.client.log_batch(run_id, params=portion)
+
+    def discard_run(self, run_id: str) -> None:
+        """Delete a run that came to nothing."""
+        with _translated(self.address):
+            self.client.delete_run(run_id)
+
+    def find_run(self, token: str) -> str | None:
+        """The id of the run whose owner has `token`, None where there is none."""
+        found = self._search(f"tags.`{OWNER_TAG}` LIKE '%:{token}'", max_results=1)
+        return str(found[0].info.run_id) if found else None
+
+    def runs(self, max_results: int) -> list[RunSummary]:
+        """The newest runs of all experiments, newest first."""
+        with _translated(self.address):
+            names = {e.experiment_id: e.name for e in self.client.search_experiments()}
+        found = self._search("", max_results=max_results)
+        return [_summary(run, names.get(run.info.experiment_id, "")) for run in found]
+
+    def download(self, run_id: str, name: str) -> Path:
+        """Where the artifact `name` of a run can be read: in place, or as a fresh copy."""
+        with _translated(self.address):
+            files = self.client.get_run(run_id).info.artifact_uri
+            # The client's own download copies even what lies on this machine.
+            repository = get_artifact_repository(files, tracking_uri=self.address.uri)
+            return Path(repository.download_artifacts(name))  # type: ignore[no-untyped-call]
+
+    def run(self, run_id: str, folder: Path) -> "MlflowRun":
+        """The sink for the journal of a run, whose kept files lie under `folder`."""
+        return MlflowRun(self, run_id, folder)
+
+    def _search(self, condition: str, *, max_results: int) -> Sequence[Run]:
+        with _translated(self.address):
+            experiments = [e.experiment_id for e in self.client.search_experiments()]
+            found = self.client.search_runs(
+                experiments,
+                filter_string=condition,
+                max_results=max_results,
+                order_by=["attributes.start_time DESC"],
+            )
+            return cast(Sequence[Run], found)
+
+
+class MlflowRun:
+    """One run of a store, as the journal's deliverer sees it."""
+
+    def __init__(self, store: MlflowStore, run_id: str, folder: Path) -> None:
+        self._client = store.client
+        self._address = store.address
+        self._run_id = run_id
+        self._folder = folder
+
+    def send(self, entries: Sequence[Entry]) -> None:
+        """Store `entries`, all of one kind; sending an entry again changes nothing."""
+        with _translated(self._address):
+            self._send_metrics([entry for entry in entries if isinstance(entry, MetricsEntry)])
+            self._send_tags([entry for entry in entries if isinstance(entry, TagsEntry)])
+            for entry in entries:
+                if isinstance(entry, FileEntry):
+                    self._send_file(entry)
+                elif isinstance(entry, EndEntry):
+                    self._client.set_terminated(self._run_id, entry.status, entry.time_ms)
+
+    def _send_metrics(self, entries: list[MetricsEntry]) -> None:
+        rows = [
+            Metric(key, value, entry.time_ms, entry.step)
+            for entry in entries
+            for key, value in entry.values.items()
+        ]
+        for portion in _portions(rows, METRICS_PER_CALL):
+            self._client.log_batch(self._run_id, metrics=portion)
+
+    def _send_tags(self, entries: list[TagsEntry]) -> None:
+        merged = {key: value for entry in entries for key, value in entry.tags.items()}
+        rows = [RunTag(key, value) for key, value in merged.items()]
+        for portion in _portions(rows, TAGS_PER_CALL):
+            self._client.log_batch(self._run_id, tags=portion)
+
+    def _send_file(self, entry: FileEntry) -> None:
+        path = self._folder / entry.kept
+        # Gone means that it was uploaded before, and only the note of that was lost.
+        if path.exists():
+            self._client.log_artifact(self._run_id, str(path), entry.folder or None)
+
+
+def _database_client(data_folder: DataFolder, address: TrackingAddress) -> MlflowClient:
+    if not address.embedded or data_folder.database.exists():
+        _probe(address.uri)
+    data_folder.create()
+    # MLflow makes and migrates tables without a lock: processes that come together would fail.
+    with exclusive(data_folder.lock):
+        if address.embedded and not data_folder.database.exists():
+            _make_database(data_folder)
+        return MlflowClient(tracking_uri=address.uri)
+
+
+def _make_database(data_folder: DataFolder) -> None:
+    # Made elsewhere and renamed: a crash in between leaves no half-made store.
+    nursery = data_folder.root / "store.new"
+    shutil.rmtree(nursery, ignore_errors=True)
+    nursery.mkdir()
+    path = nursery / data_folder.database.name
+    artifacts = data_folder.artifacts.as_uri()
+    event.listen(Engine, "connect", _write_without_waiting)
+    try:
+        store = SqlAlchemyStore(sqlite_uri(path), artifacts)  # type: ignore[no-untyped-call]
+        store.engine.dispose()
+    finally:
+        event.remove(Engine, "connect", _write_without_waiting)
+    sync_file(path)
+    path.replace(data_folder.database)
+    shutil.rmtree(nursery)
+
+
+def _write_without_waiting(connection: object, _record: object) -> None:
+    # The schema's hundred steps would each wait for the disk; one wait at the end does.
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous = OFF")
+
+
+def _probe(uri: str) -> None:
+    # MLflow itself would try for minutes to reach a database that is not there.
+    engine = create_sqlalchemy_engine(uri)  # type: ignore[no-untyped-call]
+    try:
+        with engine.connect() as connection:
+            engine.dialect.has_table(connection, "experiments")
+    finally:
+        engine.dispose()
+
+
+def _summary(run: Run, experiment: str) -> RunSummary:
+    info = run.info
+    return RunSummary(
+        run_id=info.run_id,
+        name=info.run_name,
+        experiment=experiment,
+        status=info.status,
+        started=_utc(info.start_time),
+        ended=_utc(info.end_time) if info.end_time else None,
+        metrics=run.data.metrics,
+        tags=run.data.tags,
+    )
+
+
+def _utc(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1000, UTC)
+
+
+def _portions(rows: list[_T], size: int) -> Iterator[list[_T]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+@contextmanager
+def _translated(address: TrackingAddress) -> Iterator[None]:
+    """Turn whatever MLflow and what lies under it raise into one-line StoreErrors."""
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception as error:
+        raise _store_error(error, address) from error
+
+
+def _store_error(error: Exception, address: TrackingAddress) -> StoreError:
+    text = without_password(" ".join(str(error).split()), uri=address.uri)
+    if any(mark in text for mark in _OTHER_SCHEMA):
+        return StoreError(
+            f"tracking store {address.shown}: made by another version of MLflow; "
+            f"back it up, then run `mlflow db upgrade {address.shown}`"
+        )
+    refused = isinstance(error, MlflowException) and error.error_code in _REFUSALS
+    kind = StoreRefusedError if refused else StoreError
+    return kind(f"tracking store {address.shown}: {_reason(text) or type(error).__name__}")
+
+
+def _reason(text: str) -> str:
+    """The part of an error's text that a person can use."""
+    if quoted := _CAUSE.search(text):
+        return quoted[1]
+    for tail in (" [SQL:", " (Background on", " Response body:"):
+        text = text.partition(tail)[0]
+    return text[:300]

@@ -1,0 +1,24 @@
+"""Where a run is tracked, as a curriculum says it."""
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from aimbot_lab.foundation.settings import STRICT, dataclass
+from aimbot_lab.tracking.address import checked_uri
+
+ExperimentName = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"\S")]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class TrackingSettings:
+    """The experiment that runs are gathered in, and the store that keeps them."""
+
+    experiment: ExperimentName = "aimbot-lab"
+    """Name of the MLflow experiment."""
+    uri: str | None = None
+    """Address of a tracking server or database that replaces the store in the data folder."""
+
+    def __post_init__(self) -> None:
+        if self.uri is not None:
+            checked_uri(self.uri)

@@ -1,0 +1,80 @@
+"""The seam that everything is logged through, whatever keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
+NOTE_TAG = "mlflow.note.content"
+
+
+@dataclass(frozen=True)
+class FinishReport:
+    """How much of a run has reached its store when it ended."""
+
+    status: RunStatus
+    waiting: int = 0  # entries that stay in the journal until `reap_dead_runs` delivers them
+    refused: int = 0  # entries that the store will never take, for example of a deleted run
+    trouble: str | None = None  # why entries wait or were refused
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything has arrived."""
+        return not self.waiting and not self.refused
+
+
+class Tracker(Protocol):
+    """One run's numbers, tags, texts and files.
+
+    What a `log_` or `set_` call was given is durable when it returns, and arrives in the store
+    in the order of the calls. None of them waits for the store or raises for its troubles. All
+    raise ValueError for a name that no store takes, RuntimeError after `finish`, and StoreError
+    where the local disk refuses the journal.
+    """
+
+    @property
+    def run_id(self) -> str:
+        """The store's id of the run."""
+        ...
+
+    @property
+    def experiment_id(self) -> str:
+        """The store's id of the run's experiment."""
+        ...
+
+    @property
+    def tracking_uri(self) -> str:
+        """The store's address; it may hold a password."""
+        ...
+
+    def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Keep numbers measured at environment step `step`.
+
+        Values that are not finite are kept as NaN. The UI draws 2,500 points of a key: callers
+        log on a grid that stays below that.
+        """
+        ...
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags; values are cut at 8,000 characters."""
+        ...
+
+    def set_note(self, markdown: str) -> None:
+        """Set the text shown on top of the run, cut at 8,000 characters."""
+        ...
+
+    def log_text(self, text: str, name: str) -> None:
+        """Keep `text` as the artifact `name`, a relative path."""
+        ...
+
+    def log_file(self, path: Path, folder: str = "") -> None:
+        """Keep a copy of the file at `path` as the artifact `folder`/its name."""
+        ...
+
+    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
+        """End the run and wait at most `wait_seconds` until all has arrived.
+
+        A second call does not change the status; it reports again.
+        """
+        ...

@@ -1,0 +1,163 @@
+"""What happens beside learning: lessons, metrics, the best agent, stopping early."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.faces.sb3 import WorldVecEnv
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
+from aimbot_lab.training.observer import Observer, TrainingSnapshot
+from aimbot_lab.training.tally import EpisodeTally
+
+
+class MetricSink(Protocol):
+    """Where numbers go; a tracker is one."""
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        """Keep numbers measured at environment step `step`."""
+        ...
+
+
+class LessonCallback(BaseCallback):
+    """Feeds finished episodes to the curriculum and sets the next lesson's scenario.
+
+    Ends the training where the last lesson's criterion passes, and where `should_stop` says
+    so; `stopped` tells the second from the first.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        observer: Observer,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._env = env
+        self._progress = progress
+        self._observer = observer
+        self._should_stop = should_stop
+        self.stopped = False
+        self._begin_lesson()
+
+    def _begin_lesson(self) -> None:
+        self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
+
+    def _on_step(self) -> bool:
+        episodes = self._env.episodes
+        if episodes:
+            check = self._progress.add(episodes, step=self.num_timesteps)
+            if check is not None and check.decision != "stay":
+                report = self._progress.lesson_reports[check.lesson]
+                self._observer.promotion(report, self.num_timesteps)
+                if check.decision == "finish":
+                    return False
+                self._begin_lesson()
+        self.stopped = self._should_stop()
+        return not self.stopped
+
+
+class ReportCallback(BaseCallback):
+    """After every update: metrics to `sink` and a snapshot to the observer.
+
+    Metrics are kept at most every `every_steps` environment steps, and at the end.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        sink: MetricSink,
+        observer: Observer,
+        tally: EpisodeTally,
+        every_steps: int,
+    ) -> None:
+        super().__init__()
+        self._env, self._progress = env, progress
+        self._sink, self._observer, self._tally = sink, observer, tally
+        self._every_steps = every_steps
+        self._began = self._last_time = time.monotonic()
+        self._last_step = 0
+        self._last_logged: int | None = None
+
+    def _on_training_start(self) -> None:
+        self._began = self._last_time = time.monotonic()
+
+    def _on_step(self) -> bool:
+        if self._env.episodes:
+            self._tally.add(self._env.episodes)
+        return True
+
+    def _on_rollout_start(self) -> None:
+        # The algorithm has made its update by now, except before the first rollout.
+        if self.num_timesteps > self._last_step:
+            self._report(final=False)
+
+    def _on_training_end(self) -> None:
+        if self.num_timesteps != self._last_logged:
+            self._report(final=True)
+
+    def _report(self, *, final: bool) -> None:
+        now = time.monotonic()
+        speed = (self.num_timesteps - self._last_step) / max(now - self._last_time, 1e-9)
+        self._last_step, self._last_time = self.num_timesteps, now
+        view = self._progress.view
+        snapshot = TrainingSnapshot(
+            step=self.num_timesteps,
+            total_steps=self.locals.get("total_timesteps", self.num_timesteps),
+            seconds=now - self._began,
+            steps_per_second=speed,
+            view=view,
+        )
+        self._observer.progress(snapshot)
+        due = self._last_logged is None or (
+            self.num_timesteps - self._last_logged >= self._every_steps
+        )
+        if due or final:
+            self._last_logged = self.num_timesteps
+            metrics = {
+                **curriculum_metrics(view),
+                **self._tally.take(),
+                **learner_metrics(self.logger),
+                names.STEPS_PER_SECOND: speed,
+                names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
+            }
+            self._sink.log_metrics(self.num_timesteps, metrics)
+
+
+class BestAgentCallback(BaseCallback):
+    """Calls `keep` with a rank after each update that did better than all before it.
+
+    Rank: the lesson's number, then the lower end of the win rate's interval, so that a lucky
+    streak over few episodes does not count as better.
+    """
+
+    def __init__(
+        self, progress: CurriculumProgress, keep: Callable[[tuple[int, float], int], None]
+    ) -> None:
+        super().__init__()
+        self._progress = progress
+        self._keep = keep
+        self._best = (-1, 0.0)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._consider()
+
+    def _on_training_end(self) -> None:
+        self._consider()
+
+    def _consider(self) -> None:
+        view = self._progress.view
+        rank = view.lesson + self._progress.finished, view.win_rate.lower
+        if self.num_timesteps and rank > self._best:
+            self._best = rank
+            self._keep(rank, self.num_timesteps)

@@ -1,0 +1,46 @@
+"""What a training tells while it runs, to whoever watches."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
+
+
+@dataclass(frozen=True)
+class TrainingSnapshot:
+    """Where a training stands after an update."""
+
+    step: int  # environment steps taken
+    total_steps: int
+    seconds: float  # since training began
+    steps_per_second: float  # over the last rollout and update
+    view: CurriculumView
+
+
+class Observer(Protocol):
+    """Someone who watches a training; every call returns at once."""
+
+    def stage(self, text: str) -> None:
+        """A part of the work begins, for example building the simulator."""
+        ...
+
+    def progress(self, snapshot: TrainingSnapshot) -> None:
+        """An update was made."""
+        ...
+
+    def promotion(self, report: LessonReport, step: int) -> None:
+        """A lesson was passed at environment step `step`."""
+        ...
+
+
+class SilentObserver:
+    """An observer that keeps what it saw to itself."""
+
+    def stage(self, text: str) -> None:
+        """Say nothing."""
+
+    def progress(self, snapshot: TrainingSnapshot) -> None:
+        """Say nothing."""
+
+    def promotion(self, report: LessonReport, step: int) -> None:
+        """Say nothing."""

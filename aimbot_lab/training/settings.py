@@ -1,0 +1,69 @@
+"""How an agent is trained: the algorithm, its network and its hyper-parameters."""
+
+from typing import Annotated, Literal
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+
+Fraction = Annotated[Float, Ge(0), Le(1)]
+Units = Annotated[Int, Ge(1), Le(4096)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class NetworkSettings:
+    """The policy's and the value function's network, each with its own layers."""
+
+    layers: tuple[Units, ...] = (64, 64)
+    """Units of each hidden layer."""
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Non-linearity between the layers."""
+    features: Literal["scaled", "egocentric"] = "egocentric"
+    """Input: the observation scaled by its declared ranges, or that and where the target lies
+    as seen by the agent."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class TrainSettings:
+    """Algorithm and hyper-parameters; names are stable-baselines3's where it has one."""
+
+    algo: Literal["ppo"] = "ppo"
+    """Learning algorithm."""
+    total_steps: Annotated[Int, Ge(1)] = 5_000_000
+    """Environment steps after which training ends, whatever was reached."""
+    n_steps: Annotated[Int, Ge(2)] = 128
+    """Steps of every environment per rollout."""
+    batch_size: Annotated[Int, Ge(2)] = 8192
+    """Samples per gradient step."""
+    n_epochs: Annotated[Int, Ge(1)] = 4
+    """Passes over a rollout."""
+    learning_rate: Annotated[Float, Gt(0)] = 1e-3
+    """Step size of Adam."""
+    gamma: Fraction = 0.99
+    """Discount factor."""
+    gae_lambda: Fraction = 0.95
+    """Bias-variance factor of the advantage estimate."""
+    clip_range: Annotated[Float, Gt(0)] = 0.2
+    """Clip range of the probability ratio."""
+    ent_coef: Annotated[Float, Ge(0)] = 0.01
+    """Weight of the entropy bonus."""
+    vf_coef: Annotated[Float, Ge(0)] = 0.5
+    """Weight of the value loss."""
+    max_grad_norm: Annotated[Float, Gt(0)] = 0.5
+    """Largest norm of a gradient."""
+    target_kl: Annotated[Float, Gt(0)] | None = None
+    """Stop the epochs of an update beyond this divergence."""
+    reward_scale: Annotated[Float, Gt(0)] = 0.01
+    """Factor on rewards before they reach the learner; tracked rewards stay raw."""
+    aim_bins: tuple[Float, ...] = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
+    """Mouse values that the agent chooses from."""
+    network: NetworkSettings = NetworkSettings()
+    """The networks."""
+    torch_threads: Annotated[Int, Ge(1), Le(256)] | None = None
+    """Threads of torch; by default all cores."""
+    normalize_advantage: Bool = True
+    """Whether advantages are normalised per minibatch."""
+
+    def __post_init__(self) -> None:
+        if len(self.aim_bins) < 2 or list(self.aim_bins) != sorted(set(self.aim_bins)):
+            raise ValueError("aim_bins must hold at least two rising values")
+        if not self.network.layers:
+            raise ValueError("network.layers must name at least one layer")

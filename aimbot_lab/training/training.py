@@ -1,0 +1,130 @@
+"""One training, assembled: world, face, model, curriculum and callbacks; then learned."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch as th
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import Logger
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.faces.registry import make_world
+from aimbot_lab.faces.sb3 import WorldVecEnv
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.agents import save_agent
+from aimbot_lab.training.algorithms import new_model
+from aimbot_lab.training.callbacks import (
+    BestAgentCallback,
+    LessonCallback,
+    MetricSink,
+    ReportCallback,
+)
+from aimbot_lab.training.fingerprint import state_sha256
+from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.tally import EpisodeTally
+
+MOST_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What a training is made from."""
+
+    seed: int
+    env: ArenaSettings
+    lessons: tuple[Lesson, ...]
+    train: TrainSettings
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a training ended."""
+
+    steps: int  # environment steps
+    seconds: float
+    stopped: bool  # ended by request, before its time
+    state_sha256: str
+
+
+class Training:
+    """A training that is ready to learn; building one compiles the simulator if need be."""
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        self.plan = plan
+        th.set_num_threads(plan.train.torch_threads or th.get_num_threads())
+        compile_kernels(plan.env)
+        world = make_world(plan.env)
+        self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
+        self.env = WorldVecEnv(
+            world,
+            plan.train.aim_bins,
+            seed=derive_seed(plan.seed, "world"),
+            reward_scale=plan.train.reward_scale,
+        )
+        seed = derive_seed(plan.seed, "learner")
+        self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
+        self.model.set_logger(Logger(folder=None, output_formats=[]))
+        self._best: dict[str, th.Tensor] | None = None
+        self._best_about: dict[str, Any] = {}
+
+    def learn(
+        self, sink: MetricSink, observer: Observer, should_stop: Callable[[], bool]
+    ) -> TrainingOutcome:
+        """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
+        lessons = LessonCallback(
+            self.env, self.progress, observer=observer, should_stop=should_stop
+        )
+        report = ReportCallback(
+            self.env,
+            self.progress,
+            sink=sink,
+            observer=observer,
+            tally=EpisodeTally(self.env.world.spec.reward_terms, self.plan.env.decision_seconds),
+            every_steps=self.plan.train.total_steps // MOST_POINTS,
+        )
+        best = BestAgentCallback(self.progress, self._keep_best)
+        callbacks: list[BaseCallback] = [lessons, report, best]
+        began = time.monotonic()
+        self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
+        return TrainingOutcome(
+            steps=self.model.num_timesteps,
+            seconds=time.monotonic() - began,
+            stopped=lessons.stopped,
+            state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    def _keep_best(self, rank: tuple[int, float], step: int) -> None:
+        weights = self.model.policy.state_dict()
+        self._best = {name: tensor.clone() for name, tensor in weights.items()}
+        self._best_about = {"step": step, "lesson": rank[0] + 1, "win_rate_lower": rank[1]}
+
+    def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
+        """Files of the `last` agent and, once there is one, of the `best`."""
+        about = {"step": self.model.num_timesteps, "lesson": self.progress.lesson + 1}
+        saved: dict[str, tuple[Path, ...]] = {"last": self._save(folder / "last", about)}
+        if self._best is not None:
+            last = {name: t.clone() for name, t in self.model.policy.state_dict().items()}
+            self.model.policy.load_state_dict(self._best)
+            saved["best"] = self._save(folder / "best", self._best_about)
+            self.model.policy.load_state_dict(last)
+        return saved
+
+    def _save(self, folder: Path, about: dict[str, Any]) -> tuple[Path, ...]:
+        plan = self.plan
+        return save_agent(self.model.policy, folder, env=plan.env, train=plan.train, about=about)
+
+
+def compile_kernels(settings: ArenaSettings) -> None:
+    """Have the simulator compiled (or read from the cache) by a step of a single row."""
+    world = make_world(replace(settings, num_envs=1))
+    world.set_scenario(Scenario({"goto": 1.0}))
+    buffers = new_step_buffers(1, len(world.spec.observation_names))
+    world.reset(0, buffers.observations)
+    world.step(buffers.observations[:, :4] * 0.0, buffers)

@@ -1,0 +1,217 @@
+"""`aimbot-lab run` from a file to a tracked run, as a user calls it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.sim.settings import RewardWeights
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.02, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    completion_criteria: {threshold: 0.02, min_lesson_length: 10}
+train:
+  total_steps: 200_000
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 2
+  network: {layers: [16]}
+  torch_threads: 1
+tracking: {experiment: tests}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a curriculum, and a data folder that all tests of this module share."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+    (folder / ".aimbot-lab").mkdir()
+    return folder
+
+
+def environment(**extra: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
+    kept.pop("MLFLOW_TRACKING_URI", None)
+    return {**kept, "OMP_NUM_THREADS": "1", **extra}
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def statuses(folder: Path) -> dict[str, str]:
+    """Status of every run of the store, by its id."""
+    return {run.run_id: run.status for run in list_runs(DataFolder(folder / ".aimbot-lab"))}
+
+
+@pytest.fixture(scope="module")
+def finished(folder: Path) -> dict[str, Any]:
+    """The JSON document of a run that passed all its lessons."""
+    done = call(folder, "run", "tiny.yaml", "--json", "--name", "one")
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_the_document_tells_the_whole_run(finished: dict[str, Any]) -> None:
+    assert finished["status"] == "FINISHED"
+    assert finished["seed"] == 7
+    assert finished["steps"] > 0
+    assert finished["steps_per_second"] == pytest.approx(
+        finished["steps"] / finished["seconds"], rel=1e-6
+    )
+    assert len(finished["state_sha256"]) == 64
+    assert [lesson["name"] for lesson in finished["lessons"]] == ["first", "second"]
+    for part in (*finished["lessons"], *finished["cells"]):
+        assert part["lower"] <= part["win_rate"] <= part["upper"]
+    assert {"ended_at_step", "episodes"} <= set(finished["lessons"][0])
+    assert [cell["difficulty"] for cell in finished["cells"]] == [1, 2, 3, 4, 5]
+    assert all(cell["target"] == "goto" for cell in finished["cells"])
+
+
+def test_the_store_holds_the_run_with_its_metrics_and_files(finished: dict[str, Any]) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(finished["tracking_uri"])
+    run = client.get_run(finished["run_id"])
+    assert run.info.status == "FINISHED"
+    assert run.info.run_name == "one"
+    assert run.info.experiment_id == finished["experiment_id"]
+    assert run.data.tags["lab.curriculum"] == "tiny"
+    assert run.data.params["seed"] == "7"
+    assert "| lesson |" in run.data.tags["mlflow.note.content"]
+    wanted = {
+        names.WIN_RATE_POOLED,
+        names.LESSON_NUMBER,
+        names.EPISODE_LENGTH,
+        names.STEPS_PER_SECOND,
+        "train/loss",
+        *(names.cell_win_rate("goto", level) for level in (1, 2, 3, 4, 5)),
+        *(names.reward_term(term) for term in RewardWeights.__dataclass_fields__),
+    }
+    assert wanted <= set(run.data.metrics)
+    history = client.get_metric_history(finished["run_id"], names.LESSON_NUMBER)
+    assert [point.step for point in history] == sorted({point.step for point in history})
+    assert history[-1].step == finished["steps"]
+    files = {file.path for file in client.list_artifacts(finished["run_id"])}
+    assert {"curriculum.yaml", "resolved.yaml", "agent"} <= files
+
+
+def test_runs_lists_it_and_its_agent_can_be_evaluated(
+    folder: Path, finished: dict[str, Any]
+) -> None:
+    shown = call(folder, "runs", "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert finished["run_id"] in {run["run_id"] for run in json.loads(shown.stdout)}
+    arguments = ["--episodes", "8", "--seed", "5", "--json"]
+    done = call(folder, "evaluate", finished["run_id"][:12], *arguments)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    assert [cell["episodes"] for cell in cells] == [8] * 5
+    again = call(folder, "evaluate", finished["run_id"], *arguments)
+    assert json.loads(again.stdout)["cells"] == cells
+
+
+def test_spent_steps_are_a_failed_run_that_names_the_weak_cell(folder: Path) -> None:
+    done = call(
+        folder,
+        *("run", "tiny.yaml", "--json", "--set", "train.total_steps=2048"),
+        *("--set", "lessons.0.completion_criteria.threshold=0.99", "--seed", "3"),
+    )
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    assert document["status"] == "FAILED"
+    assert document["seed"] == 3
+    assert document["lessons"][-1]["ended_at_step"] is None
+    assert "held back by goto 1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert statuses(folder)[document["run_id"]] == "FAILED"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path, number: int) -> None:
+    arguments = ["run", "tiny.yaml", "--json", "--set", "train.total_steps=500000000"]
+    never = ["--set", "lessons.0.completion_criteria.threshold=0.999"]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, *never],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "steps/s" in line:
+            break
+    process.send_signal(number)
+    output, messages = process.communicate(timeout=60)
+    assert process.returncode == 130, messages
+    assert "Traceback" not in messages
+    assert "aimbot-lab ui" in messages
+    document = json.loads(output)
+    assert document["status"] == "KILLED"
+    assert statuses(folder)[document["run_id"]] == "KILLED"
+    evaluated = call(folder, "evaluate", document["run_id"], "--episodes", "2")
+    assert evaluated.returncode == 0, evaluated.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["missing.yaml"], "missing.yaml"),
+        (["tiny.yaml", "--set", "train.total_stepz=1"], "total_steps"),
+        (["tiny.yaml", "--set", "lessons.0.completion_criteria.threshold=1.5"], "threshold"),
+        (["tiny.yaml", "--seed", "-1"], "--seed"),
+        (["tiny.yaml", "--data-dir", "tiny.yaml"], "is a file"),
+        (["tiny.yaml", "--tracking-uri", "nonsense://x"], "nonsense"),
+        (["tiny.yaml", "--nonsense"], "--nonsense"),
+        ([], "FILE"),
+    ],
+)
+def test_a_mistake_is_one_message_exit_code_2_and_no_run(
+    folder: Path, finished: dict[str, Any], arguments: list[str], wanted: str
+) -> None:
+    before = statuses(folder)
+    done = call(folder, "run", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert wanted in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert statuses(folder) == before
+
+
+def test_evaluating_what_is_not_there_is_told_in_a_line(
+    folder: Path, finished: dict[str, Any]
+) -> None:
+    done = call(folder, "evaluate", "nothing-like-this")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "aimbot-lab runs" in done.stderr

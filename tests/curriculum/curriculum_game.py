@@ -1,0 +1,53 @@
+"""Lessons, result lines, and a game that feeds them to a curriculum one after another."""
+
+import numpy as np
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.reports import Check
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.results import EpisodeResult, format_result_line
+
+DIFFICULTIES = {"goto": 5, "attack": 5, "free": 0, "stay": 0}
+
+
+def lesson(name: str, **changes: object) -> Lesson:
+    criteria = {"threshold": 0.3, "min_lesson_length": 10} | changes.pop("criteria", {})  # type: ignore[operator]
+    about = {"targets": {"goto": 1.0}, "completion_criteria": CompletionCriteria(**criteria)}
+    return Lesson(name=name, **(about | changes))  # type: ignore[arg-type]
+
+
+EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
+TWO_CELLS = {"goto": (1.0, 1.0, 0.0, 0.0, 0.0)}
+
+
+def line(won: bool, difficulty: int = 1, target: str = "goto") -> str:
+    return format_result_line(EpisodeResult(won, target, difficulty))
+
+
+class Game:
+    """Feeds episodes that begin and end one after another."""
+
+    def __init__(self, progress: CurriculumProgress, scenario: int = 1) -> None:
+        self.progress = progress
+        self.scenario = scenario
+        self.rank = 0
+        progress.begin_scenario(scenario)
+
+    def play(self, *lines: str, step: int = 0) -> Check | None:
+        count = len(lines)
+        ranks = np.arange(self.rank, self.rank + count)
+        self.rank += count
+        return self.progress.add(
+            EpisodeBatch(
+                lines=lines,
+                row=np.zeros(count, np.int64),
+                order=ranks,
+                scenario=np.full(count, self.scenario),
+                length=np.ones(count, np.int64),
+                terms=np.zeros((count, 0)),
+                running_order=np.array([self.rank]),
+                running_scenario=np.array([self.scenario]),
+            ),
+            step=step,
+        )

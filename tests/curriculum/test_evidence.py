@@ -1,0 +1,124 @@
+"""The test of promotion: what it promises, and that it is what its docstring says."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from aimbot_lab.curriculum.evidence import RESTART_EVERY, STAKES, Evidence, EvidenceTest
+
+ALPHA = 0.05
+NEVER = 10**9
+
+Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
+
+
+def played(rate: float | npt.NDArray[np.float64], *, episodes: int, lessons: int) -> Outcomes:
+    generator = np.random.default_rng(5)
+    return generator.random((episodes, lessons)) < np.broadcast_to(rate, episodes)[:, None]
+
+
+def promotion_episodes(outcomes: Outcomes, threshold: float) -> npt.NDArray[np.int64]:
+    """Episode at which each lesson is promoted, NEVER where it is not."""
+    test = EvidenceTest(threshold, ALPHA)
+    evidence = test.start(outcomes.shape[1:])
+    promoted = np.full(outcomes.shape[1], NEVER)
+    for episode, won in enumerate(outcomes, start=1):
+        evidence = test.fold(evidence, won)
+        passes = test.log_evidence(evidence) >= test.log_bound
+        promoted[passes & (promoted == NEVER)] = episode
+    return promoted
+
+
+def naive_promotion_share(outcomes: Outcomes, threshold: float) -> float:
+    """Share of lessons that a look at the last 100 episodes after each one promotes."""
+    total = np.cumsum(outcomes, axis=0)
+    means = (total[100:] - total[:-100]) / 100
+    return float((means > threshold).any(axis=0).mean())
+
+
+def evidence_by_hand(outcomes: list[bool], threshold: float) -> float:
+    """The formula of the docstring, bettor by bettor."""
+    wealth: list[list[float]] = []
+    for number, won in enumerate(outcomes):
+        if number % RESTART_EVERY == 0:
+            wealth.append([1.0] * len(STAKES))
+        for bettor in wealth:
+            for index, stake in enumerate(STAKES):
+                bettor[index] *= 1 + stake / threshold * (won - threshold)
+    if len(outcomes) % RESTART_EVERY == 0:
+        wealth.append([1.0] * len(STAKES))
+    weights = [1 / ((k + 1) * (k + 2)) for k in range(len(wealth))]
+    started = sum(w * sum(held) / len(held) for w, held in zip(weights, wealth, strict=True))
+    return started + 1 - sum(weights)
+
+
+@pytest.mark.parametrize(("threshold", "rate"), [(0.7, 0.7), (0.9, 0.95), (0.5, 0.2)])
+@pytest.mark.parametrize("episodes", [0, 1, 255, 256, 257, 700])
+def test_the_evidence_is_that_of_a_plain_transcription(
+    threshold: float, rate: float, episodes: int
+) -> None:
+    outcomes = played(rate, episodes=episodes, lessons=1)[:, 0].tolist()
+    test = EvidenceTest(threshold, ALPHA)
+    evidence = test.start()
+    for won in outcomes:
+        evidence = test.fold(evidence, won)
+    expected = evidence_by_hand(outcomes, threshold)
+    assert float(test.log_evidence(evidence)) == pytest.approx(np.log(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.7, 0.9])
+def test_an_episode_at_the_threshold_adds_no_evidence_on_average(threshold: float) -> None:
+    test = EvidenceTest(threshold, ALPHA)
+    evidence = Evidence(np.log(np.array([0.1, 2.0, 0.3, 5.0])), 7)
+    won, lost = (np.exp(test.log_evidence(test.fold(evidence, w))) for w in (True, False))
+    expected = threshold * won + (1 - threshold) * lost
+    assert expected == pytest.approx(np.exp(test.log_evidence(evidence)))
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.9])
+def test_promotion_needs_evidence_not_luck(threshold: float) -> None:
+    outcomes = played(threshold, episodes=3000, lessons=400)
+    promoted = float((promotion_episodes(outcomes, threshold) < NEVER).mean())
+    sampling_error = 3 * np.sqrt(ALPHA * (1 - ALPHA) / 400)
+    assert promoted <= ALPHA + sampling_error
+    assert naive_promotion_share(outcomes, threshold) > 0.9
+
+
+def test_a_rate_below_the_threshold_is_hardly_ever_promoted() -> None:
+    outcomes = played(0.65, episodes=3000, lessons=400)
+    assert (promotion_episodes(outcomes, 0.7) < NEVER).mean() <= 0.01
+
+
+@pytest.mark.parametrize(("above", "most"), [(0.05, 800), (0.1, 250), (0.2, 60)])
+def test_a_better_agent_is_promoted_within_few_episodes(above: float, most: int) -> None:
+    outcomes = played(0.7 + above, episodes=1200, lessons=200)
+    assert np.median(promotion_episodes(outcomes, 0.7)) <= most
+
+
+def test_a_bad_beginning_does_not_weigh_for_ever() -> None:
+    rates = np.linspace(0.3, 0.97, 20_000)
+    outcomes = played(rates, episodes=20_000, lessons=20)
+    crossed = int(np.argmax(rates >= 0.7))
+    delay = np.median(promotion_episodes(outcomes, 0.7)) - crossed
+    assert 0 < delay < 3500
+    factors = 1 + np.array(STAKES) / 0.7 * (outcomes[..., None] - 0.7)
+    unrestarted = np.logaddexp.reduce(np.cumsum(np.log(factors), axis=0), axis=-1)
+    late = crossed + 3500
+    assert (unrestarted[:late] - np.log(len(STAKES)) < -np.log(ALPHA)).all()
+
+
+def test_evidence_stays_finite_after_very_long_streaks() -> None:
+    test = EvidenceTest(0.9, ALPHA)
+    evidence = test.start()
+    for won in (False, True, False):
+        for _ in range(6000):
+            evidence = test.fold(evidence, won)
+        assert np.isfinite(test.log_evidence(evidence))
+    assert float(test.log_evidence(evidence)) < test.log_bound
+
+
+@pytest.mark.parametrize("threshold", [1e-300, 1e-9, 1 - 1e-12])
+def test_extreme_thresholds_give_finite_evidence(threshold: float) -> None:
+    test = EvidenceTest(threshold, ALPHA)
+    evidence = test.fold(test.fold(test.start(), True), False)
+    assert np.isfinite(test.log_evidence(evidence))

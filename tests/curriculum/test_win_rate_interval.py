@@ -1,0 +1,41 @@
+"""Wilson's interval against published values and its own laws."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aimbot_lab.foundation.intervals import wilson
+
+
+def test_the_interval_agrees_with_newcombe_1998() -> None:
+    # Newcombe 1998, doi:10.1002/(SICI)1097-0258(19980430)17:8<857, table I, method 3
+    for wins, episodes, lower, upper in [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ]:
+        rate = wilson(wins, episodes)
+        assert (rate.lower, rate.upper) == pytest.approx((lower, upper), abs=5e-5)
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_the_interval_holds_the_rate_and_mirrors(episodes: int, data: st.DataObject) -> None:
+    wins = data.draw(st.integers(0, episodes))
+    rate, mirrored = wilson(wins, episodes), wilson(episodes - wins, episodes)
+    assert rate.win_rate is not None
+    assert 0 <= rate.lower <= rate.win_rate <= rate.upper <= 1
+    assert rate.lower < rate.upper
+    assert (rate.lower, rate.upper) == pytest.approx((1 - mirrored.upper, 1 - mirrored.lower))
+
+
+def test_without_episodes_nothing_is_known() -> None:
+    assert wilson(0, 0) == (None, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("wins", "episodes", "confidence"), [(2, 1, 0.95), (-1, 1, 0.95), (1, 2, 1.0)]
+)
+def test_impossible_counts_are_refused(wins: int, episodes: int, confidence: float) -> None:
+    with pytest.raises(ValueError, match="must lie between"):
+        wilson(wins, episodes, confidence=confidence)

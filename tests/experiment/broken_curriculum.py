@@ -1,0 +1,35 @@
+"""A good curriculum to break, and what is said about a broken one."""
+
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
+
+GOOD = """\
+name: good
+seed: 1
+env:
+  num_envs: 64
+  rewards: {win: 1.0}
+lessons:
+  - name: first
+    targets: {goto: 1.0}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.9}
+  - name: last
+    targets: {goto: 1.0}
+train:
+  batch_size: 1024
+"""
+REFERENCE = "a reference is ${KEY} with a KEY such as train.n_steps"
+
+
+def faults(content: str | bytes, *overrides: str) -> list[str]:
+    """The lines in which c.yaml, written to the working folder, is refused."""
+    Path("c.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum("c.yaml", overrides)
+    assert caught.value.exit_code == 2
+    return list(caught.value.faults)

@@ -1,0 +1,161 @@
+"""A good curriculum: what is read, overridden, resolved, and written out again."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.experiment.checks import TRAINABLE_TARGETS, parameter_kinds
+from aimbot_lab.experiment.document import LoadedCurriculum, check_files, load_curriculum
+from aimbot_lab.sim.settings import ArenaSettings
+
+SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
+
+LESSONS = """
+lessons:
+  - name: first
+    targets: {goto: 1.0}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: &done {threshold: 0.9, min_lesson_length: 7}
+  - name: last
+    targets: {goto: 1.0}
+    completion_criteria: {<<: *done, scope: every_cell}
+"""
+
+
+def loaded(folder: Path, text: str, *overrides: str) -> LoadedCurriculum:
+    path = folder / "c.yaml"
+    path.write_bytes(text.encode("utf-8"))
+    return load_curriculum(path, overrides)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
+def test_the_shipped_curricula_are_fit_to_run(path: Path) -> None:
+    assert check_files([path]) == []
+
+
+def test_goto_climbs_to_all_difficulties_each_of_which_must_pass() -> None:
+    lessons = load_curriculum(SHIPPED[0].with_name("goto.yaml")).config.lessons
+    hardest = [max(n for n, w in enumerate(x.difficulty["goto"], 1) if w) for x in lessons]
+    assert hardest == sorted(hardest)
+    assert all(lessons[-1].difficulty["goto"])
+    assert lessons[-1].completion_criteria is not None
+    assert lessons[-1].completion_criteria.scope == "every_cell"
+
+
+def test_what_is_left_out_keeps_its_default(tmp_path: Path) -> None:
+    config = loaded(tmp_path, f"name: g{LESSONS}").config
+    assert config.env == ArenaSettings()
+    assert config.seed == 1
+    assert config.lessons[0].parameters == {}
+
+
+def test_anchors_and_merges_are_followed(tmp_path: Path) -> None:
+    criteria = loaded(tmp_path, f"name: g{LESSONS}").config.lessons[1].completion_criteria
+    assert criteria is not None
+    assert (criteria.threshold, criteria.min_lesson_length, criteria.scope) == (
+        0.9,
+        7,
+        "every_cell",
+    )
+
+
+def test_scalars_are_those_of_yaml_1_2_with_underscores(tmp_path: Path) -> None:
+    text = f"name: no{LESSONS}train: {{total_steps: 5_000_000, learning_rate: 1e-4, gamma: .9}}"
+    config = loaded(tmp_path, text).config
+    assert config.name == "no"
+    assert config.train.total_steps == 5_000_000
+    assert (config.train.learning_rate, config.train.gamma) == (1e-4, 0.9)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    text = "\ufeff" + f"name: g{LESSONS}".replace("\n", "\r\n")
+    document = loaded(tmp_path, text)
+    assert document.name == "g"
+    assert document.source_text == text.removeprefix("\ufeff")
+
+
+def test_overrides_replace_values_and_merge_mappings(tmp_path: Path) -> None:
+    config = loaded(
+        tmp_path,
+        f"name: g\nenv: {{num_envs: 64, rewards: {{win: 5.0, lose: -5.0}}}}{LESSONS}",
+        "env.rewards={win: 2.0}",
+        "train.total_steps=1000",
+        "train.learning_rate=1e-4",
+        "lessons.0.name=renamed",
+        "lessons[1].difficulty.goto=[0, 0, 0, 0, 1]",
+        "lessons.0.parameters.rewards.spin_penalty=2",
+        "lessons.0.parameters={move_speed: 4}",
+        "seed=2",
+        "seed=3",
+    ).config
+    assert (config.env.rewards.win, config.env.rewards.lose) == (2.0, -5.0)
+    assert (config.train.total_steps, config.train.learning_rate) == (1000, 1e-4)
+    assert config.lessons[0].name == "renamed"
+    assert config.lessons[1].difficulty["goto"] == (0, 0, 0, 0, 1)
+    assert config.lessons[0].parameters == {"rewards.spin_penalty": 2.0, "move_speed": 4.0}
+    assert config.seed == 3
+
+
+def test_an_override_can_mend_a_file(tmp_path: Path) -> None:
+    assert loaded(tmp_path, f"name: g\nseed: ${{nope}}{LESSONS}", "seed=4").config.seed == 4
+    assert loaded(tmp_path, f"seed: x{LESSONS}", "seed=4", "name=h").name == "h"
+
+
+def test_references_are_resolved_through_others_and_overrides(tmp_path: Path) -> None:
+    text = (
+        f"name: ${{lessons[0].name}} ${{seed}}\nseed: ${{train.n_steps}}{LESSONS}"
+        "train: {n_steps: '${.batch_size}', batch_size: 256}"
+    )
+    config = loaded(tmp_path, text).config
+    assert (config.name, config.seed, config.train.n_steps) == ("first 256", 256, 256)
+    assert loaded(tmp_path, text, "train.n_steps=512").config.seed == 512
+    assert loaded(tmp_path, text, "seed=${train.batch_size}").name == "first 256"
+
+
+def test_a_reference_can_take_a_whole_section(tmp_path: Path) -> None:
+    override = "lessons.1.completion_criteria=${lessons.0.completion_criteria}"
+    lessons = loaded(tmp_path, f"name: g{LESSONS}", override).config.lessons
+    assert lessons[0].completion_criteria == lessons[1].completion_criteria
+
+
+@pytest.mark.parametrize("name", ["g", "no", "1e5", "12:30", "010", "~", "a: b", "#x", "π", "'"])
+def test_the_resolved_text_reads_back_to_the_same(tmp_path: Path, name: str) -> None:
+    quoted = name.replace("'", "''")
+    text = f"name: '{quoted}'\nenv: {{mouse_factor: 1e-7}}{LESSONS}"
+    first = loaded(tmp_path, text, "lessons.0.parameters.rewards.win=3")
+    again = loaded(tmp_path, first.resolved_text)
+    assert first.name == name
+    assert again.config == first.config
+    assert again.resolved_text == first.resolved_text
+    assert "gae_lambda" in first.resolved_text
+
+
+def test_the_source_text_is_kept_as_written(tmp_path: Path) -> None:
+    text = f"# a comment\nname: g{LESSONS}"
+    document = loaded(tmp_path, text)
+    assert document.source_text == text
+    assert document.path == tmp_path / "c.yaml"
+
+
+def test_a_lesson_may_set_every_number_of_a_scenario_and_nothing_else() -> None:
+    kinds = parameter_kinds()
+    assert {"move_speed", "rewards.spin_penalty", "enemy_hits_to_kill"} <= set(kinds)
+    assert not {"num_envs", "line_stopped_by_obstacles", "rays.tags"} & set(kinds)
+
+
+def test_trainable_targets_have_the_difficulties_of_the_arena() -> None:
+    from aimbot_lab.sim.tables import DIFFICULTIES
+
+    assert TRAINABLE_TARGETS.items() <= DIFFICULTIES.items()
+
+
+def test_reading_a_curriculum_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from aimbot_lab.experiment.document import load_curriculum;"
+        f"load_curriculum({str(SHIPPED[0])!r});"
+        "heavy = {'torch', 'mlflow', 'optuna', 'stable_baselines3', 'numba'} & set(sys.modules);"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,126 @@
+"""Whether an episode began as the rules allow, and the oracle's copy of its beginning."""
+
+import math
+from collections.abc import Sequence
+
+from oracle_episode import ATTACK, FREE, GOTO, STAY, Episode, Rules, new_episode
+from oracle_view import Box, Point
+
+BLOCK = 10.0  # m, side of a target block
+EXACT = 1e-9  # m
+FIRST_POSE = (2.0, 2.0, 0.0)
+TARGETS = {"free": FREE, "goto": GOTO, "attack": ATTACK, "stay": STAY}
+
+Pose = tuple[float, float, float]  # m, m, rad
+
+
+def begun_episode(rules: Rules, state, row: int) -> Episode:
+    """The episode that has just begun in a row of the arena."""
+    assert state.decisions[row] == 0
+    assert state.gun_ticks[row] <= 0, "the gun is ready at an episode's start"
+    assert state.spin_sum[row] == 0
+    assert not state.spin_turns[row].any(), "the spin window starts empty"
+    assert not state.terms[row].any()
+    target, enemies = int(state.target[row]), int(state.enemy_count[row])
+    boxes = state.obstacles[row, : state.obstacle_count[row]]
+    has_base = target in (GOTO, ATTACK)
+    assert has_base or not state.fire_base[row].any()
+    return new_episode(
+        rules,
+        target=target,
+        pose=(*(float(place) for place in state.position[row]), float(state.yaw[row])),
+        difficulty=int(state.difficulty[row]),
+        fire_base=tuple(float(part) for part in state.fire_base[row]) if has_base else None,
+        boxes=tuple(tuple(float(side) for side in box) for box in boxes),
+        enemies=tuple((float(x), float(z)) for x, z in state.enemies[row, :enemies]),
+        hits_left=tuple(int(hits) for hits in state.enemy_hits_left[row, :enemies]),
+    )
+
+
+def check_placement(
+    rules: Rules, episode: Episode, *, state, row: int, before: Pose | None, presets
+) -> None:
+    """Fail where an episode's beginning breaks a rule; `before` is the last episode's pose."""
+    pose = (episode.x, episode.z, episode.yaw)
+    last = before or FIRST_POSE
+    hits = round(rules["enemy_hits_to_kill"])
+    assert all(left == hits for left in episode.hits_left)
+    assert abs(math.remainder(pose[2] - last[2], 2 * math.pi)) < 1e-6, "the yaw is kept"
+    if episode.target == FREE:
+        check_free_places(rules, episode)
+        return
+    assert math.dist(pose[:2], last[:2]) < 1e-6, "the place is kept"
+    if episode.target == STAY:
+        assert not episode.boxes
+        assert not episode.enemies
+        return
+    corner = tuple(float(side) for side in state.block[row])
+    check_block_place(rules, (episode.x, episode.z), corner)
+    assert matching_turns(episode, corner, presets), "the block is no preset of its kind"
+
+
+def check_free_places(rules: Rules, episode: Episode) -> None:
+    """Fail unless the hall is empty and all discs are on the floor and apart."""
+    assert not episode.boxes
+    assert episode.difficulty == 0
+    assert len(episode.enemies) == round(rules["free_enemies"])
+    agent, enemy = rules["agent_radius"], rules["enemy_radius"]
+    discs = [(episode.x, episode.z, agent), *((x, z, enemy) for x, z in episode.enemies)]
+    for index, (x, z, radius) in enumerate(discs):
+        assert radius <= min(x, z), "a disc is beyond the floor"
+        assert max(x, z) <= rules.floor_size - radius, "a disc is beyond the floor"
+        for other_x, other_z, other in discs[:index]:
+            assert math.dist((x, z), (other_x, other_z)) >= radius + other, "discs overlap"
+
+
+def check_block_place(rules: Rules, agent: Point, corner: Point) -> None:
+    """Fail unless the block keeps its distance from the outer walls and from the agent."""
+    gap = rules["block_gap_to_walls"]
+    for side in corner:
+        assert gap - EXACT <= side <= rules.floor_size - gap - BLOCK + EXACT
+    nearest = [min(max(here, side), side + BLOCK) for here, side in zip(agent, corner, strict=True)]
+    free = math.dist(agent, nearest) - rules["agent_radius"]
+    assert free >= rules["block_gap_to_agent"] - EXACT
+
+
+def matching_turns(episode: Episode, corner: Point, presets: Sequence) -> list[tuple[str, int]]:
+    """Names of the presets, each with its quarter turns, that the block on the floor shows."""
+    target = {code: name for name, code in TARGETS.items()}[episode.target]
+    return [
+        (preset.name, turns)
+        for preset in presets
+        if (preset.target, preset.difficulty) == (target, episode.difficulty)
+        for turns in range(4)
+        if shows(episode, corner, preset, turns)
+    ]
+
+
+def shows(episode: Episode, corner: Point, preset, turns: int) -> bool:
+    """Whether the block on the floor is a preset after some quarter turns."""
+    x, z, diameter = preset.fire_base
+    wanted = [(*turned((x, z), turns), diameter)]
+    wanted += [turned_box(box, turns) for box in preset.obstacles]
+    wanted += [turned(place, turns) for place in preset.enemies]
+    there = [episode.fire_base, *episode.boxes, *episode.enemies]
+    if len(there) != len(wanted) or len(episode.boxes) != len(preset.obstacles):
+        return False
+    shift = {2: corner, 3: (*corner, 0.0), 4: (*corner, *corner)}
+    return all(
+        math.dist(place, [a + b for a, b in zip(want, shift[len(want)], strict=True)]) < EXACT
+        for place, want in zip(there, wanted, strict=True)
+    )
+
+
+def turned(place: Point, turns: int) -> Point:
+    """A place of the block's frame after quarter turns about the block's centre."""
+    x, z = place
+    for _ in range(turns):
+        x, z = z, BLOCK - x
+    return x, z
+
+
+def turned_box(box: Box, turns: int) -> Box:
+    """A box of the block's frame after quarter turns about the block's centre."""
+    x1, z1 = turned((box[0], box[1]), turns)
+    x2, z2 = turned((box[2], box[3]), turns)
+    return min(x1, x2), min(z1, z2), max(x1, x2), max(z1, z2)

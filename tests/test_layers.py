@@ -1,0 +1,108 @@
+"""Imports point down only, and third-party libraries stay in their homes."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
+LAYERS = {
+    "cli": 7,
+    "sweep": 6,
+    "experiment": 5,
+    "training": 4,
+    "faces": 3,
+    "curriculum": 3,
+    "tracking": 3,
+    "evaluation": 3,
+    "sim": 2,
+    "foundation": 1,
+}
+HOMES = {
+    "numba": ["foundation/jit.py", "foundation/rng.py"],
+    "torch": ["training/"],
+    "safetensors": ["training/"],
+    "sb3_contrib": ["training/"],
+    "stable_baselines3": ["training/", "faces/sb3.py"],
+    "mlflow": ["tracking/mlflow_store.py"],
+    "optuna": ["sweep/"],
+    "omegaconf": ["experiment/composition.py"],
+    "click": ["cli/"],
+    "rich": ["cli/"],
+}
+CORE_MAY_IMPORT = (
+    "math",
+    "typing",
+    "numpy",
+    "aimbot_lab.foundation.jit",
+    "aimbot_lab.foundation.rng",
+)
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of the modules that the file at `path` imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+
+
+def faults(path: Path, package: Path) -> list[str]:
+    inside = path.relative_to(package)
+    here = inside.parts[0] if len(inside.parts) > 1 else ""
+    found = []
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "aimbot_lab" and len(parts) > 1 and here:
+            there = parts[1]
+            if there != here and LAYERS[there] >= LAYERS[here]:
+                found.append(f"{inside} imports {name}: points up or sideways")
+        homes = HOMES.get(parts[0])
+        if homes is not None and not any(inside.as_posix().startswith(home) for home in homes):
+            found.append(f"{inside} imports {name}: its home is {', '.join(homes)}")
+        if "core" in inside.parts and not (
+            name.startswith(CORE_MAY_IMPORT) or name.startswith(f"aimbot_lab.{here}.core")
+        ):
+            found.append(f"{inside} imports {name}: kernels import each other and the generator")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_point_down_and_libraries_stay_at_home(path: Path) -> None:
+    assert faults(path, PACKAGE) == []
+
+
+def test_every_package_has_a_layer() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert packages <= set(LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("curriculum/bad.py", "from aimbot_lab.experiment.run import run_curriculum"),
+        ("curriculum/bad.py", "import aimbot_lab.tracking.tracker"),
+        ("curriculum/bad.py", "def f():\n    import torch"),
+        ("sim/bad.py", "from numba import njit"),
+        ("tracking/bad.py", "import mlflow.tracking"),
+        ("sim/core/bad.py", "import json"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line, encoding="utf-8")
+    assert len(faults(path, tmp_path)) == 1
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_files_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 300
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 40, f"{path}: {node.name} is too long"

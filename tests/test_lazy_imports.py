@@ -1,0 +1,40 @@
+"""The command line answers before any heavy library is loaded."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "mlflow", "optuna", "stable_baselines3", "numba")
+
+
+def loaded_by(code: str) -> set[str]:
+    report = f"{code}\nimport sys\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", report], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
+    code = f"""
+import aimbot_lab.cli.main as main
+try:
+    main.cli.main({arguments!r}, standalone_mode=False)
+except SystemExit:
+    pass
+"""
+    assert loaded_by(code) == set()
+
+
+def test_checking_a_curriculum_loads_no_heavy_library() -> None:
+    code = """
+from aimbot_lab.experiment.document import check_files
+assert check_files(["curricula/goto.yaml"]) == []
+"""
+    assert loaded_by(code) == set()
+
+
+def test_the_check_sees_a_heavy_library() -> None:
+    assert loaded_by("import numba") == {"numba"}

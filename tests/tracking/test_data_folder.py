@@ -1,0 +1,116 @@
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
+from aimbot_lab.tracking.history import download_artifact, list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    deep = tmp_path / "project" / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    return tmp_path / "project"
+
+
+def test_the_explicit_path_counts_most(project, monkeypatch):
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(project / "environment"))
+    assert locate_data_folder(project / "explicit").root == project / "explicit"
+
+
+def test_the_environment_counts_before_any_folder(project, monkeypatch):
+    (project / ".aimbot-lab").mkdir()
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(project / "environment"))
+    assert locate_data_folder().root == project / "environment"
+
+
+def test_an_empty_environment_variable_is_none(project, monkeypatch):
+    (project / ".aimbot-lab").mkdir()
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", "")
+    assert locate_data_folder().root == project / ".aimbot-lab"
+
+
+def test_an_existing_folder_upwards_counts_before_a_nearer_project(project):
+    (project / ".aimbot-lab").mkdir()
+    (project / "a" / "pyproject.toml").touch()
+    assert locate_data_folder().root == project / ".aimbot-lab"
+
+
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
+def test_a_new_folder_goes_to_the_project_around(project, mark):
+    (project / "a" / mark).touch()
+    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
+
+
+def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch):
+    # Nothing above a temporary folder is a project, unless someone made it one.
+    if any((p / m).exists() for p in project.parents for m in (".git", "pyproject.toml")):
+        pytest.skip("the temporary folder lies inside a project")
+    assert locate_data_folder().root == Path.cwd() / ".aimbot-lab"
+
+
+def test_a_relative_path_becomes_absolute(project):
+    assert locate_data_folder(Path("../x")).root == project / "a" / "x"
+
+
+def test_locating_creates_nothing(project):
+    before = sorted(project.rglob("*"))
+    locate_data_folder()
+    locate_data_folder(project / "new")
+    assert sorted(project.rglob("*")) == before
+
+
+def test_a_file_in_its_place_is_one_line_that_says_what_to_do(tmp_path):
+    file = tmp_path / "data"
+    file.touch()
+    with pytest.raises(ConfigurationError) as caught:
+        locate_data_folder(file)
+    message = str(caught.value)
+    assert str(file) in message
+    assert "--data-dir" in message
+    assert "\n" not in message
+
+
+def test_a_folder_that_cannot_be_made_is_one_line_that_says_what_to_do(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError) as caught:
+        DataFolder(tmp_path / "file" / "data").create()
+    message = str(caught.value)
+    assert "--data-dir" in message
+    assert "\n" not in message
+
+
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigurationError, match="working directory"):
+        locate_data_folder()
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="UTF-8"):
+        locate_data_folder(tmp_path / "\udcff")
+
+
+@pytest.mark.parametrize("name", ["a b", "a#b", "a?b=c&d", "100%", "a%20b", "größe 日本", "it's"])
+def test_a_run_works_in_an_odd_folder(tmp_path, template_database, name):
+    folder = locate_data_folder(tmp_path / name / ".aimbot-lab")
+    folder.create()
+    shutil.copy(template_database, folder.database)
+    tracker = open_run(folder, TrackingSettings(), RunDescription("odd"))
+    tracker.log_text("seen", "notes/a b.txt")
+    assert tracker.finish("FINISHED").complete
+    assert [run.run_id for run in list_runs(folder)] == [tracker.run_id]
+    path = download_artifact(folder, tracker.run_id, name="notes/a b.txt")
+    assert path.read_text() == "seen"
+    assert path.is_relative_to(folder.artifacts)
+    with closing(sqlite3.connect(folder.database)) as database:
+        assert database.execute("select run_uuid from runs").fetchall() == [(tracker.run_id,)]

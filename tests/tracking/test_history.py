@@ -1,0 +1,68 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import download_artifact, list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
+
+
+def finished_run(data_folder, name, *, experiment="x"):
+    tracker = open_run(data_folder, TrackingSettings(experiment=experiment), RunDescription(name))
+    tracker.log_metrics(1, {"win_rate/pooled": 0.25})
+    tracker.log_metrics(2, {"win_rate/pooled": 0.75})
+    tracker.finish("FINISHED")
+    return tracker.run_id
+
+
+def test_runs_of_all_experiments_come_newest_first(data_folder):
+    ids = [finished_run(data_folder, f"run {i}", experiment=f"e{i}") for i in range(3)]
+    runs = list_runs(data_folder)
+    assert [run.run_id for run in runs] == ids[::-1]
+    assert [run.experiment for run in runs] == ["e2", "e1", "e0"]
+    assert [run.run_id for run in list_runs(data_folder, max_results=2)] == ids[:0:-1]
+
+
+def test_a_summary_says_how_the_run_stands(data_folder):
+    before = datetime.now(UTC)
+    finished_run(data_folder, "named")
+    (run,) = list_runs(data_folder)
+    assert (run.name, run.experiment, run.status) == ("named", "x", "FINISHED")
+    assert run.metrics == {"win_rate/pooled": 0.75}
+    assert run.tags["mlflow.source.name"] == "aimbot-lab"
+    assert abs((run.started - before).total_seconds()) < 60
+    assert run.seconds == (run.ended - run.started).total_seconds() >= 0
+
+
+def test_a_running_run_has_no_end(data_folder):
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("running"))
+    (run,) = list_runs(data_folder)
+    assert (run.status, run.ended, run.seconds) == ("RUNNING", None, None)
+    tracker.finish("KILLED")
+
+
+def test_without_a_store_there_are_no_runs_and_nothing_is_made(tmp_path):
+    folder = DataFolder(tmp_path / "none")
+    assert list_runs(folder) == []
+    assert not folder.root.exists()
+
+
+def test_a_missing_artifact_is_one_line(data_folder):
+    run_id = finished_run(data_folder, "empty")
+    with pytest.raises(StoreError) as caught:
+        download_artifact(data_folder, run_id, name="agent.zip")
+    assert "agent.zip" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_artifact_of_an_unknown_run_is_one_line(data_folder):
+    with pytest.raises(StoreError, match="0123") as caught:
+        download_artifact(data_folder, "0123", name="agent.zip")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_artifact_name_cannot_leave_the_runs_folder(data_folder):
+    with pytest.raises(ConfigurationError):
+        download_artifact(data_folder, "0123", name="../../mlflow.db")

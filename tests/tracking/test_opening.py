@@ -1,0 +1,165 @@
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from aimbot_lab import __version__
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking import opening
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.owner import read_owner
+from aimbot_lab.tracking.settings import TrackingSettings
+
+SETTINGS = TrackingSettings(experiment="goto")
+
+
+def raw_run(data_folder, run_id):
+    from aimbot_lab.tracking.address import embedded_address
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, embedded_address(data_folder)).client.get_run(run_id)
+
+
+def test_a_run_begins_with_its_name_parameters_and_tags(data_folder):
+    params = {"train.lr": 0.001, "seed": 7, "name": "ü", "none": None, "long": "x" * 7000}
+    params |= {f"p/{i}": i for i in range(150)}
+    tracker = open_run(data_folder, SETTINGS, RunDescription("first", params, {"lab.seed": "7"}))
+    run = raw_run(data_folder, tracker.run_id)
+    assert run.info.run_name == "first"
+    assert run.info.status == "RUNNING"
+    assert run.info.experiment_id == tracker.experiment_id
+    assert run.data.params["train.lr"] == "0.001"
+    assert run.data.params["none"] == "None"
+    assert run.data.params["long"] == "x" * 5999 + "…"
+    assert len(run.data.params) == 155
+    assert run.data.tags["lab.seed"] == "7"
+    assert run.data.tags["lab.version"] == __version__
+    assert run.data.tags["mlflow.source.name"] == "aimbot-lab"
+    assert run.data.tags["mlflow.user"]
+    tracker.finish("FINISHED")
+
+
+def test_the_owner_is_this_process_while_the_run_lives(data_folder):
+    tracker = open_run(data_folder, SETTINGS, RunDescription("owned"))
+    owner = read_owner(data_folder.run_folder(tracker.run_id) / "owner.json")
+    assert owner.pid == os.getpid()
+    assert owner.tracking_uri is None
+    tracker.finish("FINISHED")
+    assert list(data_folder.runs.iterdir()) == []
+
+
+def test_files_go_to_the_data_folder_by_absolute_address(data_folder):
+    tracker = open_run(data_folder, SETTINGS, RunDescription("files"))
+    run = raw_run(data_folder, tracker.run_id)
+    assert run.info.artifact_uri.startswith(data_folder.artifacts.as_uri())
+    tracker.finish("FINISHED")
+
+
+def test_a_database_elsewhere_replaces_the_embedded_store(data_folder, tmp_path, monkeypatch):
+    other = tmp_path / "other.db"
+    data_folder.database.rename(other)
+    settings = TrackingSettings(uri=f"sqlite:///{other}")
+    tracker = open_run(data_folder, settings, RunDescription("elsewhere"))
+    assert tracker.finish("FINISHED").complete
+    assert tracker.tracking_uri == f"sqlite:///{other}"
+    assert not data_folder.database.exists()
+    assert list_runs(data_folder) == []
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other}")
+    assert [run.name for run in list_runs(data_folder)] == ["elsewhere"]
+
+
+def nothing_was_left(data_folder):
+    return not data_folder.runs.exists() or list(data_folder.runs.iterdir()) == []
+
+
+@pytest.mark.parametrize("params", [{"a[0]": 1}, {"": 1}])
+def test_a_parameter_that_the_store_refuses_is_refused_before_anything(tmp_path, params):
+    folder = DataFolder(tmp_path / "new")
+    with pytest.raises(ValueError, match="name"):
+        open_run(folder, SETTINGS, RunDescription("bad", params))
+    assert not folder.root.exists()
+
+
+def test_a_bad_address_creates_nothing(tmp_path):
+    folder = DataFolder(tmp_path / "new")
+    with pytest.raises(ConfigurationError):
+        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri="ftp://host")
+    assert not folder.root.exists()
+
+
+def test_a_server_that_is_not_there_is_one_line_and_creates_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    folder = DataFolder(tmp_path / "new")
+    uri = "http://me:secret@127.0.0.1:9"
+    with pytest.raises(StoreError) as caught:
+        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri=uri)
+    message = str(caught.value)
+    assert "http://me:***@127.0.0.1:9" in message
+    assert "Connection refused" in message
+    assert "secret" not in message
+    assert "\n" not in message
+    assert not folder.root.exists()
+
+
+def test_a_database_that_is_not_there_is_one_line_and_creates_nothing(tmp_path):
+    folder = DataFolder(tmp_path / "new")
+    uri = f"sqlite:///{tmp_path}/missing/mlflow.db"
+    with pytest.raises(StoreError, match="unable to open") as caught:
+        open_run(folder, SETTINGS, RunDescription("bad"), tracking_uri=uri)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_one_line(tmp_path):
+    folder = DataFolder(tmp_path)
+    folder.database.write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        open_run(folder, SETTINGS, RunDescription("bad"))
+    assert str(folder.database) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert nothing_was_left(folder)
+
+
+def test_the_schema_of_another_mlflow_is_one_line_that_names_the_remedy(data_folder):
+    with closing(sqlite3.connect(data_folder.database)) as database, database:
+        database.execute("update alembic_version set version_num = 'abcdef'")
+    with pytest.raises(StoreError, match="mlflow db upgrade") as caught:
+        open_run(data_folder, SETTINGS, RunDescription("bad"))
+    assert "\n" not in str(caught.value)
+    assert nothing_was_left(data_folder)
+
+
+def test_a_deleted_experiment_is_one_line_that_names_the_remedy(data_folder):
+    from aimbot_lab.tracking.address import embedded_address
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, embedded_address(data_folder))
+    store.client.delete_experiment(store.experiment_id("goto"))
+    with pytest.raises(ConfigurationError, match="restore"):
+        open_run(data_folder, SETTINGS, RunDescription("bad"))
+    assert nothing_was_left(data_folder)
+
+
+@pytest.mark.parametrize("error", [StoreError("broken"), KeyboardInterrupt()])
+def test_a_failure_after_the_run_was_made_leaves_no_run(data_folder, monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(opening, "Journal", fail)
+    with pytest.raises(type(error)):
+        open_run(data_folder, SETTINGS, RunDescription("half"))
+    assert list_runs(data_folder) == []
+    assert nothing_was_left(data_folder)
+
+
+def test_every_user_name_will_do(data_folder, monkeypatch):
+    def nameless():
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    tracker = open_run(data_folder, SETTINGS, RunDescription("nameless"))
+    assert raw_run(data_folder, tracker.run_id).data.tags["mlflow.user"] == "unknown"
+    tracker.finish("FINISHED")

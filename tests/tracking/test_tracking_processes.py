@@ -1,0 +1,120 @@
+"""What only shows between processes: crashes, cold starts, and what is imported when."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.tracking.reaper import reap_dead_runs
+
+OPEN = """
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
+folder = DataFolder(Path(sys.argv[1]))
+tracker = open_run(folder, TrackingSettings(), RunDescription("child"))
+"""
+LOG_FOR_EVER = """
+print(tracker.run_id, flush=True)
+for step in range(1_000_000):
+    tracker.log_metrics(step, {"a": step, "b": -step})
+    print(step, flush=True)
+"""
+LOG_AND_FINISH = """
+tracker.log_metrics(1, {"a": 1.0})
+assert tracker.finish("FINISHED", wait_seconds=60).complete
+"""
+
+
+def child(
+    script: str, folder: Path, *, environment: Mapping[str, str] = os.environ
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(data_folder):
+    process = child(OPEN + LOG_FOR_EVER, data_folder.root)
+    run_id = process.stdout.readline().strip()
+    for _ in range(60):
+        process.stdout.readline()
+    process.kill()
+    rest, _ = process.communicate()
+    acknowledged = 60 + len(rest.splitlines(keepends=True)) - (not rest.endswith("\n"))
+    assert [run.status for run in list_runs(data_folder)] == ["RUNNING"]
+
+    assert reap_dead_runs(data_folder) == [run_id]
+
+    client = connect(data_folder, embedded_address(data_folder)).client
+    assert client.get_run(run_id).info.status == "KILLED"
+    for key, sign in (("a", 1), ("b", -1)):
+        rows = [(row.step, row.value) for row in client.get_metric_history(run_id, key)]
+        assert len(rows) >= acknowledged
+        assert rows == [(step, sign * step) for step in range(len(rows))]
+
+
+@pytest.mark.slow
+def test_four_processes_may_come_first_at_the_same_time(tmp_path):
+    folder = DataFolder(tmp_path / "fresh")
+    processes = [child(OPEN + LOG_AND_FINISH, folder.root) for _ in range(4)]
+    for process in processes:
+        output = "".join(process.communicate())
+        assert (process.returncode, output) == (0, "")
+    runs = list_runs(folder)
+    assert [run.status for run in runs] == ["FINISHED"] * 4
+    assert {run.experiment for run in runs} == {"aimbot-lab"}
+    assert sorted(path.name for path in folder.root.iterdir()) == [
+        "mlflow.db",
+        "runs",
+        "store.lock",
+    ]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "import aimbot_lab.tracking.opening, aimbot_lab.tracking.ui, aimbot_lab.tracking.memory",
+        "from aimbot_lab.tracking.reaper import *; assert reap_dead_runs(folder) == []",
+        "from aimbot_lab.tracking.history import *; assert list_runs(folder) == []",
+    ],
+    ids=["importing", "nothing to reap", "no store"],
+)
+def test_mlflow_is_not_imported_where_nothing_needs_it(tmp_path, call):
+    script = "import sys; from pathlib import Path; from aimbot_lab.tracking.data_folder import *\n"
+    script += f"folder = DataFolder(Path(sys.argv[1]))\n{call}\n"
+    script += "assert not {'mlflow', 'sqlalchemy', 'torch', 'numpy'} & set(sys.modules)"
+    process = child(script, tmp_path / "none")
+    assert process.communicate() == ("", "")
+    assert process.returncode == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_telemetry_is_off_although_nothing_in_the_environment_says_so(tmp_path):
+    script = """
+import aimbot_lab.tracking.mlflow_store
+from mlflow.telemetry.utils import is_telemetry_disabled
+from mlflow.telemetry.client import get_telemetry_client
+assert is_telemetry_disabled()
+assert get_telemetry_client() is None
+"""
+    # MLflow is silent by itself where it believes to be tested, which would prove nothing.
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if name in kept}
+    process = child(script, tmp_path, environment=environment)
+    assert process.communicate() == ("", "")
+    assert process.returncode == 0

@@ -1,0 +1,160 @@
+"""A whole small training, without files or tracking."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.training import Training, TrainingPlan
+
+ROWS = 32
+EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        self.logged.append((step, metrics))
+
+
+class Watcher(SilentObserver):
+    def __init__(self) -> None:
+        self.promoted: list[str] = []
+        self.snapshots: list[Any] = []
+
+    def promotion(self, report: Any, step: int) -> None:
+        self.promoted.append(report.name)
+
+    def progress(self, snapshot: Any) -> None:
+        self.snapshots.append(snapshot)
+
+
+def plan(threshold: float = 0.02, total_steps: int = 8192, seed: int = 1) -> TrainingPlan:
+    criteria = CompletionCriteria(threshold=threshold, min_lesson_length=10)
+    # The FireBase is won from afar, so that even an untrained agent wins now and then.
+    env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=5.0)
+    return TrainingPlan(
+        seed=seed,
+        env=env,
+        lessons=(
+            Lesson(
+                name="one", targets={"goto": 1.0}, difficulty=EASY, completion_criteria=criteria
+            ),
+            Lesson(name="two", targets={"goto": 1.0}, completion_criteria=criteria),
+        ),
+        train=TrainSettings(
+            total_steps=total_steps,
+            n_steps=32,
+            batch_size=512,
+            n_epochs=2,
+            network=NetworkSettings(layers=(16,)),
+            torch_threads=1,
+        ),
+    )
+
+
+def learn(training: Training, stop_after: int | None = None) -> tuple[Any, Sink, Watcher]:
+    sink, watcher = Sink(), Watcher()
+
+    def should_stop() -> bool:
+        return stop_after is not None and training.model.num_timesteps >= stop_after
+
+    return training.learn(sink, watcher, should_stop), sink, watcher
+
+
+def test_lessons_are_passed_in_order_and_end_the_training() -> None:
+    training = Training(plan(total_steps=65_536))
+    outcome, sink, watcher = learn(training)
+    assert watcher.promoted == ["one", "two"]
+    assert training.progress.finished
+    assert not outcome.stopped
+    assert outcome.steps < 65_536
+    assert sink.logged[-1][0] == outcome.steps
+
+
+def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
+    training = Training(plan(threshold=0.9))
+    _, sink, watcher = learn(training)
+    steps = [step for step, _ in sink.logged]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 8192
+    last = sink.logged[-1][1]
+    wanted = {
+        names.WIN_RATE_POOLED,
+        names.cell_win_rate("goto", 1),
+        names.LESSON_NUMBER,
+        names.EPISODE_LENGTH,
+        names.reward_term("spin_penalty"),
+        names.STEPS_PER_SECOND,
+        "train/loss",
+        "train/entropy_loss",
+    }
+    assert wanted <= set(last)
+    assert watcher.snapshots[-1].step == 8192
+
+
+def test_the_same_seed_ends_in_the_same_state_and_another_does_not() -> None:
+    first, second, other = (
+        learn(Training(plan(threshold=0.9, total_steps=2048, seed=seed)))[0].state_sha256
+        for seed in (1, 1, 2)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_a_stop_ends_at_once_and_is_told_apart() -> None:
+    outcome, _, _ = learn(Training(plan(threshold=0.9)), stop_after=1000)
+    assert outcome.stopped
+    assert outcome.steps < 1000 + 2 * ROWS
+
+
+def test_a_saved_agent_plays_as_the_trained_one(tmp_path: Path) -> None:
+    training = Training(plan(threshold=0.9, total_steps=2048))
+    learn(training)
+    saved = training.save_agents(tmp_path)
+    assert set(saved) == {"last", "best"}
+    loaded = load_agent(tmp_path / "last")
+    observations = training.env.reset()
+    expected, _ = training.model.predict(observations, deterministic=True)
+    actions = loaded.agent.act(observations)
+    np.testing.assert_array_equal(actions[:, :3], expected[:, :3])
+    bins = np.array(loaded.train.aim_bins, np.float32)
+    np.testing.assert_array_equal(actions[:, 3], bins[expected[:, 3]])
+    assert loaded.env == training.plan.env
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / WEIGHTS).unlink(),
+        lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-100]),
+        lambda folder: (folder / DESCRIPTION).write_text("{"),
+        lambda folder: (folder / DESCRIPTION).write_text(json.dumps({"format": 99})),
+        lambda folder: (folder / DESCRIPTION).write_text("[]"),
+        lambda folder: edit(folder / DESCRIPTION, "env", {"nonsense": 1}),
+        lambda folder: edit(folder / DESCRIPTION, "train", {"network": {"layers": [8]}}),
+    ],
+)
+def test_a_damaged_agent_is_refused(tmp_path: Path, damage: Any) -> None:
+    training = Training(plan())
+    training.save_agents(tmp_path)
+    damage(tmp_path / "last")
+    with pytest.raises(LabError, match="last"):
+        load_agent(tmp_path / "last")
+
+
+def edit(path: Path, key: str, value: Any) -> None:
+    document = json.loads(path.read_text())
+    document[key] = value
+    path.write_text(json.dumps(document))
