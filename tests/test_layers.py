@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
 LAYERS = {
     "cli": 7,
     "sweep": 6,
+    "bench": 6,
     "experiment": 5,
     "training": 4,
     "faces": 3,

@@ -6,8 +6,10 @@ import sys
 import click
 
 import aimbot_lab
+from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.check import check
 from aimbot_lab.cli.evaluate import evaluate
+from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
 from aimbot_lab.cli.ui import ui
@@ -27,7 +29,7 @@ def cli() -> None:
     """
 
 
-for command in (run, runs, ui, check, evaluate):
+for command in (run, runs, ui, check, evaluate, presets, bench):
     cli.add_command(command)
 
 

@@ -5,8 +5,9 @@ from dataclasses import field
 from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Discriminator, Tag
 
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Sampler, Uniform
 from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Int, Le, Lt, dataclass
 
 Key = str | int
@@ -24,9 +25,25 @@ def _some_target(targets: Mapping[str, float]) -> Mapping[str, float]:
     return targets
 
 
+def _kind(value: object) -> str | None:
+    """Which member of `Parameter` a value wants to be."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number"
+    is_sampler = isinstance(value, Mapping | Uniform | Gaussian | MultiRangeUniform)
+    return "sampler" if is_sampler else None
+
+
 TargetWeights = Annotated[Mapping[str, Weight], AfterValidator(_some_target)]
 DifficultyWeights = Annotated[tuple[Weight, ...], AfterValidator(_some_weight)]
 Name = Annotated[str, MinLen(1), MaxLen(100)]
+Parameter = Annotated[
+    Annotated[Float, Tag("number")] | Annotated[Sampler, Tag("sampler")],
+    Discriminator(
+        _kind,
+        custom_error_type="parameter_type",
+        custom_error_message="must be a number or a sampler",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -55,8 +72,9 @@ class Lesson:
     """Mix of targets: a weight for each."""
     difficulty: Mapping[str, DifficultyWeights] = field(default_factory=dict)
     """Mix of difficulties of each target, easiest first; equal weights where it is left out."""
-    parameters: Mapping[str, Float] = field(default_factory=dict)
-    """Environment parameters that differ from `env` in this lesson."""
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    """Environment parameters that differ from `env` in this lesson: each a number, or a sampler
+    that draws it anew for every episode."""
     completion_criteria: CompletionCriteria | None = None
     """What ends the lesson; the last one may go without and then lasts until training ends."""
 

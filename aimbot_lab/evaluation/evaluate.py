@@ -37,8 +37,8 @@ class CellScore:
     win_rate: float
     lower: float  # Wilson interval at 95 %
     upper: float
-    seconds_to_win: float | None  # mean over the won episodes
-    mean_return: float
+    seconds_to_win: float | None  # mean over the won episodes; None: none won, or not told
+    mean_return: float | None  # None where the world does not tell
 
 
 def cell_scenario(cell: Cell, difficulties: int) -> Scenario:
@@ -70,9 +70,14 @@ def _score(world: BatchWorld, act: Act, cell: Cell, seed: int) -> CellScore:
         win_rate=float(won.mean()),
         lower=rate.lower,
         upper=rate.upper,
-        seconds_to_win=float(seconds[won].mean()) if won.any() else None,
-        mean_return=float(returns.mean()),
+        seconds_to_win=_mean(seconds[won]),
+        mean_return=_mean(returns),
     )
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """The mean; None of no values, and where one is not known (NaN)."""
+    return None if not len(values) or np.isnan(values).any() else float(values.mean())
 
 
 def _first_episodes(
@@ -96,8 +101,9 @@ def _first_episodes(
                 if result == "command":
                     raise UnparsedLineError("a command where a result was due")
                 won[row] = result.won
-                seconds[row] = result.seconds or 0.0
-                returns[row] = result.episode_return or 0.0
+                seconds[row] = np.nan if result.seconds is None else result.seconds
+                told = result.episode_return
+                returns[row] = np.nan if told is None else told
     return won, seconds, returns
 
 

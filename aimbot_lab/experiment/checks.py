@@ -3,83 +3,55 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import isqrt
 from types import MappingProxyType
-from typing import Any, get_args, get_type_hints
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice
 from aimbot_lab.experiment.paths import Path
-from aimbot_lab.experiment.wording import describe
-from aimbot_lab.sim.core.state import PARAMETERS
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.sim.parameters import crowded_floor, parameter_bounds, parameter_fault
+from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import TrainSettings
 
-TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType({"goto": 5})
+TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
+    {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
+)
 """Targets that a lesson may mix, each with its number of difficulties."""
 
 MOST_ROLLOUT_STEPS = 2**24
 
 
 def cross_faults(
-    lessons: Sequence[Lesson | None] | None,
-    *,
-    env: ArenaSettings | None,
-    train: TrainSettings | None,
+    lessons: Sequence[Lesson], *, env: ArenaSettings, train: TrainSettings
 ) -> Iterator[Fault]:
-    """What is wrong between the sections; a part that is None is wrong by itself."""
-    if lessons is not None:
-        for path, what in chain_faults(lessons):
-            yield Fault(("lessons", *path), what)
-    for number, lesson in enumerate(lessons or ()):
-        if lesson is not None:
-            yield from _lesson_faults(lesson, ("lessons", number))
-    if env is not None and train is not None:
-        yield from _rollout_faults(env.num_envs, train)
+    """What is wrong between the sections."""
+    yield from lesson_faults(lessons, env)
+    yield from rollout_faults(env, train)
 
 
-def _lesson_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:
-    for target in lesson.targets:
-        if target not in TRAINABLE_TARGETS:
-            what = f"unknown target ({advice(target, TRAINABLE_TARGETS)})"
-            yield Fault((*path, "targets", target), what, about_key=True)
-    for target, weights in lesson.difficulty.items():
-        count = TRAINABLE_TARGETS.get(target)
-        if count is not None and len(weights) != count:
-            what = f"must hold {count} weights, one for each difficulty (got {len(weights)})"
-            yield Fault((*path, "difficulty", target), what)
-    for name, value in lesson.parameters.items():
-        yield from _parameter_faults(name, value, (*path, "parameters", name))
+def lesson_faults(
+    lessons: Sequence[Lesson | None] | None, env: ArenaSettings | None
+) -> Iterator[Fault]:
+    """What is wrong with the lessons together and in `env`.
 
-
-def _parameter_faults(name: str, value: float, path: Path) -> Iterator[Fault]:
-    kinds = parameter_kinds()
-    if name not in kinds:
-        what = f"unknown environment parameter ({advice(name, kinds)})"
-        yield Fault(path, what, about_key=True)
+    A part that is None is wrong by itself, and nothing is held against it.
+    """
+    if lessons is None:
         return
-    adapter = TypeAdapter(kinds[name], config=ConfigDict(allow_inf_nan=False))
-    try:
-        adapter.validate_python(int(value) if value.is_integer() else value)
-    except ValidationError as error:
-        yield Fault(path, describe(error.errors()[0]))
+    for path, what in chain_faults(lessons):
+        yield Fault(("lessons", *path), what)
+    for number, lesson in enumerate(lessons):
+        if lesson is not None:
+            yield from _mix_faults(lesson, ("lessons", number))
+            yield from _parameter_faults(lesson.parameters, env, ("lessons", number, "parameters"))
 
 
-def parameter_kinds() -> dict[str, Any]:
-    """The type, with its bounds, of every number of the arena that a scenario may set."""
-    kinds = {name: _annotation(ArenaSettings, name) for name in PARAMETERS}
-    return {name: kind for name, kind in kinds.items() if get_args(kind)[0] in (int, float)}
-
-
-def _annotation(owner: Any, name: str) -> Any:
-    first, _, rest = name.partition(".")
-    kind = get_type_hints(owner, include_extras=True)[first]
-    return _annotation(kind, rest) if rest else kind
-
-
-def _rollout_faults(num_envs: int, train: TrainSettings) -> Iterator[Fault]:
-    steps = num_envs * train.n_steps
+def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
+    """What is wrong with the steps between two updates, where neither part is None."""
+    if env is None or train is None:
+        return
+    steps = env.num_envs * train.n_steps
     product = f"env.num_envs * train.n_steps = {steps}"
     if steps > MOST_ROLLOUT_STEPS:
         what = f"is too large: {product} must be at most {MOST_ROLLOUT_STEPS}"
@@ -88,6 +60,48 @@ def _rollout_faults(num_envs: int, train: TrainSettings) -> Iterator[Fault]:
         nearest = _nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
+
+
+def _mix_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:
+    for target in lesson.targets:
+        if target not in TRAINABLE_TARGETS:
+            what = f"unknown target ({advice(target, TRAINABLE_TARGETS)})"
+            yield Fault((*path, "targets", target), what, about_key=True)
+    for target, weights in lesson.difficulty.items():
+        count = TRAINABLE_TARGETS.get(target)
+        if count == 0:
+            yield Fault(
+                (*path, "difficulty", target), f"{target} has no difficulties: leave it out"
+            )
+        elif count is not None and len(weights) != count:
+            what = f"must hold {count} weights, one for each difficulty (got {len(weights)})"
+            yield Fault((*path, "difficulty", target), what)
+
+
+def _parameter_faults(
+    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: Path
+) -> Iterator[Fault]:
+    """What is wrong with each parameter, or, where nothing is, with all of them together."""
+    faults = [
+        fault
+        for name, value in given.items()
+        if (fault := _parameter_fault(name, value, env=env, path=(*path, name)))
+    ]
+    yield from faults
+    crowded = None if faults or env is None else crowded_floor(given, env)
+    if crowded is not None:
+        yield Fault(path, crowded)
+
+
+def _parameter_fault(
+    name: str, value: ParameterValue, *, env: ArenaSettings | None, path: Path
+) -> Fault | None:
+    known = parameter_bounds()
+    if name not in known:
+        what = f"unknown environment parameter ({advice(name, known)})"
+        return Fault(path, what, about_key=True)
+    fault = parameter_fault(name, value, env)
+    return None if fault is None else Fault(path, fault)
 
 
 def _nearest_divisor(number: int, wanted: int) -> int:

@@ -66,11 +66,14 @@ class Composition:
                 raise ValueError(_first_line(error)) from error
 
     def _set(self, path: Path, value: Any) -> None:
-        *parents, key = map(str, path)
-        if "." in key:  # an environment parameter such as rewards.win is one key
-            OmegaConf.update(self._config, ".".join(parents), {key: value}, merge=True)
-        else:
-            OmegaConf.update(self._config, ".".join([*parents, key]), value, merge=False)
+        # Not with OmegaConf.update: an environment parameter such as rewards.win is one key.
+        section: Any = self._config
+        for key in path[:-1]:
+            is_there = isinstance(key, int) or key in list(section)
+            if not is_there or not OmegaConf.is_config(section[key]):
+                section[key] = {}
+            section = section[key]
+        section[path[-1]] = value
 
     def resolve(self) -> None:
         """Put values in the place of all references."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from aimbot_lab.experiment.paths import Path
 
@@ -14,10 +14,30 @@ def keys_at(root: type, path: Path) -> tuple[str, ...]:
     kind: Any = root
     for part in path:
         kind = _child(kind, part)
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    names = (
+        field.name
+        for member in _members(kind) or (kind,)
+        if is_dataclass(member)
+        for field in fields(member)
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def without_tags(root: type, path: Path) -> Path:
+    """`path` below `root` without the parts in which pydantic names a member of a union."""
+    kind: Any = root
+    plain: Path = ()
+    for part in path:
+        if not _members(kind):
+            plain = (*plain, part)
+        kind = _child(kind, part)
+    return plain
 
 
 def _child(kind: Any, part: str | int) -> Any:
+    members = _members(kind)
+    if members:
+        return next((member for member in members if _is_tagged(member, part)), kind)
     if is_dataclass(kind):
         return _without_none(get_type_hints(kind).get(str(part)))
     arguments = get_args(kind)
@@ -29,9 +49,18 @@ def _child(kind: Any, part: str | int) -> Any:
 
 
 def _without_none(kind: Any) -> Any:
-    if get_origin(kind) in (Union, UnionType):
-        return next(member for member in get_args(kind) if member is not NoneType)
-    return kind
+    members = [member for member in _members(kind) if member is not NoneType]
+    return members[0] if len(members) == 1 else kind
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+
+
+def _is_tagged(kind: Any, tag: str | int) -> bool:
+    """Whether `kind` has a field that must read `tag`."""
+    hints = get_type_hints(kind).values() if is_dataclass(kind) else ()
+    return any(get_origin(hint) is Literal and tag in get_args(hint) for hint in hints)
 
 
 def advice(wrong: str, allowed: Iterable[str]) -> str:

@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.paths import Path
+from aimbot_lab.experiment.paths import Path, is_parameters, shown_path
 from aimbot_lab.experiment.tree import read_tree
+from aimbot_lab.sim.parameters import parameter_bounds
 
 FORM = "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"
 
 
 class Override(NamedTuple):
-    """One `--set` as it was written, and the values it gives; a mapping gives several."""
+    """One `--set` as it was written, and the values it gives.
+
+    A mapping gives several, but a sampler is one value: the keys of two kinds do not mix.
+    """
 
     text: str
     values: tuple[tuple[Path, Any], ...]
@@ -34,7 +38,7 @@ def parse_override(text: str, data: object) -> Override:
 
 
 def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and value and "sampler_type" not in value:
         for key, inner in value.items():
             yield from _leaves([*parts, key], inner)
     else:
@@ -43,17 +47,24 @@ def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
 
 def _path(parts: list[str], data: Any) -> Path:
     path: Path = ()
-    for number, part in enumerate(parts):
-        if len(path) == 3 and path[0] == "lessons" and path[2] == "parameters":
-            return (*path, ".".join(parts[number:]))
+    while parts:
+        length = _name_length(parts) if is_parameters(path) else 1
+        part, parts = ".".join(parts[:length]), parts[length:]
         if isinstance(data, list):
-            key: str | int = _place(part, length=len(data), within=".".join(parts[:number]))
+            key: str | int = _place(part, length=len(data), within=shown_path(path))
             data = data[int(key)]
         else:
             key = part
             data = data.get(part) if isinstance(data, dict) else None
         path = (*path, key)
     return path
+
+
+def _name_length(parts: list[str]) -> int:
+    """How many of `parts` make the name of an environment parameter, such as rewards.win."""
+    known = parameter_bounds()
+    lengths = range(1, len(parts) + 1)
+    return next((end for end in lengths if ".".join(parts[:end]) in known), len(parts))
 
 
 def _place(part: str, *, length: int, within: str) -> int:

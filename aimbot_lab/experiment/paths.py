@@ -18,6 +18,11 @@ def starts_with(path: Path, beginning: Sequence[str | int]) -> bool:
     return path[: len(beginning)] == tuple(beginning)
 
 
+def is_parameters(path: Path) -> bool:
+    """Whether `path` leads to the environment parameters of a lesson."""
+    return len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"
+
+
 def is_seen(text: str) -> bool:
     """Whether `text` consists of visible characters and spaces on one line."""
     return not any(unicodedata.category(character) in _UNSEEN for character in text)

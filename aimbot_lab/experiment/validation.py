@@ -1,6 +1,6 @@
 """Plain data as a checked curriculum, or everything that is wrong with them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any, TypeVar
 
@@ -8,12 +8,13 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.checks import cross_faults
+from aimbot_lab.experiment.checks import lesson_faults, rollout_faults
 from aimbot_lab.experiment.faults import Fault
-from aimbot_lab.experiment.keys import advice, keys_at
-from aimbot_lab.experiment.paths import Path, starts_with
+from aimbot_lab.experiment.keys import advice, keys_at, without_tags
+from aimbot_lab.experiment.paths import Path, is_parameters, starts_with
 from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.experiment.wording import describe
+from aimbot_lab.experiment.wording import describe, describe_tag
+from aimbot_lab.sim.parameters import DECLARED, GAPS
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import TrainSettings
 
@@ -27,6 +28,10 @@ _ROLLOUT: frozenset[Path] = frozenset(
         ("train", "batch_size"),
     }
 )
+# What a lesson's parameters are checked against.
+_FLOOR: frozenset[Path] = frozenset(
+    {("env",), ("env", "rays"), *(("env", *name.split(".")) for name in (*DECLARED, *GAPS))}
+)
 
 
 def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
@@ -36,19 +41,48 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
     try:
         config = TypeAdapter(CurriculumFile).validate_python(data)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        faults = [_fault(one) for one in found if not _is_of_the_whole(one)]
+        faults = list(_faults(error.errors(include_url=False)))
     known = {fault.path for fault in faults}
     lessons, env, train = _sections(_without(data, known))
-    for fault in cross_faults(lessons, env=None if known & _ROLLOUT else env, train=train):
+    between = [
+        *lesson_faults(lessons, None if known & _FLOOR else env),
+        *rollout_faults(None if known & _ROLLOUT else env, train),
+    ]
+    for fault in between:
         if not any(starts_with(place, fault.path) for place in known):
             faults.append(fault)
     return (None if faults else config), faults
 
 
-def _is_of_the_whole(error: ErrorDetails) -> bool:
-    """Whether `CurriculumFile` itself raised `error`; `cross_faults` also says where it is."""
+def _faults(errors: Iterable[ErrorDetails]) -> Iterator[Fault]:
+    for error in errors:
+        if error["type"].startswith("union_tag_"):
+            yield from _kind_faults(error)
+        elif not _is_echo(error):
+            fault = _fault(error)
+            yield fault._replace(path=without_tags(CurriculumFile, fault.path))
+
+
+def _is_echo(error: ErrorDetails) -> bool:
+    """Whether other faults say it better.
+
+    They do where `CurriculumFile` itself raised `error`: those between the sections also say
+    where it is. And where a list is called too short only because its items are wrong.
+    """
+    if error["type"] == "too_short":
+        return bool(len(error["input"]) >= error["ctx"]["min_length"])
     return error["type"] == "value_error" and not error["loc"]
+
+
+def _kind_faults(error: ErrorDetails) -> Iterator[Fault]:
+    """The faults of a mapping that may be of several kinds and does not say which it is."""
+    path = without_tags(CurriculumFile, error["loc"])
+    valid = keys_at(CurriculumFile, error["loc"])
+    key, what = describe_tag(error)
+    yield Fault((*path, key), what)
+    for other in error["input"]:
+        if other not in valid:
+            yield Fault((*path, other), f"unknown key ({advice(other, valid)})", about_key=True)
 
 
 def _fault(error: ErrorDetails) -> Fault:
@@ -87,7 +121,7 @@ def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
 
 
 def _remove(data: Any, path: Path) -> None:
-    *sections, key = _up_to_list(path)
+    *sections, key = _up_to_whole(path)
     for section in sections:
         inside = isinstance(section, int) or (isinstance(data, dict) and section in data)
         data = data[section] if inside else None
@@ -97,8 +131,10 @@ def _remove(data: Any, path: Path) -> None:
         data.pop(key, None)
 
 
-def _up_to_list(path: Path) -> Path:
-    """`path` up to the list of numbers that it leads into, if it does; one is checked whole."""
+def _up_to_whole(path: Path) -> Path:
+    """`path` up to the list or the parameter that it leads into; those are checked whole."""
+    if is_parameters(path[:3]):
+        return path[:4]
     lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
     return path[: next(lists, len(path))]
 

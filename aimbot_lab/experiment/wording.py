@@ -24,6 +24,8 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "string_too_short": "must not be empty",
         "string_too_long": "must have at most {max_length} characters",
         "too_short": "must not be empty",
+        "too_long": "must hold {max_length} values (got {actual_length})",
+        "parameter_type": "must be a number or a sampler (got {got})",
         "dataclass_type": "must be a mapping of keys (got {got})",
         "dict_type": "must be a mapping of keys (got {got})",
         "mapping_type": "must be a mapping of keys (got {got})",
@@ -39,3 +41,13 @@ def describe(error: ErrorDetails) -> str:
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
     return sentence.format(got=shown_value(error["input"]), **error.get("ctx", {}))
+
+
+def describe_tag(error: ErrorDetails) -> tuple[str, str]:
+    """The key that tells which kind of mapping it is, and what is wrong with that key."""
+    context = error["ctx"]
+    key = context["discriminator"].strip("'")
+    if error["type"] == "union_tag_not_found":
+        return key, "is missing"
+    allowed = " or ".join(context["expected_tags"].rsplit(", ", 1))
+    return key, f"must be {allowed} (got {shown_value(error['input'][key])})"

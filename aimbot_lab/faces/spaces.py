@@ -1,12 +1,13 @@
 """Gymnasium spaces of a world, and how a space's actions become the world's."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 
 
@@ -23,11 +24,37 @@ class BinnedActions:
         self._branches = len(spec.branches)
         if np.abs(self._bins).max() > spec.continuous_limit:
             raise ConfigurationError(
-                f"train.aim_bins: values go beyond the mouse limit of {spec.continuous_limit:g}"
+                f"aim_bins: values go beyond the mouse limit of {spec.continuous_limit:g}"
             )
         self.space = spaces.MultiDiscrete([*spec.branches, len(self._bins)])
 
-    def to_world(self, actions: npt.NDArray[np.int64], out: Float32Array) -> None:
-        """Write `actions` [B, branches + 1] as the world's actions [B, branches + 1] to `out`."""
-        out[:, : self._branches] = actions[:, : self._branches]
-        out[:, self._branches] = self._bins[actions[:, self._branches]]
+    def to_world(self, actions: Any, out: Float32Array) -> None:
+        """Write `actions` [B, branches + 1] as the world's actions to `out` [B, branches + 1].
+
+        Raises ActionError for another shape and for a bin that does not exist; the world itself
+        checks the branches.
+        """
+        given = as_batch(actions, out.shape, "actions")
+        index = given[:, self._branches]
+        missing = ~np.isin(index, np.arange(len(self._bins)))
+        if missing.any():
+            row = int(missing.argmax())
+            raise ActionError(
+                f"environment {row}: aim bin is {index[row]:g}; "
+                f"allowed is one of 0 to {len(self._bins) - 1}"
+            )
+        out[:, : self._branches] = given[:, : self._branches]
+        out[:, self._branches] = self._bins[index.astype(np.int64)]
+
+
+def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]:
+    """`values` as an array of `shape`; a single row may come without its first axis.
+
+    Raises ActionError for any other shape.
+    """
+    array = np.asarray(values)
+    if shape[0] == 1 and array.shape == shape[1:]:
+        return array[None]
+    if array.shape != shape:
+        raise ActionError(f"{name}: the shape is {array.shape}; it must be {shape}")
+    return array

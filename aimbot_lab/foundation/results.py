@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from aimbot_lab.foundation.errors import LabError
+
 PREFIX = "Warning|Result|"
 COMMAND_LINE = "Warning|Command"
 _OUTCOMES = {"Win": True, "Lose": False}
@@ -26,7 +28,7 @@ class EpisodeResult:
     episode_return: float | None = None
 
 
-class UnparsedLineError(ValueError):
+class UnparsedLineError(LabError):
     """A line that is neither a result nor a command; the message gives the reason."""
 
 

@@ -56,6 +56,13 @@ def weighted_index(streams: UInt64Array, row: int, weights: npt.NDArray[np.float
     return chosen
 
 
+@inlined
+def counted_uniform(key: np.uint64, row: int, count: int) -> float:
+    """A number in [0, 1) that depends on `key`, `row` and `count` alone."""
+    word = mix64(key ^ mix64(np.uint64(row) * GOLDEN + MIX_1))
+    return (mix64(word + np.uint64(count) * GOLDEN) >> U11) * TO_UNIT
+
+
 @kernel
 def seed_streams(streams: UInt64Array, seed: np.uint64) -> None:
     """Start stream `row` of `streams` [B] at a point that depends on `seed` and the row alone."""

@@ -4,7 +4,7 @@ Faces, evaluation and replay are written once against `BatchWorld`; the arena is
 world. A world resets a finished row within the same step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.samplers import ParameterValue
 
 Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
+Picture = npt.NDArray[np.uint8]  # [height, width, 3] red, green, blue
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,13 @@ class Scenario:
     """What the next episodes are drawn from; running episodes are left alone.
 
     `targets` maps a target's name to its weight, `difficulty` a target's name to the weights
-    of its difficulties, `parameters` an environment parameter to its value. Weights need not
-    sum to 1.
+    of its difficulties, `parameters` an environment parameter to its value or sampler. Weights
+    need not sum to 1.
     """
 
     targets: Mapping[str, float]
     difficulty: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
 
 
 class StepBuffers(NamedTuple):
@@ -71,6 +73,8 @@ class BatchWorld(Protocol):
 
     spec: WorldSpec
     num_envs: int
+    before_reset: Callable[[BoolArray], None] | None
+    """Called in a step with the finished rows [B], while these still show how they ended."""
 
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from."""
@@ -87,4 +91,8 @@ class BatchWorld(Protocol):
         continuous columns. Raises ActionError, leaving the world as it was, where an action
         is not finite or a branch index does not exist.
         """
+        ...
+
+    def draw(self, row: int) -> Picture:
+        """Row `row` as a person would look at it."""
         ...

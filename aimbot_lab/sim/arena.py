@@ -1,57 +1,95 @@
 """The arena: a batch of FPS rows behind the `BatchWorld` protocol."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.results import EpisodeResult, format_result_line
 from aimbot_lab.foundation.rng import seed_streams
-from aimbot_lab.foundation.world import Float32Array, Scenario, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Picture,
+    Scenario,
+    StepBuffers,
+    new_step_buffers,
+)
+from aimbot_lab.sim.core.masks import write_masks
+from aimbot_lab.sim.core.state import ScenarioTables
 from aimbot_lab.sim.core.step import BRANCHES, begin_rows, first_bad_action, step_rows
-from aimbot_lab.sim.presets import Preset, load_presets
+from aimbot_lab.sim.endings import episode_batch
+from aimbot_lab.sim.presets import SHIPPED_FILES, Preset, load_presets, preset_files
+from aimbot_lab.sim.scenario import scenario_tables, with_difficulty
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.sim.tables import TARGETS, new_log, new_state, new_tables, with_scenario
+from aimbot_lab.sim.tables import new_log, new_state, new_tables
+from aimbot_lab.sim.workers import Workers
 
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
-TARGET_NAMES = {code: name for name, code in TARGETS.items()}
+OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
+FEWEST_ROWS = 64  # that are worth a thread of their own
 
 
 class Arena:
     """`settings.num_envs` rows of the arena, stepped together.
 
     `state` holds the named arrays of `sim.core.state.ArenaState`; reading them is free, a
-    write takes effect at the next step. `reset` must come first.
+    write takes effect at the next step. `reset` must come first. Until a scenario is set, every
+    episode is a Stay.
     """
 
     def __init__(self, settings: ArenaSettings, presets: Sequence[Preset] | None = None) -> None:
         self.settings = settings
         self.spec = arena_spec(settings)
         self.num_envs = settings.num_envs
-        self._tables = new_tables(settings, load_presets() if presets is None else presets)
-        self.state = new_state(settings, self._tables)
+        self.before_reset: Callable[[BoolArray], None] | None = None
+        if presets is None:
+            presets = load_presets([*SHIPPED_FILES, *preset_files(settings.presets)])
+        self._tables = new_tables(settings, presets)
+        width = len(self.spec.observation_names) // settings.stacked_vectors
+        self._history = width * (settings.stacked_vectors - 1)
+        self.state = new_state(settings, self._tables, self._history)
         self._log = new_log(self.num_envs)
-        self._scratch = np.zeros((4, self._tables.ray_cos.size), np.float32)
-        self._nothing_ended = self._batch(np.zeros(0, np.int64))
+        self._spans = _spans(self.num_envs, settings.threads)
+        self._workers = Workers(len(self._spans))
+        self._scratch = [
+            np.zeros((4, self.state.ray_cos.shape[1]), np.float32) for _ in self._spans
+        ]
+        self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
         Raises ConfigurationError where it names what the arena does not have.
         """
-        self._tables = with_scenario(self._tables, self.settings, scenario)
-        return self._tables.scenario_number
+        number = int(self._tables.scenario.number[0]) + 1
+        tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
+        self._tables = self._tables._replace(scenario=tables)
+        return number
+
+    def set_difficulty_weights(self, target: str, weights: Sequence[float]) -> int:
+        """Number of the scenario that draws `target`'s blocks in these proportions from now on.
+
+        All else stays as the scenario in force has it. Raises ConfigurationError for a target
+        without difficulties and weights that leave nothing to draw.
+        """
+        tables = with_difficulty(self._tables.scenario, self._tables.presets, target, weights)
+        self._tables = self._tables._replace(scenario=tables)
+        return int(tables.number[0])
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
-        fresh = new_state(self.settings, self._tables)
-        self.restore(fresh._asdict())
+        fresh = new_state(self.settings, self._tables, self._history)
+        for name, array in self.state._asdict().items():
+            array[...] = getattr(fresh, name)
         seed_streams(self.state.streams, np.uint64(seed % 2**64))
+        self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(self.num_envs, observations.shape[1])
         buffers.finished[:] = True
-        begin_rows(self.state, self._tables, self._scratch, buffers, (0, self.num_envs))
+        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
         observations[:] = buffers.observations
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
@@ -64,47 +102,54 @@ class Arena:
         if bad >= 0:
             raise ActionError(_describe(actions, *divmod(bad, actions.shape[1])))
         self.state.clock[0] += 1
-        span = (0, self.num_envs)
-        world = self.state, self._tables, self._scratch
-        if step_rows(*world, actions, buffers, self._log, span) == 0:
+        ended = [0] * len(self._spans)
+
+        def step_part(part: int) -> None:
+            world = self.state, self._tables, self._scratch[part]
+            ended[part] = step_rows(*world, actions, buffers, self._log, self._spans[part])
+
+        self._workers.run(step_part)
+        if not any(ended):
             return self._nothing_ended
-        begin_rows(*world, buffers, span)
-        return self._batch(np.flatnonzero(buffers.finished))
+        if self.before_reset is not None:
+            self.before_reset(buffers.finished)
+        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
+        return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
+
+    def action_masks(self, masks: BoolArray) -> None:
+        """Write `masks` [B, 8], True where a branch index makes sense in the present state.
+
+        Masked are attack while the gun is not ready and moves that, along the present view,
+        would not displace the agent.
+        """
+        write_masks(self.state, masks)
+
+    def draw(self, row: int) -> Picture:
+        """Row `row` from above, [480, 480, 3]."""
+        from aimbot_lab.sim.draw import draw_row
+
+        return draw_row(self.state, row, self.settings)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """A copy of every state array by name; the scenario in force is not part of it."""
-        return {name: array.copy() for name, array in self.state._asdict().items()}
+        """A copy of everything that the future depends on: state and scenario, by name."""
+        scenario = self._tables.scenario._asdict()
+        return {name: array.copy() for name, array in self.state._asdict().items()} | {
+            OF_SCENARIO + name: array.copy() for name, array in scenario.items()
+        }
 
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Go on from `snapshot`, bit for bit, under the scenario now in force."""
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on from `snapshot` of an arena with the same settings, bit for bit."""
         for name, array in self.state._asdict().items():
             array[...] = snapshot[name]
+        scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}
+        self._tables = self._tables._replace(scenario=ScenarioTables(**scenario))
 
-    def _batch(self, rows: np.ndarray) -> EpisodeBatch:
-        log = self._log
-        terms = log.terms[rows]
-        lines = tuple(
-            format_result_line(
-                EpisodeResult(
-                    won=bool(log.won[row]),
-                    target=TARGET_NAMES[int(log.target[row])],
-                    difficulty=int(log.difficulty[row]) or None,
-                    seconds=float(log.seconds[row]),
-                    episode_return=float(terms[index].sum()),
-                )
-            )
-            for index, row in enumerate(rows)
-        )
-        return EpisodeBatch(
-            lines=lines,
-            row=rows,
-            order=log.order[rows],
-            scenario=log.scenario[rows],
-            length=log.length[rows],
-            terms=terms,
-            running_order=self.state.order,
-            running_scenario=self.state.scenario,
-        )
+
+def _spans(num_envs: int, threads: int) -> list[tuple[int, int]]:
+    """First and last row (exclusive) of each thread's part, as even as can be."""
+    count = max(1, min(threads, num_envs // FEWEST_ROWS))
+    edges = [num_envs * part // count for part in range(count + 1)]
+    return list(pairwise(edges))
 
 
 def _describe(actions: Float32Array, row: int, column: int) -> str:

@@ -59,6 +59,24 @@ def load_presets(files: Sequence[Path] | None = None) -> tuple[Preset, ...]:
     return tuple(presets)
 
 
+def preset_files(paths: Sequence[Path | str]) -> tuple[Path, ...]:
+    """The files that `paths` name, each once: files as they are, folders as their *.yaml.
+
+    A folder's files come in the order of their names. Raises ConfigurationError for a folder
+    that holds none.
+    """
+    faults: list[str] = []
+    files: list[Path] = []
+    for path in map(Path, paths):
+        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        if not found:
+            faults.append(f"{path}: the folder holds no *.yaml file")
+        files += found
+    if faults:
+        raise ConfigurationError(*faults)
+    return tuple(dict.fromkeys(files))
+
+
 class _FileReader:
     """Reads one file and adds a line to `faults` for everything that is wrong with it."""
 

@@ -73,6 +73,8 @@ class ArenaSettings:
 
     num_envs: Annotated[Int, Ge(1), Le(65536)] = 512
     """Environments stepped together, one row each."""
+    threads: Annotated[Int, Ge(1), Le(64)] = 1
+    """Threads that step them."""
     floor_size: Annotated[Float, Ge(20), Le(1000)] = 47.0
     """Side of the square floor in metres."""
     agent_radius: Annotated[Float, Gt(0), Le(1)] = 0.5
@@ -111,12 +113,30 @@ class ArenaSettings:
     """Net turn in radians from which spinning is punished by the turn itself."""
     spin_rate: NotNegative = 0.06
     """Penalty per unit of the mouse action below that threshold."""
+    facing_distance: NotNegative = 0.5
+    """Free: an enemy within this distance of the view's centre line earns the full reward, m."""
     line_stopped_by_obstacles: Bool = False
     """Whether obstacles stop the view line of `suppressive` and `facing_area`."""
+    start_position: tuple[NotNegative, NotNegative] = (2.0, 2.0)
+    """Where an agent's first episode begins: x and z in metres."""
+    start_yaw: Annotated[Float, Ge(-180), Le(180)] = 0.0
+    """Where it looks then, in degrees to the right of +z."""
+    stacked_vectors: Annotated[Int, Ge(1), Le(50)] = 1
+    """Observations handed out together, oldest first; zeros before an episode's first."""
+    presets: tuple[str, ...] = ()
+    """Files and folders of target blocks of your own, beside the shipped ones."""
     rays: RaySettings = RaySettings()
     """What the agent sees with."""
     rewards: RewardWeights = RewardWeights()
     """What the agent earns."""
+
+    def __post_init__(self) -> None:
+        needed = 2 * (10 + self.block_gap_to_walls + self.block_gap_to_agent + self.agent_radius)
+        if self.floor_size < needed:
+            raise ValueError(
+                f"floor_size must be at least {needed:g}, so that a block fits beside the agent "
+                f"wherever it stands (got {self.floor_size:g})"
+            )
 
     @property
     def decision_seconds(self) -> float:

@@ -6,8 +6,8 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.sim.core import state as core
 from aimbot_lab.sim.core.observation import TAG_KINDS
 from aimbot_lab.sim.core.step import BRANCHES
+from aimbot_lab.sim.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.tables import DIFFICULTIES, TARGETS
 
 Column = tuple[str, float, float]  # name, low, high
 
@@ -35,9 +35,22 @@ def _columns(settings: ArenaSettings) -> list[Column]:
     return columns
 
 
+def _stacked(settings: ArenaSettings) -> list[Column]:
+    """Columns of all observations handed out together; the newest has the plain names."""
+    newest = _columns(settings)
+    ages = range(settings.stacked_vectors - 1, 0, -1)
+    # Before an episode's first observation there are zeros, whatever the declared range.
+    older = [
+        (f"{name}@-{age}", min(low, 0.0), max(high, 0.0))
+        for age in ages
+        for name, low, high in newest
+    ]
+    return older + newest
+
+
 def arena_spec(settings: ArenaSettings) -> WorldSpec:
     """Observation columns with their ranges, action branches, targets and reward terms."""
-    names, lows, highs = zip(*_columns(settings), strict=True)
+    names, lows, highs = zip(*_stacked(settings), strict=True)
     return WorldSpec(
         observation_names=names,
         observation_low=np.array(lows, np.float32),

@@ -45,7 +45,9 @@ class EgocentricFeatures(ScaledFeatures):
             for name in ("fire_base_x", "fire_base_z", "agent_x", "agent_z", "cos_yaw", "sin_yaw")
         ]
         self._diameter = index["fire_base_diameter"]
-        self._rays = next(k for k, name in enumerate(names) if name.endswith("_distance"))
+        distances = [k for k, name in enumerate(names) if name.endswith("_distance")]
+        # The newest observation comes last, and its ray distances at its very end.
+        self._rays = distances[0]
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""

@@ -82,7 +82,7 @@ REPLACED = [
     (
         "{goto: 1.0}",
         "{goto: 1, fly: 1}",
-        "8:24: lessons.0.targets.fly: unknown target (valid keys: goto)",
+        "8:24: lessons.0.targets.fly: unknown target (valid keys: free, goto, attack)",
     ),
     (
         "[1, 0, 0, 0, 0]",

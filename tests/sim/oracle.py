@@ -21,7 +21,7 @@ from oracle_episode import (
     gun_ready,
     inside,
 )
-from oracle_reward import reward_terms
+from oracle_reward import DISPLACED, reward_terms
 from oracle_view import Point, sight
 
 TOUCH = 1e-9  # m, overlap that is let be
@@ -107,7 +107,7 @@ def moved(rules: Rules, episode: Episode, place: Point, stride: Point) -> Point:
 
 def on_floor(rules: Rules, x: float, z: float) -> Point:
     """The nearest place where the whole agent is on the floor."""
-    low, high = rules["agent_radius"], rules.floor_size - rules["agent_radius"]
+    low, high = rules["agent_radius"], rules["floor_size"] - rules["agent_radius"]
     return min(max(x, low), high), min(max(z, low), high)
 
 
@@ -144,6 +144,14 @@ def has_won(rules: Rules, episode: Episode) -> bool:
         of_block = [i for i, place in enumerate(episode.enemies) if inside(episode, place)]
         return all(episode.hits_left[i] <= 0 for i in of_block)
     return False
+
+
+def allowed_actions(rules: Rules, episode: Episode) -> list[bool]:
+    """The 3 + 3 + 2 mask: whether a move alone leads anywhere, and whether the gun is ready."""
+    here = (episode.x, episode.z)
+    vertical = [math.dist(here, walked(rules, episode, key, 0)) > DISPLACED for key in (1, 2)]
+    horizontal = [math.dist(here, walked(rules, episode, 0, key)) > DISPLACED for key in (1, 2)]
+    return [True, *vertical, True, *horizontal, True, gun_ready(episode)]
 
 
 def observed_head(rules: Rules, episode: Episode) -> list[float]:

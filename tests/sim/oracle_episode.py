@@ -27,7 +27,6 @@ TERMS = (
 class Rules:
     """The numbers in force, by the name of their setting."""
 
-    floor_size: float  # m
     spin_window: int  # actions
     fan: Fan
     numbers: Mapping[str, float]
@@ -56,8 +55,8 @@ def rules_of(settings, names, parameters: Mapping[str, float]) -> Rules:
         for part in name.split("."):
             number = getattr(number, part)
         numbers[name] = float(parameters.get(name, number))
-    fan = fan_of(settings.rays)
-    return Rules(settings.floor_size, settings.spin_window, fan, numbers)
+    fan = fan_of(settings.rays, numbers["rays.view_angle"], numbers["rays.middle_share"])
+    return Rules(settings.spin_window, fan, numbers)
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Shot(NamedTuple):
 def new_episode(rules: Rules, *, target: int, pose: tuple[float, float, float], **rest) -> Episode:
     """An episode at its start, with the walls that its boxes and the floor make."""
     x, z, yaw = pose
-    walls = walls_of(rules.floor_size, rest["boxes"])
+    walls = walls_of(rules["floor_size"], rest["boxes"])
     return Episode(target=target, x=x, z=z, yaw=yaw, walls=walls, **rest)
 
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
+from oracle import on_floor
 from oracle_episode import ATTACK, FREE, GOTO, STAY, Episode, Rules, new_episode
 from oracle_view import Box, Point
 
 BLOCK = 10.0  # m, side of a target block
 EXACT = 1e-9  # m
-FIRST_POSE = (2.0, 2.0, 0.0)
 TARGETS = {"free": FREE, "goto": GOTO, "attack": ATTACK, "stay": STAY}
 
 Pose = tuple[float, float, float]  # m, m, rad
@@ -38,11 +38,11 @@ def begun_episode(rules: Rules, state, row: int) -> Episode:
 
 
 def check_placement(
-    rules: Rules, episode: Episode, *, state, row: int, before: Pose | None, presets
+    rules: Rules, episode: Episode, *, state, row: int, before: Pose, presets
 ) -> None:
-    """Fail where an episode's beginning breaks a rule; `before` is the last episode's pose."""
+    """Fail where an episode's beginning breaks a rule; `before` is the pose before it."""
     pose = (episode.x, episode.z, episode.yaw)
-    last = before or FIRST_POSE
+    last = (*on_floor(rules, *before[:2]), before[2])
     hits = round(rules["enemy_hits_to_kill"])
     assert all(left == hits for left in episode.hits_left)
     assert abs(math.remainder(pose[2] - last[2], 2 * math.pi)) < 1e-6, "the yaw is kept"
@@ -68,7 +68,7 @@ def check_free_places(rules: Rules, episode: Episode) -> None:
     discs = [(episode.x, episode.z, agent), *((x, z, enemy) for x, z in episode.enemies)]
     for index, (x, z, radius) in enumerate(discs):
         assert radius <= min(x, z), "a disc is beyond the floor"
-        assert max(x, z) <= rules.floor_size - radius, "a disc is beyond the floor"
+        assert max(x, z) <= rules["floor_size"] - radius, "a disc is beyond the floor"
         for other_x, other_z, other in discs[:index]:
             assert math.dist((x, z), (other_x, other_z)) >= radius + other, "discs overlap"
 
@@ -77,7 +77,7 @@ def check_block_place(rules: Rules, agent: Point, corner: Point) -> None:
     """Fail unless the block keeps its distance from the outer walls and from the agent."""
     gap = rules["block_gap_to_walls"]
     for side in corner:
-        assert gap - EXACT <= side <= rules.floor_size - gap - BLOCK + EXACT
+        assert gap - EXACT <= side <= rules["floor_size"] - gap - BLOCK + EXACT
     nearest = [min(max(here, side), side + BLOCK) for here, side in zip(agent, corner, strict=True)]
     free = math.dist(agent, nearest) - rules["agent_radius"]
     assert free >= rules["block_gap_to_agent"] - EXACT

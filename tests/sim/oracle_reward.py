@@ -63,7 +63,8 @@ def facing_formula(rules: Rules, episode: Episode, angle_error: float) -> float:
     ]
     if not distances:
         return 0.0
-    return 2.0 if min(distances) <= 0.5 else 1.0 / math.sqrt(min(distances) / 2.0)
+    nearest = min(distances)
+    return 2.0 if nearest <= rules["facing_distance"] else 1.0 / math.sqrt(nearest / 2.0)
 
 
 def view_line_crosses_fire_base(rules: Rules, episode: Episode) -> bool:

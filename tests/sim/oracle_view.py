@@ -28,10 +28,10 @@ class Fan:
     one_hot: bool
 
 
-def fan_of(rays) -> Fan:
-    """The fan that the ray settings describe, left to right."""
-    half_view = math.radians(rays.view_angle) / 2
-    half_middle = half_view * rays.middle_share
+def fan_of(rays, view_angle: float, middle_share: float) -> Fan:
+    """The fan with the ray settings' counts over that view in degrees, left to right."""
+    half_view = math.radians(view_angle) / 2
+    half_middle = half_view * middle_share
     gaps = (rays.middle_count - 1) // 2
     right = [half_middle * k / gaps for k in range(1, gaps + 1)]
     right += [

@@ -1,13 +1,14 @@
 """Laws of the arena: what holds for every placement and every play."""
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
 
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import Scenario
@@ -95,15 +96,21 @@ def test_a_mirrored_arena_gives_the_mirrored_trajectory_and_mirrored_rays() -> N
     assert compared > 1500
 
 
-def test_a_row_plays_alike_in_a_batch_of_any_size() -> None:
-    play = random_play(150, 64)
+def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> None:
+    play = random_play(120, 1024)
     digests = {
-        rows: row_digests(new_stage(ALL_TARGETS, 5, num_envs=rows, time_limit=4.0), play[:, :rows])
-        for rows in (1, 7, 64)
+        (rows, threads): row_digests(
+            new_stage(ALL_TARGETS, 5, num_envs=rows, threads=threads, time_limit=4.0),
+            play[:, :rows],
+        )
+        for rows, threads in ((1, 1), (7, 1), (1024, 1), (1024, 2), (1024, 3))
     }
-    assert digests[7][:1] == digests[1]
-    assert digests[64][:7] == digests[7]
-    assert len(set(digests[64])) == 64
+    whole = digests[1024, 1]
+    assert digests[1, 1] == whole[:1]
+    assert digests[7, 1] == whole[:7]
+    assert digests[1024, 2] == whole
+    assert digests[1024, 3] == whole
+    assert len(set(whole)) == 1024
 
 
 def test_a_seed_gives_the_same_trajectory_again_and_another_seed_another() -> None:
@@ -118,11 +125,11 @@ def test_a_seed_gives_the_same_trajectory_again_and_another_seed_another() -> No
 def test_a_second_process_plays_the_same_trajectory() -> None:
     here = row_digests(new_stage(ALL_TARGETS, 5, num_envs=7), random_play(60, 7))
     there = subprocess.run(
-        [sys.executable, Path(__file__).with_name("stage.py")],
+        [sys.executable, Path(__file__).with_name("arena_stage.py")],
         capture_output=True,
         text=True,
         check=True,
-        env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert there.stdout.split() == here
 
@@ -147,9 +154,34 @@ def test_a_restored_arena_goes_on_bit_for_bit() -> None:
     digests = row_digests(stage, after)
     stage.arena.restore(kept)
     assert row_digests(stage, after) == digests
-    elsewhere = new_stage(ALL_TARGETS, 99, num_envs=16, time_limit=4.0)
+    elsewhere = new_stage(Scenario({"free": 1.0}), 99, num_envs=16, time_limit=4.0)
     elsewhere.arena.restore(kept)
     assert row_digests(elsewhere, after) == digests
+
+
+def test_stacked_observations_are_the_last_ones_of_the_episode_oldest_first() -> None:
+    plain, stacked = (
+        new_stage(ALL_TARGETS, 3, num_envs=16, time_limit=1.0, stacked_vectors=count)
+        for count in (1, 3)
+    )
+    width = plain.buffers.observations.shape[1]
+    begun = plain.buffers.observations.copy()
+    last = [np.zeros_like(begun), np.zeros_like(begun), begun]
+    np.testing.assert_array_equal(stacked.buffers.observations, np.concatenate(last, axis=1))
+    for actions in random_play(40, 16):
+        for stage in (plain, stacked):
+            stage.step(actions)
+        ended = plain.buffers.finished[:, None]
+        now = np.where(ended, plain.buffers.final_observations, plain.buffers.observations)
+        last = [*last[1:], now]
+        wanted = np.concatenate(last, axis=1)
+        finals = stacked.buffers.final_observations[ended[:, 0]]
+        np.testing.assert_array_equal(finals, wanted[ended[:, 0]])
+        last = [np.where(ended, np.float32(0.0), old) for old in last]
+        last[-1] = plain.buffers.observations.copy()
+        wanted = np.concatenate(last, axis=1)
+        np.testing.assert_array_equal(stacked.buffers.observations, wanted)
+        assert wanted.shape[1] == 3 * width
 
 
 WILD = {

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from stage import Stage, new_stage
+from arena_stage import Stage, new_stage
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.arena import Arena

@@ -3,6 +3,7 @@
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.foundation.rng import uniform_index, weighted_index
 from aimbot_lab.sim.core.clock import decision_seconds
+from aimbot_lab.sim.core.observation import forget
 from aimbot_lab.sim.core.placement import (
     clear_floor,
     keep_on_floor,
@@ -10,7 +11,9 @@ from aimbot_lab.sim.core.placement import (
     place_block,
     place_free_enemies,
 )
+from aimbot_lab.sim.core.rays import spread_fan
 from aimbot_lab.sim.core.reward import distance_to_fire_base
+from aimbot_lab.sim.core.samplers import draw_parameters
 from aimbot_lab.sim.core.state import (
     ATTACK,
     FREE,
@@ -27,10 +30,33 @@ from aimbot_lab.sim.core.state import (
 @inlined
 def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
     """Draw the next episode of `row` from the scenario in force and set it up."""
-    state.scenario[row] = tables.scenario_number
+    state.scenario[row] = tables.scenario.number[0]
     state.order[row] = state.clock[0] * state.yaw.size + row
-    for k in range(state.parameters.shape[1]):
-        state.parameters[row, k] = tables.scenario_parameters[k]
+    state.episode[row] += 1
+    draw_parameters(state, tables.scenario, row)
+    clear_counters(state, row)
+    forget(state, row)
+    clear_floor(state, row)
+    keep_on_floor(state, row)
+    spread_fan(state, tables, row)
+    target = weighted_index(state.streams, row, tables.scenario.target_weights)
+    state.target[row] = target
+    state.difficulty[row] = 0
+    if target == FREE:
+        place_agent_anywhere(state, row)
+        place_free_enemies(state, row)
+    elif target in (GOTO, ATTACK):
+        weights = tables.scenario.difficulty_weights[target]
+        level = weighted_index(state.streams, row, weights) + 1
+        state.difficulty[row] = level
+        first = tables.presets.kind_first[target, level]
+        count = tables.presets.kind_count[target, level]
+        place_block(state, tables, row, first + uniform_index(state.streams, row, count))
+
+
+@inlined
+def clear_counters(state: ArenaState, row: int) -> None:
+    """Set clock, gun, spin window and the terms' sums to a beginning's."""
     state.decisions[row] = 0
     state.gun_ticks[row] = 0
     state.spin_sum[row] = 0
@@ -38,20 +64,6 @@ def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
         state.spin_turns[row, k] = 0
     for k in range(len(REWARD_TERMS)):
         state.terms[row, k] = 0.0
-    clear_floor(state, row)
-    keep_on_floor(state, tables, row)
-    target = weighted_index(state.streams, row, tables.target_weights)
-    state.target[row] = target
-    state.difficulty[row] = 0
-    if target == FREE:
-        place_agent_anywhere(state, tables, row)
-        place_free_enemies(state, tables, row)
-    elif target in (GOTO, ATTACK):
-        level = weighted_index(state.streams, row, tables.difficulty_weights[target]) + 1
-        state.difficulty[row] = level
-        first = tables.preset_first[target, level]
-        count = tables.preset_count[target, level]
-        place_block(state, tables, row, first + uniform_index(state.streams, row, count))
 
 
 @inlined

@@ -8,11 +8,11 @@ from aimbot_lab.sim.core.state import (
     DECISION_PERIOD,
     ENEMY_RADIUS,
     FIXED_TIMESTEP,
+    FLOOR_SIZE,
     FREE,
     GUN_COOLDOWN,
     GUN_RANGE,
     ArenaState,
-    ArenaTables,
 )
 
 NEVER = 1e30  # m, where a line meets nothing
@@ -41,13 +41,15 @@ def line_to_box(
 
 
 @inlined
-def line_to_wall(tables: ArenaTables, x: float, z: float, along_x: float, along_z: float) -> float:
-    """Metres from (x, z) along a unit direction to the floor's edge."""
+def line_to_wall(state: ArenaState, row: int, along_x: float, along_z: float) -> float:
+    """Metres from the agent along a unit direction to the floor's edge."""
+    size = state.parameters[row, FLOOR_SIZE]
     distance = NEVER
     if along_x != 0.0:
-        distance = ((tables.floor_size if along_x > 0.0 else 0.0) - x) / along_x
+        distance = ((size if along_x > 0.0 else 0.0) - state.position[row, 0]) / along_x
     if along_z != 0.0:
-        distance = min(distance, ((tables.floor_size if along_z > 0.0 else 0.0) - z) / along_z)
+        edge = size if along_z > 0.0 else 0.0
+        distance = min(distance, (edge - state.position[row, 1]) / along_z)
     return distance
 
 
@@ -80,7 +82,7 @@ def enemy_is_target(state: ArenaState, row: int, k: int) -> bool:
 
 
 @inlined
-def shoot(state: ArenaState, tables: ArenaTables, row: int, attack: int) -> tuple[bool, int]:
+def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
     """(whether a shot was fired, what it hit); takes a hit off the first enemy on the line."""
     if attack == 0 or state.gun_ticks[row] > 0:
         return False, MISSED
@@ -88,7 +90,7 @@ def shoot(state: ArenaState, tables: ArenaTables, row: int, attack: int) -> tupl
     state.gun_ticks[row] = int(round(cooldown))
     sine = math.sin(state.yaw[row])
     cosine = math.cos(state.yaw[row])
-    reach = line_to_wall(tables, state.position[row, 0], state.position[row, 1], sine, cosine)
+    reach = line_to_wall(state, row, sine, cosine)
     reach = min(reach, line_to_obstacle(state, row, sine, cosine))
     chosen = -1
     radius = state.parameters[row, ENEMY_RADIUS]

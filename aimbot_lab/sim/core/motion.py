@@ -10,12 +10,12 @@ from aimbot_lab.sim.core.state import (
     DECISION_PERIOD,
     ENEMY_RADIUS,
     FIXED_TIMESTEP,
+    FLOOR_SIZE,
     MOUSE_FACTOR,
     MOUSE_LIMIT,
     MOVE_SPEED,
     SPIN_UNIT,
     ArenaState,
-    ArenaTables,
 )
 
 PASSES = 4  # rounds of pushing out before a move is taken back
@@ -103,15 +103,11 @@ def slide(
 
 
 @inlined
-def walk(state: ArenaState, tables: ArenaTables, row: int, vertical: int, horizontal: int) -> bool:
-    """Walk one decision, tick by tick; whether the agent was displaced.
+def heading(state: ArenaState, row: int, vertical: int, horizontal: int) -> tuple[float, float]:
+    """Unit direction (x, z) of a walk, (0, 0) for none.
 
-    Branch indices: `vertical` 1 forward, 2 back; `horizontal` 1 right, 2 left. Each tick moves
-    the centre, then pushes it out of what it overlaps; a tick longer than half the radius is
-    split, so that nothing is tunnelled through.
+    Branch indices: `vertical` 1 forward, 2 back; `horizontal` 1 right, 2 left.
     """
-    if vertical == 0 and horizontal == 0:
-        return False
     ahead = (1.0 if vertical == 1 else -1.0) if vertical != 0 else 0.0
     aside = (1.0 if horizontal == 1 else -1.0) if horizontal != 0 else 0.0
     if vertical != 0 and horizontal != 0:
@@ -119,17 +115,26 @@ def walk(state: ArenaState, tables: ArenaTables, row: int, vertical: int, horizo
         aside *= DIAGONAL
     sine = math.sin(state.yaw[row])
     cosine = math.cos(state.yaw[row])
+    return ahead * sine + aside * cosine, ahead * cosine - aside * sine
+
+
+@inlined
+def walked(state: ArenaState, row: int, along_x: float, along_z: float) -> tuple[float, float]:
+    """Where a decision's walk along a unit direction leads, tick by tick.
+
+    Each tick moves the centre, then pushes it out of what it overlaps; a tick longer than half
+    the radius is split, so that nothing is tunnelled through.
+    """
     radius = state.parameters[row, AGENT_RADIUS]
     tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
     splits = max(1, int(math.ceil(tick / (0.5 * radius))))
     ticks = int(state.parameters[row, DECISION_PERIOD])
-    step_x = (ahead * sine + aside * cosine) * tick / splits
-    step_z = (ahead * cosine - aside * sine) * tick / splits
-    start_x = state.position[row, 0]
-    start_z = state.position[row, 1]
-    high = tables.floor_size - radius
-    crowded = touches_any(state, row, start_x, start_z, tick * ticks)
-    x, z = start_x, start_z
+    step_x = along_x * tick / splits
+    step_z = along_z * tick / splits
+    x = state.position[row, 0]
+    z = state.position[row, 1]
+    high = state.parameters[row, FLOOR_SIZE] - radius
+    crowded = touches_any(state, row, x, z, tick * ticks)
     for _ in range(ticks * splits):
         next_x = min(max(x + step_x, radius), high)
         next_z = min(max(z + step_z, radius), high)
@@ -138,6 +143,25 @@ def walk(state: ArenaState, tables: ArenaTables, row: int, vertical: int, horizo
             if not free:
                 continue
         x, z = next_x, next_z
+    return x, z
+
+
+@inlined
+def is_move(state: ArenaState, row: int, x: float, z: float) -> bool:
+    """Whether (x, z) is another place than the agent's."""
+    away_x = x - state.position[row, 0]
+    away_z = z - state.position[row, 1]
+    return away_x * away_x + away_z * away_z > MOVED * MOVED
+
+
+@inlined
+def walk(state: ArenaState, row: int, vertical: int, horizontal: int) -> bool:
+    """Walk one decision; whether the agent was displaced."""
+    if vertical == 0 and horizontal == 0:
+        return False
+    along_x, along_z = heading(state, row, vertical, horizontal)
+    x, z = walked(state, row, along_x, along_z)
+    moved = is_move(state, row, x, z)
     state.position[row, 0] = x
     state.position[row, 1] = z
-    return (x - start_x) ** 2 + (z - start_z) ** 2 > MOVED * MOVED
+    return moved

@@ -11,6 +11,7 @@ from aimbot_lab.sim.core.state import (
     BLOCK_SIZE,
     ENEMY_HITS_TO_KILL,
     ENEMY_RADIUS,
+    FLOOR_SIZE,
     FREE_ENEMIES,
     ArenaState,
     ArenaTables,
@@ -33,21 +34,21 @@ def clear_floor(state: ArenaState, row: int) -> None:
 
 
 @inlined
-def place_agent_anywhere(state: ArenaState, tables: ArenaTables, row: int) -> None:
+def place_agent_anywhere(state: ArenaState, row: int) -> None:
     """Put the agent on a random place of the empty floor; its yaw stays."""
     radius = state.parameters[row, AGENT_RADIUS]
-    span = tables.floor_size - 2.0 * radius
+    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
     state.position[row, 0] = radius + span * uniform(state.streams, row)
     state.position[row, 1] = radius + span * uniform(state.streams, row)
 
 
 @inlined
-def keep_on_floor(state: ArenaState, tables: ArenaTables, row: int) -> None:
+def keep_on_floor(state: ArenaState, row: int) -> None:
     """Move the agent in from the outer walls, should its radius have grown."""
     radius = state.parameters[row, AGENT_RADIUS]
     for axis in range(2):
         inside = max(state.position[row, axis], radius)
-        state.position[row, axis] = min(inside, tables.floor_size - radius)
+        state.position[row, axis] = min(inside, state.parameters[row, FLOOR_SIZE] - radius)
 
 
 @inlined
@@ -65,10 +66,10 @@ def apart(state: ArenaState, row: int, k: int, x: float, z: float) -> bool:
 
 
 @inlined
-def place_free_enemies(state: ArenaState, tables: ArenaTables, row: int) -> None:
+def place_free_enemies(state: ArenaState, row: int) -> None:
     """Put Free's enemies on random places that overlap nothing."""
     radius = state.parameters[row, ENEMY_RADIUS]
-    span = tables.floor_size - 2.0 * radius
+    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
     count = int(state.parameters[row, FREE_ENEMIES])
     for k in range(count):
         x, z = 0.0, 0.0
@@ -100,16 +101,16 @@ def block_is_clear(state: ArenaState, row: int, corner_x: float, corner_z: float
 
 
 @inlined
-def draw_block_place(state: ArenaState, tables: ArenaTables, row: int) -> tuple[float, float]:
+def draw_block_place(state: ArenaState, row: int) -> tuple[float, float]:
     """Corner of a block at a random place; as a last resort the corner farthest off."""
     low = state.parameters[row, BLOCK_GAP_TO_WALLS]
-    span = tables.floor_size - BLOCK_SIZE - 2.0 * low
+    span = state.parameters[row, FLOOR_SIZE] - BLOCK_SIZE - 2.0 * low
     for _ in range(TRIES):
         x = low + span * uniform(state.streams, row)
         z = low + span * uniform(state.streams, row)
         if block_is_clear(state, row, x, z):
             return x, z
-    middle = 0.5 * tables.floor_size
+    middle = 0.5 * state.parameters[row, FLOOR_SIZE]
     x = low if state.position[row, 0] > middle else low + span
     z = low if state.position[row, 1] > middle else low + span
     return x, z
@@ -130,23 +131,23 @@ def turned(x: float, z: float, turns: int) -> tuple[float, float]:
 @inlined
 def place_block(state: ArenaState, tables: ArenaTables, row: int, preset: int) -> None:
     """Set `preset` up at a random place in a random rotation, with its enemies."""
-    corner_x, corner_z = draw_block_place(state, tables, row)
+    corner_x, corner_z = draw_block_place(state, row)
     turns = uniform_index(state.streams, row, 4)
     state.preset[row] = preset
     state.block[row, 0] = corner_x
     state.block[row, 1] = corner_z
     state.block_turns[row] = turns
-    base = tables.preset_fire_base
+    base = tables.presets.fire_base
     x, z = turned(base[preset, 0], base[preset, 1], turns)
     state.fire_base[row, 0] = corner_x + x
     state.fire_base[row, 1] = corner_z + z
     state.fire_base[row, 2] = base[preset, 2]
-    state.obstacle_count[row] = tables.preset_obstacle_count[preset]
-    for k in range(tables.preset_obstacle_count[preset]):
+    state.obstacle_count[row] = tables.presets.obstacle_count[preset]
+    for k in range(tables.presets.obstacle_count[preset]):
         place_obstacle(state, tables, row, preset, k)
-    state.enemy_count[row] = tables.preset_enemy_count[preset]
-    for k in range(tables.preset_enemy_count[preset]):
-        spot = tables.preset_enemies
+    state.enemy_count[row] = tables.presets.enemy_count[preset]
+    for k in range(tables.presets.enemy_count[preset]):
+        spot = tables.presets.enemies
         x, z = turned(spot[preset, k, 0], spot[preset, k, 1], turns)
         stand_enemy(state, row, k, corner_x + x, corner_z + z)
 
@@ -154,7 +155,7 @@ def place_block(state: ArenaState, tables: ArenaTables, row: int, preset: int) -
 @inlined
 def place_obstacle(state: ArenaState, tables: ArenaTables, row: int, preset: int, k: int) -> None:
     """Set obstacle `k` of the preset up in the block that `row` already has."""
-    box = tables.preset_obstacles
+    box = tables.presets.obstacles
     turns = state.block_turns[row]
     x_1, z_1 = turned(box[preset, k, 0], box[preset, k, 1], turns)
     x_2, z_2 = turned(box[preset, k, 2], box[preset, k, 3], turns)

@@ -12,8 +12,11 @@ import numpy as np
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.sim.core.state import (
     ENEMY_RADIUS,
+    FLOOR_SIZE,
+    MIDDLE_SHARE,
     RAY_LANES,
     RAY_RANGE,
+    VIEW_ANGLE,
     WALL_HIT,
     ArenaState,
     ArenaTables,
@@ -23,65 +26,92 @@ from aimbot_lab.sim.core.state import (
 TINY = np.float32(1e-7)  # keeps a ray's direction away from 0, so that no 0 * inf appears
 ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
-FAR = np.float32(1e30)
+Extent = tuple[float, float, float, float]  # m: middle x and z from the agent, half sides
 
 
 @inlined
-def cast_rays(state: ArenaState, tables: ArenaTables, scratch: Floats32, row: int) -> None:
+def spread_fan(state: ArenaState, tables: ArenaTables, row: int) -> None:
+    """Write the angles of `row`'s rays for the view angle and middle share now in force.
+
+    The middle rays span their share of the view from edge to edge; the side rays go on evenly
+    from there to the view's edge. Lanes beyond the last ray look straight ahead, unread.
+    """
+    half_view = math.radians(0.5 * state.parameters[row, VIEW_ANGLE])
+    half_middle = half_view * state.parameters[row, MIDDLE_SHARE]
+    state.view_edge[row, 0] = math.cos(half_view)
+    state.view_edge[row, 1] = math.sin(half_view)
+    arm = tables.middle_rays // 2
+    last = arm + tables.side_rays
+    for ray in range(state.ray_cos.shape[1]):
+        step = ray - last
+        angle = 0.0
+        if 0 < abs(step) <= arm:
+            angle = half_middle * abs(step) / arm
+        elif arm < abs(step) <= last:
+            share = (abs(step) - arm) / tables.side_rays
+            angle = half_middle + (half_view - half_middle) * share
+        state.ray_cos[row, ray] = math.cos(angle)
+        state.ray_sin[row, ray] = math.sin(angle) if step > 0 else -math.sin(angle)
+
+
+@inlined
+def ray_count(tables: ArenaTables) -> int:
+    """Rays in a fan."""
+    return tables.middle_rays + 2 * tables.side_rays
+
+
+@inlined
+def cast_rays(state: ArenaState, scratch: Floats32, row: int) -> None:
     """Write `ray_distance` and `ray_hit` of `row` for its present pose, range not applied."""
     sine = math.sin(state.yaw[row])
     cosine = math.cos(state.yaw[row])
-    for first in range(0, tables.ray_cos.size, RAY_LANES):
-        aim(state, tables, scratch, row, first, np.float32(sine), np.float32(cosine))
+    for first in range(0, state.ray_cos.shape[1], RAY_LANES):
+        aim(state, scratch, row, first, (np.float32(sine), np.float32(cosine)))
     for k in range(state.obstacle_count[row]):
-        if box_in_view(state, tables, row, k, sine, cosine):
-            for first in range(0, tables.ray_cos.size, RAY_LANES):
+        if in_view(state, row, sine, cosine, obstacle_extent(state, row, k)):
+            for first in range(0, state.ray_cos.shape[1], RAY_LANES):
                 meet_box(state, scratch, row, k, first)
     for k in range(state.enemy_count[row]):
-        if state.enemy_hits_left[row, k] > 0 and disc_in_view(state, tables, row, k, sine, cosine):
-            for first in range(0, tables.ray_cos.size, RAY_LANES):
+        if state.enemy_hits_left[row, k] > 0:
+            if not in_view(state, row, sine, cosine, enemy_extent(state, row, k)):
+                continue
+            for first in range(0, state.ray_cos.shape[1], RAY_LANES):
                 meet_disc(state, scratch, row, k, first)
 
 
 @inlined
-def box_in_view(
-    state: ArenaState, tables: ArenaTables, row: int, k: int, sine: float, cosine: float
-) -> bool:
-    """Whether obstacle `k` reaches into the view: not wholly behind one of its three edges."""
-    half_x = 0.5 * (state.obstacles[row, k, 2] - state.obstacles[row, k, 0])
-    half_z = 0.5 * (state.obstacles[row, k, 3] - state.obstacles[row, k, 1])
-    x = 0.5 * (state.obstacles[row, k, 0] + state.obstacles[row, k, 2]) - state.position[row, 0]
-    z = 0.5 * (state.obstacles[row, k, 1] + state.obstacles[row, k, 3]) - state.position[row, 1]
-    return in_view(tables, x, z, half_x, half_z, sine, cosine)
+def obstacle_extent(state: ArenaState, row: int, k: int) -> Extent:
+    """Middle of obstacle `k` from the agent, and its half sides."""
+    box = state.obstacles
+    return (
+        0.5 * (box[row, k, 0] + box[row, k, 2]) - state.position[row, 0],
+        0.5 * (box[row, k, 1] + box[row, k, 3]) - state.position[row, 1],
+        0.5 * (box[row, k, 2] - box[row, k, 0]),
+        0.5 * (box[row, k, 3] - box[row, k, 1]),
+    )
 
 
 @inlined
-def disc_in_view(
-    state: ArenaState, tables: ArenaTables, row: int, k: int, sine: float, cosine: float
-) -> bool:
-    """Whether enemy `k` (its bounding square) reaches into the view."""
+def enemy_extent(state: ArenaState, row: int, k: int) -> Extent:
+    """Middle of enemy `k` from the agent, and the half sides of its bounding square."""
     radius = state.parameters[row, ENEMY_RADIUS]
     x = state.enemies[row, k, 0] - state.position[row, 0]
     z = state.enemies[row, k, 1] - state.position[row, 1]
-    return in_view(tables, x, z, radius, radius, sine, cosine)
+    return x, z, radius, radius
 
 
 @inlined
-def in_view(
-    tables: ArenaTables,
-    x: float,
-    z: float,
-    half_x: float,
-    half_z: float,
-    sine: float,
-    cosine: float,
-) -> bool:
-    """Whether a box at (x, z) from the agent can meet a ray; errs on the side of yes."""
+def in_view(state: ArenaState, row: int, sine: float, cosine: float, extent: Extent) -> bool:
+    """Whether a box can meet a ray: not wholly behind an edge of the view.
+
+    Errs on the side of yes.
+    """
+    x, z, half_x, half_z = extent
     slack = 1e-3
     if x * sine + z * cosine + abs(sine) * half_x + abs(cosine) * half_z < -slack:
         return False
-    edge_cos = tables.view_edge[0]
-    edge_sin = tables.view_edge[1]
+    edge_cos = state.view_edge[row, 0]
+    edge_sin = state.view_edge[row, 1]
     for side in (-1.0, 1.0):
         # Inward normal of the view's edge: the edge's direction turned towards the middle.
         normal_x = edge_sin * sine - side * edge_cos * cosine
@@ -93,23 +123,18 @@ def in_view(
 
 @inlined
 def aim(
-    state: ArenaState,
-    tables: ArenaTables,
-    scratch: Floats32,
-    row: int,
-    first: int,
-    sine: np.float32,
-    cosine: np.float32,
+    state: ArenaState, scratch: Floats32, row: int, first: int, ahead: tuple[np.float32, np.float32]
 ) -> None:
     """Directions of one group of rays and their distances to the floor's walls."""
+    sine, cosine = ahead
     west = np.float32(-state.position[row, 0])
     south = np.float32(-state.position[row, 1])
-    east = np.float32(tables.floor_size - state.position[row, 0])
-    north = np.float32(tables.floor_size - state.position[row, 1])
+    east = np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 0])
+    north = np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 1])
     for lane in range(RAY_LANES):
         ray = first + lane
-        along_x = sine * tables.ray_cos[ray] + cosine * tables.ray_sin[ray]
-        along_z = cosine * tables.ray_cos[ray] - sine * tables.ray_sin[ray]
+        along_x = sine * state.ray_cos[row, ray] + cosine * state.ray_sin[row, ray]
+        along_z = cosine * state.ray_cos[row, ray] - sine * state.ray_sin[row, ray]
         along_x = (TINY if along_x >= ZERO else -TINY) if abs(along_x) < TINY else along_x
         along_z = (TINY if along_z >= ZERO else -TINY) if abs(along_z) < TINY else along_z
         inverse_x = ONE / along_x
@@ -173,7 +198,7 @@ def detected_enemies(state: ArenaState, tables: ArenaTables, row: int) -> int:
     """Bit k is set where a ray within range hits enemy `k`."""
     limit = np.float32(state.parameters[row, RAY_RANGE])
     found = 0
-    for ray in range(tables.ray_count):
+    for ray in range(ray_count(tables)):
         if state.ray_hit[row, ray] >= 0 and state.ray_distance[row, ray] <= limit:
             found |= 1 << state.ray_hit[row, ray]
     return found

@@ -12,6 +12,7 @@ from aimbot_lab.sim.core.state import (
     DISTANCE,
     FACING,
     FACING_AREA,
+    FACING_DISTANCE,
     IN_AREA,
     LINE_STOPPED_BY_OBSTACLES,
     MOUSE_FACTOR,
@@ -25,7 +26,6 @@ from aimbot_lab.sim.core.state import (
 )
 
 FULL_FACING = 2.0  # facing reward with the enemy on the line
-FULL_FACING_DISTANCE = 0.5  # m from the line that still earns it
 
 
 @inlined
@@ -65,7 +65,10 @@ def distance_to_view_line(state: ArenaState, row: int, x: float, z: float) -> fl
 
 @inlined
 def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
-    """2 with a detected enemy within 0.5 m of the view line, 1 / sqrt(D / 2) beyond, else 0."""
+    """2 with a detected enemy within `facing_distance` D of the view line, else 1 / sqrt(D / 2).
+
+    0 without a detected enemy.
+    """
     found = detected_enemies(state, tables, row)
     nearest = NEVER
     for k in range(state.enemy_count[row]):
@@ -75,7 +78,7 @@ def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
             nearest = min(nearest, distance_to_view_line(state, row, x, z))
     if nearest == NEVER:
         return 0.0
-    if nearest <= FULL_FACING_DISTANCE:
+    if nearest <= state.parameters[row, FACING_DISTANCE]:
         return state.parameters[row, FACING] * FULL_FACING
     return state.parameters[row, FACING] / math.sqrt(0.5 * nearest)
 

@@ -18,6 +18,7 @@ DIFFICULTY_COUNT = 5
 BLOCK_SIZE = 10.0  # m
 MAX_ENEMIES = 6
 RAY_LANES = 8  # rays are padded to a multiple of this
+CONSTANT, UNIFORM, GAUSSIAN, RANGES = range(4)  # kinds of samplers
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
 
@@ -67,8 +68,12 @@ PARAMETERS = (
     "block_gap_to_walls",
     "spin_threshold",
     "spin_rate",
-    "rays.range",
+    "facing_distance",
+    "floor_size",
     "line_stopped_by_obstacles",
+    "rays.range",
+    "rays.view_angle",
+    "rays.middle_share",
 )
 # A reward's parameter has the index of its term.
 (
@@ -89,8 +94,12 @@ PARAMETERS = (
     BLOCK_GAP_TO_WALLS,
     SPIN_THRESHOLD,
     SPIN_RATE,
-    RAY_RANGE,
+    FACING_DISTANCE,
+    FLOOR_SIZE,
     LINE_STOPPED_BY_OBSTACLES,
+    RAY_RANGE,
+    VIEW_ANGLE,
+    MIDDLE_SHARE,
 ) = range(len(REWARD_TERMS), len(PARAMETERS))
 
 
@@ -115,35 +124,57 @@ class ArenaState(NamedTuple):
     spin_turns: Ints  # [B, W] SPIN_UNIT, last mouse actions in a ring
     spin_sum: Ints  # [B] SPIN_UNIT, their sum; times mouse_factor it is the net turn
     terms: Floats  # [B, T] sum of each reward term over the episode
+    ray_cos: Floats32  # [B, R padded] of each ray's angle to the view's centre line
+    ray_sin: Floats32  # [B, R padded] positive to the right
+    view_edge: Floats  # [B, 2] cosine and sine of half the view angle
     ray_distance: Floats32  # [B, R padded] m to the nearest hit, before the range is applied
     ray_hit: Ints32  # [B, R padded] index of the enemy that was hit, WALL_HIT or NO_HIT
     parameters: Floats  # [B, P] numbers in force in this episode
     streams: Words  # [B] state of the random stream
+    sampler_key: Words  # [1] seed of the samplers that have none of their own
+    episode: Ints  # [B] episodes begun in the row since the reset
+    history: Floats32  # [B, (S - 1) * D] earlier observations of the episode, oldest first
     order: Ints  # [B] rank of the episode by its beginning
     scenario: Ints  # [B] number of the scenario the episode was drawn from
     clock: Ints  # [1] steps of the whole batch since the reset
 
 
+class PresetTables(NamedTuple):
+    """All target blocks, sorted by target and difficulty."""
+
+    kind_first: Ints  # [targets, difficulties + 1] first preset of each kind
+    kind_count: Ints  # [targets, difficulties + 1]
+    obstacles: Floats  # [M, K, 4] m, in the block's frame
+    obstacle_count: Ints  # [M]
+    enemies: Floats  # [M, E, 2] m, in the block's frame
+    enemy_count: Ints  # [M]
+    fire_base: Floats  # [M, 3] m, centre x, centre z, diameter
+
+
+class ScenarioTables(NamedTuple):
+    """What the next episodes are drawn from."""
+
+    number: Ints  # [1] of the scenario, counted from 1
+    target_weights: Floats  # [targets]
+    difficulty_weights: Floats  # [targets, difficulties]
+    sampler: Ints  # [P] CONSTANT, UNIFORM, GAUSSIAN or RANGES
+    sampler_values: Floats  # [P, 2] constant; low and high; mean and standard deviation
+    sampler_ranges: Floats  # [P, I, 2] low and high of each interval of RANGES
+    sampler_range_count: Ints  # [P]
+    sampler_seed: Words  # [P] seed of its own
+    sampler_seeded: Bools  # [P] whether it has one
+    bounds: Floats  # [P, 2] lowest and highest value that a parameter takes
+    whole: Bools  # [P] whether it takes whole numbers alone
+
+
 class ArenaTables(NamedTuple):
     """What all rows share and no kernel writes."""
 
-    floor_size: float  # m
-    ray_count: int
+    presets: PresetTables
+    scenario: ScenarioTables
+    middle_rays: int
+    side_rays: int  # on each side
     one_hot: bool  # coding of ray tags
-    ray_cos: Floats32  # [R padded] of each ray's angle to the view's centre line
-    ray_sin: Floats32  # [R padded] positive to the right
-    view_edge: Floats  # [2] cosine and sine of half the view angle
-    preset_first: Ints  # [targets, difficulties + 1] first preset of each kind
-    preset_count: Ints  # [targets, difficulties + 1]
-    preset_obstacles: Floats  # [M, K, 4] m, in the block's frame
-    preset_obstacle_count: Ints  # [M]
-    preset_enemies: Floats  # [M, E, 2] m, in the block's frame
-    preset_enemy_count: Ints  # [M]
-    preset_fire_base: Floats  # [M, 3] m, centre x, centre z, diameter
-    scenario_number: int
-    target_weights: Floats  # [targets]
-    difficulty_weights: Floats  # [targets, difficulties]
-    scenario_parameters: Floats  # [P]
 
 
 class EpisodeLog(NamedTuple):

@@ -53,13 +53,11 @@ def first_bad_action(actions: Floats32) -> int:
 
 
 @inlined
-def act(
-    state: ArenaState, tables: ArenaTables, row: int, actions: Floats32
-) -> tuple[float, bool, bool, int]:
+def act(state: ArenaState, row: int, actions: Floats32) -> tuple[float, bool, bool, int]:
     """Turn, walk, shoot, let time pass: (clipped mouse, whether moved, fired, what was hit)."""
     mouse = turn(state, row, float(actions[row, MOUSE]))
-    moved = walk(state, tables, row, int(actions[row, 0]), int(actions[row, 1]))
-    fired, hit = shoot(state, tables, row, int(actions[row, 2]))
+    moved = walk(state, row, int(actions[row, 0]), int(actions[row, 1]))
+    fired, hit = shoot(state, row, int(actions[row, 2]))
     state.decisions[row] += 1
     cool_down(state, row)
     return mouse, moved, fired, hit
@@ -107,10 +105,10 @@ def step_row(
 ) -> tuple[float, bool, bool]:
     """One decision of `row` without its reset: (reward, whether finished, whether won)."""
     distance_before = distance_to_fire_base(state, row)
-    mouse, moved, fired, hit = act(state, tables, row, actions)
+    mouse, moved, fired, hit = act(state, row, actions)
     won = is_won(state, row)
     finished = won or is_over(state, row)
-    cast_rays(state, tables, scratch, row)
+    cast_rays(state, scratch, row)
     reward = common_reward(state, row, mouse, moved, hit)
     reward += target_reward(state, tables, row, distance_before, fired)
     if finished:
@@ -160,5 +158,5 @@ def begin_rows(
             for column in range(buffers.observations.shape[1]):
                 buffers.final_observations[row, column] = buffers.observations[row, column]
             begin_episode(state, tables, row)
-            cast_rays(state, tables, scratch, row)
+            cast_rays(state, scratch, row)
             observe(state, tables, buffers.observations, row)

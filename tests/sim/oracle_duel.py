@@ -11,7 +11,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-from oracle import observed_head, step
+from oracle import allowed_actions, observed_head, step
 from oracle_episode import STAY, TERMS, Episode, Outcome, Rules
 from oracle_view import (
     ENEMY_TAG,
@@ -25,7 +25,7 @@ from oracle_view import (
 from aimbot_lab.foundation.results import parse_line
 
 PLACE = 1e-6  # m, of the agent's position in the state
-SINGLE = 4e-6  # m, s: half a unit in the last place of single precision at 47
+SINGLE = 4e-6  # m, s: two units in the last place of single precision at 30
 RAY = 2e-5  # m, of a ray's length
 AIM = 1e-6  # rad
 EDGE = 0.01  # m, by which lengths differ when a ray turns by AIM across an edge
@@ -118,7 +118,7 @@ def check_observation(rules: Rules, episode: Episode, observation, tally: Counte
         if index in DISCRETE_HEAD:
             assert there == here, f"observation {index}: {there} not {here} in {episode}"
         assert abs(float(there) - here) <= SINGLE, f"observation {index}: {there} not {here}"
-    tags, distances = rays_of_observation(observation[:], rules.fan)
+    tags, distances = rays_of_observation(observation, rules.fan)
     for ray, met in enumerate(ray_sights(rules, episode)):
         tag, distance = within_range(rules, met)
         tally["rays"] += 1
@@ -129,6 +129,12 @@ def check_observation(rules: Rules, episode: Episode, observation, tally: Counte
                 f"ray {ray}: {tags[ray]}, {distances[ray]} not {tag}, {distance} in {episode}"
             )
             tally["grazing rays"] += is_edge(near) or tags[ray] != tag
+
+
+def check_mask(rules: Rules, episode: Episode, mask) -> None:
+    """Fail where an action mask is not the oracle's."""
+    wanted = allowed_actions(rules, episode)
+    assert list(mask) == wanted, f"{mask} not {wanted} in {episode}"
 
 
 def within_range(rules: Rules, met: Sight) -> tuple[int, float]:

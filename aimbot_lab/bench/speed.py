@@ -1,0 +1,51 @@
+"""Steps per second of the arena under random play."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from aimbot_lab.bench.plan import BenchPlan
+from aimbot_lab.bench.play import Play
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.sim.presets import load_presets
+from aimbot_lab.sim.settings import ArenaSettings
+
+Say = Callable[[str], None]  # takes a line of progress
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast one target runs with so many rows and threads."""
+
+    target: str
+    num_envs: int
+    threads: int
+    steps_per_second: float  # decisions of single environments
+
+
+def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
+    """Steps per second for each target, number of rows and number of threads of `plan`.
+
+    The repeats of one measurement are spread over the whole time, so that a busy moment of the
+    machine does not hit all of them.
+    """
+    cells = list(product(plan.targets, plan.num_envs, plan.threads))
+    say(f"setting up {len(cells)} arenas")
+    plays = list(_plays(cells))
+    best = [float("inf")] * len(cells)
+    say(f"steps per second: {len(cells) * plan.repeats * plan.seconds:.0f} s or somewhat more")
+    for _ in range(plan.repeats):
+        best = [
+            min(old, play.time_step(plan.seconds)) for old, play in zip(best, plays, strict=True)
+        ]
+    return tuple(
+        Speed(target, num_envs, threads, num_envs / seconds)
+        for (target, num_envs, threads), seconds in zip(cells, best, strict=True)
+    )
+
+
+def _plays(cells: list[tuple[str, int, int]]) -> Iterator[Play]:
+    presets = load_presets()
+    for target, num_envs, threads in cells:
+        settings = ArenaSettings(num_envs=num_envs, threads=threads)
+        yield Play(settings, presets, scenario=Scenario({target: 1.0}))

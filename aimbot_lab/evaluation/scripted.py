@@ -1,0 +1,114 @@
+"""Scripted agents: a plain greedy one and a random one, baselines for every target.
+
+Both are functions from raw observations [B, D] to world actions [B, 4] and know nothing of a
+world but its spec: vertical move, horizontal move, attack, mouse.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
+
+STOP, FORWARD = 0, 1  # indices of the vertical branch
+VERTICAL, ATTACK, MOUSE = 0, 2, 3  # columns of an action
+ENEMY_TAG = 1.0
+SEARCH_TURN = 0.2  # rad a decision, where there is nothing to turn to
+TURN_PER_UNIT = 0.08  # rad a unit of the mouse action, as in Aimbot-ParallelEnv
+
+
+class RandomAgent:
+    """Every branch and the mouse drawn evenly; the same actions for the same seed and batch."""
+
+    def __init__(self, spec: WorldSpec, seed: int) -> None:
+        self._branches = spec.branches
+        self._continuous = spec.continuous
+        self._limit = spec.continuous_limit
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """The next actions [B, A]; of `observations` [B, D] only the number of rows counts."""
+        rows = len(observations)
+        discrete = self._random.integers(0, self._branches, (rows, len(self._branches)))
+        size = rows, self._continuous
+        continuous = self._random.uniform(-self._limit, self._limit, size)
+        return np.column_stack([discrete, continuous]).astype(np.float32)
+
+
+class _Sight(NamedTuple):
+    """What each row's rays tell about enemies."""
+
+    seen: BoolArray  # [B] some ray hits an enemy
+    ahead: BoolArray  # [B] the middle ray, which is the gun's line, hits one
+    mouse: Float32Array  # [B] mouse action towards the enemy that takes the least turn
+
+
+class GreedyAgent:
+    """Turns to its target, walks and shoots; without memory, plan or way round an obstacle.
+
+    It turns to the seen enemy that takes the least turn, else to the FireBase centre, else it
+    walks in a circle to search. It stands and shoots when the gun's line meets an enemy, and
+    walks ahead otherwise. In Goto it ignores enemies.
+
+    `ray_angles` [R] are the rays' angles to the gun's line in rad, left to right. Without them
+    the turn grows evenly with the ray's rank, up to the mouse limit for the outermost one: that
+    comes nearer with every decision in all but very narrow views, but takes longer.
+    `turn_per_unit` is in rad per unit of the mouse action.
+    """
+
+    def __init__(
+        self,
+        spec: WorldSpec,
+        *,
+        ray_angles: Sequence[float] | None = None,
+        turn_per_unit: float = TURN_PER_UNIT,
+    ) -> None:
+        self._column = {name: index for index, name in enumerate(spec.observation_names)}
+        rays = sum(name.startswith("ray_") and name.endswith("_distance") for name in self._column)
+        tag = "enemy" if "ray_0_enemy" in self._column else "tag"
+        self._enemy_tags = [self._column[f"ray_{ray}_{tag}"] for ray in range(rays)]
+        self._goto = spec.targets["goto"]
+        self._limit = spec.continuous_limit
+        self._turn_per_unit = turn_per_unit
+        middle = rays // 2
+        self._mouse_of_ray = (
+            self._limit * (np.arange(rays) - middle) / max(middle, 1)
+            if ray_angles is None
+            else np.array(ray_angles) / turn_per_unit
+        ).astype(np.float32)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """Actions [B, 4] for raw `observations` [B, D]."""
+        sight = self._look(observations)
+        goto = observations[:, self._column["target"]] == self._goto
+        hunting, aimed = sight.seen & ~goto, sight.ahead & ~goto
+        ready = observations[:, self._column["gun_ready"]] > 0
+        mouse = np.where(hunting, sight.mouse, self._mouse_without_enemy(observations))
+        actions = np.zeros((len(observations), 4), np.float32)
+        actions[:, VERTICAL] = np.where(aimed, STOP, FORWARD)
+        actions[:, ATTACK] = aimed & ready
+        actions[:, MOUSE] = mouse.clip(-self._limit, self._limit)
+        return actions
+
+    def _look(self, observations: Float32Array) -> _Sight:
+        enemies = observations[:, self._enemy_tags] == ENEMY_TAG
+        turns = np.where(enemies, np.abs(self._mouse_of_ray), np.inf)
+        return _Sight(
+            seen=enemies.any(axis=1),
+            ahead=enemies[:, enemies.shape[1] // 2],
+            mouse=self._mouse_of_ray[turns.argmin(axis=1)],
+        )
+
+    def _mouse_without_enemy(self, observations: Float32Array) -> Float32Array:
+        """Mouse actions [B] that turn to the FireBase centre, or search where there is none."""
+        x, z = (
+            observations[:, self._column[f"fire_base_{axis}"]]
+            - observations[:, self._column[f"agent_{axis}"]]
+            for axis in "xz"
+        )
+        sine, cosine = (observations[:, self._column[f"{part}_yaw"]] for part in ("sin", "cos"))
+        bearing = np.arctan2(x * cosine - z * sine, x * sine + z * cosine)
+        has_base = observations[:, self._column["fire_base_diameter"]] > 0
+        turn = np.where(has_base, bearing, SEARCH_TURN)
+        return (turn / self._turn_per_unit).astype(np.float32)

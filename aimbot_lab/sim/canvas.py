@@ -1,0 +1,71 @@
+"""A picture of a square of floor from above, drawn in metres: x to the right, z up."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from aimbot_lab.sim.core.state import Floats
+
+Colour = tuple[int, int, int] | tuple[int, int, int, int]  # red, green, blue, opacity; 0 to 255
+FINE = 2  # drawn this much larger and reduced at the end, which smooths the edges
+
+FLOOR: Colour = (246, 244, 238)
+GRID: Colour = (232, 229, 220)
+BLOCK: Colour = (236, 231, 216)
+BLOCK_EDGE: Colour = (178, 168, 140)
+WALL: Colour = (58, 66, 82)
+OBSTACLE: Colour = (92, 102, 120)
+FIRE_BASE: Colour = (255, 166, 43, 80)
+FIRE_BASE_EDGE: Colour = (222, 122, 0)
+ENEMY: Colour = (208, 36, 48)
+ENEMY_DOWN: Colour = (196, 150, 150)
+AGENT: Colour = (24, 104, 214)
+DARK: Colour = (20, 24, 32)
+
+
+class Canvas:
+    """The floor from `low` to `high` metres on both axes, on `size` x `size` pixels."""
+
+    def __init__(self, low: float, high: float, *, size: int) -> None:
+        self._scale = size * FINE / (high - low)  # fine pixels per metre
+        self._low, self._high = low, high
+        self._image = Image.new("RGB", (size * FINE, size * FINE), FLOOR)
+        self._draw = ImageDraw.Draw(self._image, "RGBA")
+
+    def box(self, box: Floats, fill: Colour, *, edge: Colour | None = None) -> None:
+        """A box [4]: min x, min z, max x, max z."""
+        left, bottom = self._at(box[0], box[1])
+        right, top = self._at(box[2], box[3])
+        self._draw.rectangle((left, top, right, bottom), fill=fill, outline=edge, width=FINE)
+
+    def disc(
+        self, centre: Floats, radius: float, *, fill: Colour | None, edge: Colour | None = None
+    ) -> None:
+        """A disc about `centre` [2]."""
+        x, y = self._at(centre[0], centre[1])
+        reach = radius * self._scale
+        corners = (x - reach, y - reach, x + reach, y + reach)
+        self._draw.ellipse(corners, fill=fill, outline=edge, width=FINE)
+
+    def polygon(self, points: Floats, fill: Colour) -> None:
+        """The inside of the corners `points` [N, 2]."""
+        self._draw.polygon([self._at(x, z) for x, z in points], fill=fill)
+
+    def line(self, points: Sequence[Floats], colour: Colour, *, width: float = 1.0) -> None:
+        """A line through `points` [N, 2], `width` pixels wide."""
+        at = [self._at(x, z) for x, z in points]
+        self._draw.line(at, fill=colour, width=round(width * FINE))
+
+    def cross(self, centre: Floats, reach: float, colour: Colour) -> None:
+        """Two diagonal strokes about `centre` [2]."""
+        for slant in (1.0, -1.0):
+            arm = np.array([reach, slant * reach])
+            self.line([centre - arm, centre + arm], colour, width=1.5)
+
+    def picture(self) -> Image.Image:
+        """What was drawn, at the size that was asked for."""
+        return self._image.reduce(FINE)
+
+    def _at(self, x: float, z: float) -> tuple[float, float]:
+        return (float(x) - self._low) * self._scale, (self._high - float(z)) * self._scale

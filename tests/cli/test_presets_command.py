@@ -1,0 +1,129 @@
+"""`aimbot-lab presets` lists, checks and draws; it never leaves a traceback."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from aimbot_lab.cli.presets import presets
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sim.presets import load_presets
+
+GOOD = """\
+goto:
+  2:
+    - name: mine
+      fire_base: {center: [5, 5], diameter: 3}
+      obstacles: [[1, 1, 2, 2]]
+"""
+BAD = """\
+goto:
+  2:
+    - name: too wide
+      fire_base: {center: [5, 5], diameter: 11}
+      obstacles: [[1, 1, 2, 20]]
+"""
+
+
+def invoke(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(presets, [str(argument) for argument in arguments])
+
+
+def refusal(*arguments: str | Path) -> list[str]:
+    """The faults that end the command with exit code 2."""
+    error = invoke(*arguments).exception
+    assert isinstance(error, ConfigurationError)
+    assert error.exit_code == 2
+    return list(error.faults)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two good files, b before a in time, and one that is no preset file."""
+    (tmp_path / "b.yaml").write_text(GOOD.replace("mine", "yours"), encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("not a preset", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["list", "check", "draw"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    output = invoke(command, "--help").output
+    assert f"Example:\n    aimbot-lab presets {command}" in output
+
+
+def test_all_shipped_presets_are_listed() -> None:
+    lines = invoke("list").output.splitlines()
+    assert lines[0].split() == ["name", "target", "difficulty", "FireBase", "obstacles", "enemies"]
+    assert len(lines) == 1 + len(load_presets())
+
+
+def test_the_json_list_holds_what_a_preset_is(folder: Path) -> None:
+    (mine, yours) = json.loads(invoke("list", folder, "--json").output)
+    assert mine == {
+        "name": "mine",
+        "target": "goto",
+        "difficulty": 2,
+        "fire_base_diameter": 3.0,
+        "obstacles": 1,
+        "enemies": 0,
+    }
+    assert yours["name"] == "yours"
+
+
+def test_a_folder_stands_for_its_yaml_files_by_name_and_no_file_counts_twice(folder: Path) -> None:
+    names = [entry["name"] for entry in json.loads(invoke("list", folder, "--json").output)]
+    assert names == ["mine", "yours"]
+    assert invoke("check", folder, folder / "b.yaml").output == "2 presets are fit to use\n"
+    assert invoke("check", folder / "a.yaml").output == "1 preset is fit to use\n"
+
+
+def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
+    (folder / "c.yaml").write_text(BAD, encoding="utf-8")
+    (folder / "d.yaml").write_text("goto: [", encoding="utf-8")
+    faults = refusal("check", folder, folder / "missing.yaml")
+    assert len(faults) == 5
+    assert all("\n" not in fault for fault in faults)
+    assert faults[0].startswith(f"{folder}/c.yaml:4:18: preset too wide: the FireBase's diameter")
+    assert f"{folder}/missing.yaml:1:1: cannot be read: No such file or directory" in faults
+
+
+def test_a_folder_without_presets_is_refused(tmp_path: Path) -> None:
+    for command in ("list", "check", "draw"):
+        assert refusal(command, tmp_path) == [f"{tmp_path}: the folder holds no *.yaml file"]
+
+
+def test_the_sheet_shows_every_preset(folder: Path) -> None:
+    sheet = folder / "sheet.png"
+    result = invoke("draw", "-o", sheet)
+    assert result.exit_code == 0
+    assert result.output == f"the sheet is {sheet}\n"
+    with Image.open(sheet) as picture:
+        assert (picture.format, picture.mode) == ("PNG", "RGB")
+        whole = picture.size
+    invoke("draw", folder / "a.yaml", "-o", sheet)  # replaces it
+    with Image.open(sheet) as picture:
+        assert picture.size < whole
+
+
+def test_a_sheet_that_cannot_be_written_is_one_line(folder: Path) -> None:
+    missing = folder / "no" / "sheet.png"
+    (fault,) = refusal("draw", "-o", missing)
+    assert fault == f"--output {missing}: cannot be written: No such file or directory"
+    (fault,) = refusal("draw", "-o", folder)
+    assert fault.endswith("Is a directory")
+
+
+def test_listing_loads_no_compiler_and_no_drawing_library() -> None:
+    code = """
+import sys
+from aimbot_lab.cli.presets import presets
+presets.main(["list"], standalone_mode=False)
+print([name for name in ("numba", "torch", "PIL", "gymnasium") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

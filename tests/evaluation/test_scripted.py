@@ -1,0 +1,161 @@
+"""The scripted agents: what they do with what they see, and how often that wins."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from aimbot_lab.evaluation.evaluate import Cell, CellScore, evaluate
+from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.sim.arena import Arena
+from aimbot_lab.sim.settings import ArenaSettings, RaySettings
+
+EPISODES = 200
+FIRST_CELLS = (Cell("free", 0), Cell("goto", 1), Cell("attack", 1))
+FREE, GOTO, ATTACK = 0.0, 1.0, 2.0
+STOP, FORWARD = 0.0, 1.0
+
+
+def new_world(num_envs: int = EPISODES, **rays: object) -> Arena:
+    return Arena(ArenaSettings(num_envs=num_envs, rays=RaySettings(**rays)))
+
+
+def ray_angles(world: Arena) -> np.ndarray:
+    """Angles [R] in rad to the gun's line, as an episode of `world` casts its rays."""
+    world.set_scenario(Scenario({"stay": 1.0}))
+    buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
+    world.reset(0, buffers.observations)
+    rays = slice(world.settings.rays.count)
+    return np.arctan2(world.state.ray_sin[0, rays], world.state.ray_cos[0, rays])
+
+
+def told(scores: tuple[CellScore, ...]) -> str:
+    return "\n".join(
+        f"{score.target} {score.difficulty}: {score.win_rate:.3f} "
+        f"[{score.lower:.3f}, {score.upper:.3f}] of {score.episodes}"
+        for score in scores
+    )
+
+
+def seen(world: Arena, **values: float) -> np.ndarray:
+    """One observation [1, D]: walls 10 m away all round, agent at (20, 20), yaw 0, no base."""
+    names = world.spec.observation_names
+    base = {"agent_x": 20.0, "agent_z": 20.0, "cos_yaw": 1.0, "gun_ready": 1.0}
+    base |= {name: 10.0 for name in names if name.endswith("_distance")}
+    base |= {name: 1.0 for name in names if name.endswith("_wall")} | values
+    assert set(base) <= set(names)
+    return np.array([[base.get(name, 0.0) for name in names]], np.float32)
+
+
+@pytest.mark.parametrize("target", ["goto", "attack"])
+def test_greedy_wins_less_the_harder_the_block(target: str) -> None:
+    world = new_world()
+    cells = [Cell(target, difficulty) for difficulty in range(1, 6)]
+    scores = evaluate(world, GreedyAgent(world.spec), cells, seed=7)
+    print(told(scores))  # noqa: T201
+    rates = [score.win_rate for score in scores]
+    assert all(easier > harder for easier, harder in pairwise(rates)), told(scores)
+    assert scores[0].lower > scores[-1].upper, told(scores)
+
+
+def test_greedy_beats_random_on_every_target() -> None:
+    world = new_world()
+    greedy = evaluate(world, GreedyAgent(world.spec), FIRST_CELLS, seed=7)
+    random = evaluate(world, RandomAgent(world.spec, 7), FIRST_CELLS, seed=7)
+    for better, worse in zip(greedy, random, strict=True):
+        assert better.lower > worse.upper, told((better, worse))
+
+
+@pytest.mark.parametrize(
+    "rays",
+    [
+        {"tags": "one_hot"},
+        {"middle_count": 1, "side_count": 0},
+        {"middle_count": 3, "side_count": 2, "view_angle": 150.0},
+        {"middle_count": 31, "side_count": 0, "middle_share": 1.0},
+    ],
+)
+def test_greedy_wins_the_open_blocks_with_any_fan(rays: dict[str, object]) -> None:
+    world = new_world(50, **rays)
+    greedy = GreedyAgent(world.spec, ray_angles=ray_angles(world))
+    scores = evaluate(world, greedy, FIRST_CELLS[1:], seed=7)
+    assert min(score.win_rate for score in scores) > 0.9, told(scores)
+
+
+def test_scores_depend_on_the_seed_alone() -> None:
+    world = new_world(20)
+
+    def scores(seed: int) -> list[tuple[CellScore, ...]]:
+        agents = GreedyAgent(world.spec), RandomAgent(world.spec, seed)
+        return [evaluate(world, agent, FIRST_CELLS, seed=seed) for agent in agents]
+
+    assert scores(3) == scores(3)
+    assert scores(3) != scores(4)
+
+
+def test_random_plays_every_action_and_repeats_it_for_its_seed() -> None:
+    world = new_world(500)
+    nothing = np.zeros((500, len(world.spec.observation_names)), np.float32)
+    one, same, other = (RandomAgent(world.spec, seed)(nothing) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    for column, size in enumerate(world.spec.branches):
+        assert set(one[:, column]) == set(range(size))
+    assert one.dtype == np.float32
+    assert -5.0 <= one[:, 3].min() < -4.8 < 4.8 < one[:, 3].max() <= 5.0
+
+
+def test_greedy_turns_the_shorter_way_to_the_fire_base_and_walks() -> None:
+    world = new_world(1)
+    greedy = GreedyAgent(world.spec)
+    for x, z, mouse in [(30.0, 20.0, 5.0), (10.0, 20.0, -5.0), (21.0, 30.0, np.arctan(0.1) / 0.08)]:
+        goal = {"target": GOTO, "fire_base_x": x, "fire_base_z": z, "fire_base_diameter": 4.0}
+        action = greedy(seen(world, **goal))[0]
+        np.testing.assert_allclose(action, [FORWARD, 0.0, 0.0, mouse], rtol=1e-6)
+
+
+def test_greedy_turns_by_the_angle_of_the_ray_that_takes_the_least_turn() -> None:
+    world = new_world(1)
+    angles = ray_angles(world)
+    greedy = GreedyAgent(world.spec, ray_angles=angles)
+    action = greedy(seen(world, ray_0_tag=1.0, ray_11_tag=1.0, ray_0_distance=2.0))[0]
+    np.testing.assert_allclose(action, [FORWARD, 0.0, 0.0, angles[11] / 0.08], rtol=1e-6)
+
+
+def test_greedy_shoots_when_the_gun_is_ready_and_its_line_meets_an_enemy() -> None:
+    world = new_world(1)
+    greedy = GreedyAgent(world.spec)
+    shot = greedy(seen(world, target=ATTACK, ray_9_tag=1.0))[0]
+    waiting = greedy(seen(world, target=ATTACK, ray_9_tag=1.0, gun_ready=0.0))[0]
+    beside = greedy(seen(world, target=FREE, ray_8_tag=1.0))[0]
+    assert shot.tolist() == [STOP, 0.0, 1.0, 0.0]
+    assert waiting.tolist() == [STOP, 0.0, 0.0, 0.0]
+    assert beside.tolist()[:3] == [FORWARD, 0.0, 0.0]
+    assert beside[3] < 0.0
+
+
+def test_greedy_ignores_enemies_in_goto() -> None:
+    world = new_world(1)
+    greedy = GreedyAgent(world.spec)
+    goal = {"target": GOTO, "fire_base_x": 10.0, "fire_base_z": 30.0, "fire_base_diameter": 4.0}
+    alone = greedy(seen(world, **goal))
+    for ray in ("ray_9_tag", "ray_15_tag"):
+        np.testing.assert_array_equal(greedy(seen(world, **goal, **{ray: 1.0})), alone)
+
+
+def test_greedy_does_the_same_with_either_tag_coding() -> None:
+    """Both worlds play the actions of the first, so that they stay in the same state."""
+    worlds = [new_world(30), new_world(30, tags="one_hot")]
+    agents = [GreedyAgent(world.spec) for world in worlds]
+    buffers = [new_step_buffers(30, len(world.spec.observation_names)) for world in worlds]
+    for world, buffer in zip(worlds, buffers, strict=True):
+        world.set_scenario(Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0}))
+        world.reset(5, buffer.observations)
+    for _ in range(100):
+        actions = [
+            agent(buffer.observations) for agent, buffer in zip(agents, buffers, strict=True)
+        ]
+        np.testing.assert_array_equal(*actions)
+        for world, buffer in zip(worlds, buffers, strict=True):
+            world.step(actions[0], buffer)

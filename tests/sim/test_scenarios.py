@@ -1,0 +1,226 @@
+"""Parameters by row and episode, samplers, masks, stacking, threads and snapshots."""
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import (
+    Gaussian,
+    GaussianParameters,
+    MultiRangeUniform,
+    MultiRangeUniformParameters,
+    ParameterValue,
+    Uniform,
+    UniformParameters,
+)
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.sim.core import state as core
+from aimbot_lab.sim.parameters import parameter_bounds, parameter_values
+from aimbot_lab.sim.settings import ArenaSettings
+
+ROWS = 2000
+SPEED = core.MOVE_SPEED
+
+
+def uniform(low: float, high: float, seed: int | None = None) -> Uniform:
+    parameters = UniformParameters(min_value=low, max_value=high, seed=seed)
+    return Uniform(sampler_parameters=parameters)
+
+
+def gaussian(mean: float, st_dev: float) -> Gaussian:
+    return Gaussian(sampler_parameters=GaussianParameters(mean=mean, st_dev=st_dev))
+
+
+def ranges(*intervals: tuple[float, float]) -> MultiRangeUniform:
+    parameters = MultiRangeUniformParameters(intervals=intervals)
+    return MultiRangeUniform(sampler_parameters=parameters)
+
+
+def drawn(name: str, value: ParameterValue, seed: int = 0, rows: int = ROWS) -> np.ndarray:
+    stage = new_stage(Scenario({"stay": 1.0}, parameters={name: value}), seed, num_envs=rows)
+    column: np.ndarray = stage.arena.state.parameters[:, core.PARAMETERS.index(name)]
+    return column.copy()
+
+
+def test_each_parameter_is_a_setting_and_takes_effect_under_its_name() -> None:
+    values = parameter_values(ArenaSettings())
+    for index, (name, usual) in enumerate(values.items()):
+        bounds = parameter_bounds()[name]
+        other = min(max(usual + 1.0, bounds.low), bounds.high)
+        if name in ("time_limit", "floor_size", "rays.range"):
+            other = usual - 1.0
+        stage = new_stage(Scenario({"stay": 1.0}, parameters={name: other}), num_envs=1)
+        got = dict(zip(core.PARAMETERS, stage.arena.state.parameters[0], strict=True))
+        assert got.pop(name) == other, name
+        assert got == {key: v for key, v in values.items() if key != name}
+        assert core.PARAMETERS[index] == name
+
+
+def test_a_uniform_sampler_fills_its_interval_evenly() -> None:
+    values = drawn("move_speed", uniform(4.0, 6.0))
+    assert values.min() >= 4.0
+    assert values.max() <= 6.0
+    counts, _ = np.histogram(values, bins=10, range=(4.0, 6.0))
+    # Chi-squared with 9 degrees of freedom stays under 27.9 in 999 of 1,000 cases.
+    assert ((counts - ROWS / 10) ** 2 / (ROWS / 10)).sum() < 27.9
+
+
+def test_a_gaussian_sampler_has_its_mean_and_deviation() -> None:
+    values = drawn("move_speed", gaussian(5.0, 0.5))
+    assert values.mean() == pytest.approx(5.0, abs=4 * 0.5 / ROWS**0.5)
+    assert values.std() == pytest.approx(0.5, rel=0.08)
+    within = (abs(values - 5.0) < 0.5).mean()
+    assert within == pytest.approx(0.683, abs=0.04)
+
+
+def test_ranges_are_drawn_in_proportion_to_their_length() -> None:
+    values = drawn("move_speed", ranges((1.0, 2.0), (5.0, 8.0)))
+    low = values < 3.0
+    assert low.mean() == pytest.approx(0.25, abs=0.04)
+    assert ((values[low] >= 1) & (values[low] <= 2)).all()
+    assert ((values[~low] >= 5) & (values[~low] <= 8)).all()
+
+
+def test_a_draw_beyond_what_a_parameter_takes_is_moved_to_its_bound() -> None:
+    assert drawn("move_speed", gaussian(0.0, 1.0)).min() == 0.0
+    hits = drawn("enemy_hits_to_kill", gaussian(2.0, 2.0))
+    assert hits.min() == 1.0
+    np.testing.assert_array_equal(hits, np.rint(hits))
+    assert drawn("time_limit", gaussian(30.0, 10.0)).max() == 30.0
+
+
+def test_a_sampler_draws_anew_for_each_episode_and_row() -> None:
+    scenario = Scenario({"goto": 1.0}, parameters={"move_speed": uniform(1.0, 9.0)})
+    stage = new_stage(scenario, num_envs=8, time_limit=1.0)
+    speeds = [stage.arena.state.parameters[:, SPEED].copy()]
+    for decision in range(1, 31):
+        stage.repeat(0, 0, 0, 0.0)
+        new = stage.arena.state.parameters[:, SPEED].copy()
+        if decision % 10:
+            np.testing.assert_array_equal(new, speeds[-1])
+        else:
+            speeds.append(new)
+    assert len(np.unique(np.concatenate(speeds))) == 4 * 8
+
+
+def test_a_sampler_with_a_seed_draws_the_same_whatever_the_run() -> None:
+    first, second = (drawn("move_speed", uniform(1, 9, seed=3), seed, rows=50) for seed in (1, 2))
+    np.testing.assert_array_equal(first, second)
+    unseeded = [drawn("move_speed", uniform(1, 9), seed, rows=50) for seed in (1, 2)]
+    assert not np.array_equal(*unseeded)
+    assert not np.array_equal(first, drawn("move_speed", uniform(1, 9, seed=4), rows=50))
+
+
+def test_samplers_do_not_disturb_where_things_stand() -> None:
+    plain = new_stage(ALL_TARGETS, num_envs=32)
+    sampled = new_stage(
+        Scenario(ALL_TARGETS.targets, parameters={"move_speed": uniform(4, 6)}), num_envs=32
+    )
+    np.testing.assert_array_equal(plain.arena.state.obstacles, sampled.arena.state.obstacles)
+    np.testing.assert_array_equal(plain.arena.state.enemies, sampled.arena.state.enemies)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"mov_speed": 1.0}, "no parameter"),
+        ({"move_speed": -1.0}, "move_speed must lie between"),
+        ({"move_speed": uniform(-1.0, 1.0)}, "move_speed must lie between"),
+        ({"free_enemies": 7.0}, "free_enemies must lie between"),
+        ({"free_enemies": 2.5}, "whole number"),
+        ({"time_limit": 31.0}, "bounds the observation"),
+        ({"floor_size": 26.0, "block_gap_to_walls": 3.0}, "floor_size must be at least"),
+        ({"block_gap_to_agent": 20.0}, "floor_size must be at least"),
+    ],
+)
+def test_parameters_that_the_arena_cannot_take_are_refused(
+    parameters: dict[str, ParameterValue], reason: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        new_stage(Scenario({"goto": 1.0}, parameters=parameters), num_envs=1)
+
+
+def test_a_view_angle_by_episode_moves_the_rays() -> None:
+    scenario = Scenario({"stay": 1.0}, parameters={"rays.view_angle": uniform(30.0, 170.0)})
+    state = new_stage(scenario, num_envs=50).arena.state
+    outer = np.degrees(np.arctan2(state.ray_sin[:, 18], state.ray_cos[:, 18]))
+    np.testing.assert_allclose(outer, state.parameters[:, core.VIEW_ANGLE] / 2, atol=1e-4)
+
+
+def test_stacked_observations_are_the_last_ones_oldest_first_and_empty_at_a_start() -> None:
+    single = new_stage(Scenario({"goto": 1.0}), num_envs=4, time_limit=1.0)
+    stacked = new_stage(Scenario({"goto": 1.0}), num_envs=4, time_limit=1.0, stacked_vectors=3)
+    seen = [np.zeros_like(single.buffers.observations)] * 2
+    seen.append(single.buffers.observations.copy())
+    for actions in random_play(25, 4):
+        expected = np.concatenate(seen[-3:], axis=1)
+        np.testing.assert_array_equal(stacked.buffers.observations, expected)
+        single.step(actions)
+        stacked.step(actions)
+        if single.buffers.finished.any():
+            assert single.buffers.finished.all()
+            last = [*seen[-2:], single.buffers.final_observations]
+            np.testing.assert_array_equal(
+                stacked.buffers.final_observations, np.concatenate(last, axis=1)
+            )
+            seen = [np.zeros_like(single.buffers.observations)] * 2
+        seen.append(single.buffers.observations.copy())
+    names = stacked.arena.spec.observation_names
+    assert names[0] == "target@-2"
+    assert names[51] == "target@-1"
+    assert names[102] == "target"
+
+
+def masks_of(stage: Stage) -> np.ndarray:
+    masks = np.zeros((stage.arena.num_envs, 8), np.bool_)
+    stage.arena.action_masks(masks)
+    return masks
+
+
+def test_masks_tell_what_the_next_decision_would_not_do() -> None:
+    stage = new_stage(ALL_TARGETS, num_envs=32)
+    blocked = 0
+    for actions in random_play(150, 32, seed=2):
+        masks = masks_of(stage)
+        kept = stage.arena.snapshot()
+        np.testing.assert_array_equal(masks[:, 7], stage.buffers.observations[:, 7] == 1.0)
+        for column in (1, 2, 4, 5):
+            branch, index = divmod(column, 3)
+            tried = np.zeros((32, 4), np.float32)
+            tried[:, branch] = index
+            before = stage.arena.state.position.copy()
+            # A time-out may place the agent anew: only rows that go on are compared.
+            stage.step(tried)
+            going = ~stage.buffers.finished
+            moved = np.linalg.norm(stage.arena.state.position - before, axis=1) > 1e-6
+            np.testing.assert_array_equal(masks[going, column], moved[going])
+            stage.arena.restore(kept)
+        assert masks[:, [0, 3, 6]].all()
+        blocked += int((~masks[:, [1, 2, 4, 5]]).sum())
+        stage.step(actions)
+    assert blocked > 0
+
+
+def test_two_threads_play_what_one_plays() -> None:
+    one, two = (new_stage(ALL_TARGETS, num_envs=300, threads=threads) for threads in (1, 3))
+    for actions in random_play(120, 300, seed=4):
+        one.step(actions)
+        two.step(actions)
+        for left, right in zip(one.buffers, two.buffers, strict=True):
+            np.testing.assert_array_equal(left, right)
+    for name, array in one.arena.snapshot().items():
+        np.testing.assert_array_equal(array, two.arena.snapshot()[name], err_msg=name)
+
+
+def test_a_snapshot_carries_its_scenario_with_it() -> None:
+    scenario = Scenario({"goto": 1.0, "free": 1.0}, parameters={"move_speed": uniform(3, 6)})
+    stage = new_stage(scenario, num_envs=16, time_limit=1.0)
+    kept = stage.arena.snapshot()
+    other = new_stage(Scenario({"stay": 1.0}), num_envs=16, time_limit=1.0, seed=9)
+    other.arena.restore(kept)
+    for actions in random_play(40, 16, seed=1):
+        stage.step(actions)
+        other.step(actions)
+        for left, right in zip(stage.buffers, other.buffers, strict=True):
+            np.testing.assert_array_equal(left, right)
