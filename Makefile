@@ -1,10 +1,10 @@
-# The one vocabulary: setup, run, test, lint, types, check.
+# The one vocabulary: setup, run, test, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup run test lint types check
+.PHONY: setup run test lint types bench check
 
 setup: $(READY)
 
@@ -30,5 +30,8 @@ lint: setup
 
 types: setup
 	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/aimbot-lab bench sim
 
 check: test lint types

@@ -17,6 +17,7 @@ All bettors with the same f gain the same from an episode, so one number per f, 
 their weighted sum, is the whole state, and an episode costs the same after any number of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,6 +28,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 STAKES = (0.1, 0.2, 0.4, 0.8)
+MIDDLING = 2  # index of a stake between bold and timid
 RESTART_EVERY = 256
 
 
@@ -68,6 +70,16 @@ class EvidenceTest:
         mean = np.logaddexp.reduce(evidence.log_wealth, axis=-1) - np.log(len(STAKES))
         unstarted = -np.log(started + 1.0)
         return np.asarray(np.logaddexp(mean, unstarted))
+
+    def episodes_that_carry_it(self, won: Sequence[bool]) -> int:
+        """How many of the last outcomes of `won` [N] speak most for a rate above the threshold.
+
+        That many from the end a bettor with a middling stake would best have started; where
+        the rate climbed, what lies before says little about the rate at the end.
+        """
+        gain, loss = (factors[MIDDLING] for factors in self._log_factors)
+        log_wealth = np.cumsum(np.where(np.array(won, np.bool_)[::-1], gain, loss))
+        return int(np.argmax(log_wealth)) + 1
 
     @cached_property
     def _log_factors(self) -> tuple[FloatArray, FloatArray]:

@@ -62,6 +62,15 @@ class OpenLesson:
         lacks = any(not part.passed for part in self._parts)
         return (lacks,) * len(self.cells)
 
+    def carrying_episodes(self) -> list[Outcome]:
+        """Of the most recent episodes those that speak most for having passed."""
+        recent = list(self.recent)
+        criteria = self.lesson.completion_criteria
+        if criteria is None or not recent:
+            return recent
+        test = EvidenceTest(criteria.threshold, criteria.alpha)
+        return recent[-test.episodes_that_carry_it([outcome.won for outcome in recent]) :]
+
     def count_until_passed(self, outcomes: Iterable[Outcome]) -> None:
         """Count `outcomes`, up to the one that passes the lesson."""
         for outcome in outcomes:

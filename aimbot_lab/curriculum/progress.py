@@ -124,12 +124,13 @@ class CurriculumProgress:
         return "promote"
 
     def _report(self, step: int | None) -> LessonReport:
+        recent = self._open.recent if step is None else self._open.carrying_episodes()
         return LessonReport(
             self._open.lesson.name,
             step,
             self._open.episodes,
-            len(self._open.recent),
-            *recent_win_rate(self._open.recent),
+            len(recent),
+            *recent_win_rate(recent),
         )
 
     @property

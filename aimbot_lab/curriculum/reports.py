@@ -36,7 +36,11 @@ class CellReport:
 
 @dataclass(frozen=True)
 class LessonReport:
-    """How a lesson went; the win rate is that of its last `window` counted episodes."""
+    """How a lesson went; the win rate is that of its last `window` counted episodes.
+
+    Of a lesson that was passed these are the ones that speak most for it: with the whole of its
+    last 500, an agent that has just learned it would seem worse than it had become.
+    """
 
     name: str
     ended_at_step: int | None  # None: it never ended

@@ -93,6 +93,13 @@ class BatchWorld(Protocol):
         """
         ...
 
+    def action_masks(self, masks: BoolArray) -> None:
+        """Write `masks` [B, sum of branches], True where a branch index makes sense now.
+
+        No branch is ever masked as a whole.
+        """
+        ...
+
     def draw(self, row: int) -> Picture:
         """Row `row` as a person would look at it."""
         ...

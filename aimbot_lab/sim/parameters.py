@@ -25,6 +25,12 @@ class Bounds:
     high: float
     whole: bool
 
+    def __str__(self) -> str:
+        """What a value must do, for a person."""
+        if self.high == inf:
+            return f"be at least {self.low:g}"
+        return f"lie between {self.low:g} and {self.high:g}"
+
 
 def parameter_values(settings: ArenaSettings) -> dict[str, float]:
     """Every number that a scenario may change, by its name, as `settings` give it."""
@@ -86,7 +92,7 @@ def parameter_fault(name: str, value: ParameterValue, settings: ArenaSettings | 
     if high > declared:
         return f"must not exceed env.{name}, which bounds the observation ({declared:g})"
     if not bounds.low <= low <= high <= bounds.high:
-        return f"must lie between {bounds.low:g} and {bounds.high:g} (got {_shown(low, high)})"
+        return f"must {bounds} (got {_shown(low, high)})"
     return None
 
 

@@ -3,7 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
+from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson, chain_faults
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Uniform
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, 1.5, -0.1, float("nan"), "0.9", True])
@@ -38,3 +40,24 @@ def test_a_lesson_that_is_wrong_in_itself_is_passed_over() -> None:
     criteria = CompletionCriteria(threshold=0.5)
     lesson = Lesson(name="a", targets={"goto": 1.0}, completion_criteria=criteria)
     assert list(chain_faults([None, lesson, None])) == []
+
+
+@pytest.mark.parametrize("sampler", [Uniform(), Gaussian(), MultiRangeUniform()])
+def test_a_sampler_reaches_the_scenario_given_as_such_or_as_a_mapping(
+    sampler: Uniform | Gaussian | MultiRangeUniform,
+) -> None:
+    written = {"sampler_type": sampler.sampler_type, "sampler_parameters": {}}
+    for given in (sampler, written):
+        lesson = Lesson(
+            name="a",
+            targets={"free": 1.0},
+            parameters={"move_speed": given, "gun_range": 3},  # type: ignore[dict-item]
+        )
+        scenario = lesson_scenario(lesson, {"free": 0})
+        assert scenario.parameters == {"move_speed": sampler, "gun_range": 3.0}
+
+
+@pytest.mark.parametrize("value", [True, "4", None, [4, 6], {}, {"sampler_type": "normal"}])
+def test_a_parameter_is_a_number_or_a_sampler_and_nothing_else(value: object) -> None:
+    with pytest.raises(ValidationError):
+        Lesson(name="a", targets={"free": 1.0}, parameters={"move_speed": value})  # type: ignore[dict-item]

@@ -24,6 +24,13 @@ train:
   batch_size: 1024
 """
 REFERENCE = "a reference is ${KEY} with a KEY such as train.n_steps"
+KINDS = "'uniform', 'gaussian' or 'multirangeuniform'"
+FITS = "so that a block fits beside the agent"
+
+
+def with_parameters(parameters: str, text: str = GOOD) -> str:
+    """`text` whose first lesson, in a line before its difficulties, has these parameters."""
+    return text.replace("difficulty:", f"parameters: {parameters}\n    difficulty:", 1)
 
 
 def faults(content: str | bytes, *overrides: str) -> list[str]:

@@ -94,6 +94,11 @@ REPLACED = [
         "[0, 0, 0, 0, 0]",
         "9:24: lessons.0.difficulty.goto: weights must not sum to 0",
     ),
+    (
+        "{goto: 1.0}\n    difficulty: {goto: [1, 0, 0, 0, 0]}",
+        "{free: 1.0}\n    difficulty: {free: [1]}",
+        "9:24: lessons.0.difficulty.free: free has no difficulties: leave it out",
+    ),
     ("[1, 0, 0, 0, 0]", "[]", "9:24: lessons.0.difficulty.goto: weights must not sum to 0"),
     (
         "[1, 0, 0, 0, 0]",
@@ -130,7 +135,7 @@ REPLACED = [
     (
         "difficulty:",
         "parameters: {move_speed: -3}\n    difficulty:",
-        "9:30: lessons.0.parameters.move_speed: must be at least 0.0 (got -3)",
+        "9:30: lessons.0.parameters.move_speed: must be at least 0 (got -3)",
     ),
     (
         "difficulty:",

@@ -12,7 +12,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 
 SHIPPED = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 LINE = re.compile(r"c\.yaml(:[1-9]\d*:[1-9]\d*)?: \S.*")
+SAMPLER = b"parameters: {rays.range: {sampler_type: multirangeuniform, sampler_parameters: "
 SPLINTERS = [
+    *(SAMPLER, b"sampler_type: uniform", b"intervals: [[1, 2], [3]]", b"{min_value: 9, seed: -1}"),
     *(b"\0", b"\xff", b"\xed\xa0\x80", b"\t", b"\r", b"\n", b"  ", b"%", b"@", b"`", b"|", b">"),
     *(b"[", b"]", b"{", b"}", b": ", b"- ", b", ", b"&a ", b"*a", b"<<: *a", b"<<: ", b"? ", b"!"),
     *(b"!!int ", b"!!set ", b"!!python/object:os.x ", b"${seed}", b"${", b"${oc.env:HOME}", b"\\$"),

@@ -125,8 +125,8 @@ def test_samplers_do_not_disturb_where_things_stand() -> None:
     ("parameters", "reason"),
     [
         ({"mov_speed": 1.0}, "no parameter"),
-        ({"move_speed": -1.0}, "move_speed must lie between"),
-        ({"move_speed": uniform(-1.0, 1.0)}, "move_speed must lie between"),
+        ({"move_speed": -1.0}, "move_speed must be at least 0"),
+        ({"move_speed": uniform(-1.0, 1.0)}, "move_speed must be at least 0"),
         ({"free_enemies": 7.0}, "free_enemies must lie between"),
         ({"free_enemies": 2.5}, "whole number"),
         ({"time_limit": 31.0}, "bounds the observation"),

@@ -1,0 +1,246 @@
+"""Environment parameters of a lesson: numbers and samplers, right and wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
+
+from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.foundation.samplers import (
+    Gaussian,
+    GaussianParameters,
+    MultiRangeUniform,
+    MultiRangeUniformParameters,
+    Uniform,
+    UniformParameters,
+)
+from aimbot_lab.sim.core.state import CONSTANT
+from aimbot_lab.sim.parameters import parameter_values
+from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets
+from aimbot_lab.sim.scenario import DIFFICULTIES, scenario_tables
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.tables import preset_tables
+
+SAMPLED = """{
+  rewards.win: 10,
+  move_speed: {sampler_type: uniform, sampler_parameters: {min_value: 4, max_value: 6, seed: 3}},
+  mouse_factor: {sampler_type: gaussian, sampler_parameters: {mean: 0.08, st_dev: 1e-7}},
+  gun_range: {sampler_type: multirangeuniform, sampler_parameters: {intervals: [[5, 9], [20, 90]]}},
+  spin_rate: {sampler_type: uniform},
+  facing_distance: {sampler_type: gaussian, sampler_parameters: {}}}"""
+READ = {
+    "rewards.win": 10.0,
+    "move_speed": Uniform(
+        sampler_parameters=UniformParameters(min_value=4.0, max_value=6.0, seed=3)
+    ),
+    "mouse_factor": Gaussian(sampler_parameters=GaussianParameters(mean=0.08, st_dev=1e-7)),
+    "gun_range": MultiRangeUniform(
+        sampler_parameters=MultiRangeUniformParameters(intervals=((5.0, 9.0), (20.0, 90.0)))
+    ),
+    "spin_rate": Uniform(
+        sampler_parameters=UniformParameters(min_value=0.0, max_value=1.0, seed=None)
+    ),
+    "facing_distance": Gaussian(sampler_parameters=GaussianParameters(mean=1.0, st_dev=1.0)),
+}
+SPEED = "lessons.0.parameters.move_speed"
+
+
+# The value of move_speed in line 9, from column 30, and the lines that follow.
+WRONG_VALUES = [
+    ("x", f"9:30: {SPEED}: must be a number or a sampler (got 'x')"),
+    ("true", f"9:30: {SPEED}: must be a number or a sampler (got true)"),
+    ("[4, 6]", f"9:30: {SPEED}: must be a number or a sampler (got a list)"),
+    ("~", f"9:30: {SPEED}: must be a number or a sampler (got nothing)"),
+    (".nan", f"9:30: {SPEED}: must be a finite number (got nan)"),
+    ("-3", f"9:30: {SPEED}: must be at least 0 (got -3)"),
+    ("{}", f"9:30: {SPEED}.sampler_type: is missing"),
+    ("{sampler_type: unifrom}", f"9:45: {SPEED}.sampler_type: must be {KINDS} (got 'unifrom')"),
+    ("{sampler_type: [uniform]}", f"9:45: {SPEED}.sampler_type: must be {KINDS} (got a list)"),
+    (
+        "{sampler_typ: uniform}",
+        f"9:30: {SPEED}.sampler_type: is missing",
+        f"9:31: {SPEED}.sampler_typ: unknown key (nearest valid key: sampler_type)",
+    ),
+    (
+        "{sampler_type: uniform, sampler_parametres: {}}",
+        f"9:54: {SPEED}.sampler_parametres: unknown key (nearest valid key: sampler_parameters)",
+    ),
+    (
+        "{sampler_type: uniform, sampler_parameters: [4, 6]}",
+        f"9:74: {SPEED}.sampler_parameters: must be a mapping of keys (got a list)",
+    ),
+    (
+        "{sampler_type: uniform, sampler_parameters: {min_value: x, max_val: 6}}",
+        f"9:86: {SPEED}.sampler_parameters.min_value: must be a number (got 'x')",
+        f"9:89: {SPEED}.sampler_parameters.max_val: unknown key (nearest valid key: max_value)",
+    ),
+    (
+        "{sampler_type: gaussian, sampler_parameters: {min_value: 4}}",
+        f"9:76: {SPEED}.sampler_parameters.min_value: unknown key (valid keys: mean, st_dev, seed)",
+    ),
+    (
+        "{sampler_type: uniform, sampler_parameters: {min_value: 6, max_value: 4}}",
+        f"9:86: {SPEED}.sampler_parameters.min_value: must not be above max_value (got 6 and 4)",
+    ),
+    (
+        "{sampler_type: uniform, sampler_parameters: {min_value: -1}}",
+        f"9:30: {SPEED}: must be at least 0 (got -1 to 1)",
+    ),
+    (
+        "{sampler_type: gaussian, sampler_parameters: {st_dev: -1, seed: 1.5}}",
+        f"9:84: {SPEED}.sampler_parameters.st_dev: must be at least 0.0 (got -1)",
+        f"9:94: {SPEED}.sampler_parameters.seed: must be a whole number (got 1.5)",
+    ),
+    (
+        "{sampler_type: multirangeuniform, sampler_parameters: {intervals: []}}",
+        f"9:96: {SPEED}.sampler_parameters.intervals: must not be empty",
+    ),
+    (
+        "{sampler_type: multirangeuniform, sampler_parameters: {intervals: [[4]]}}",
+        f"9:97: {SPEED}.sampler_parameters.intervals.0.1: is missing",
+    ),
+    (
+        "{sampler_type: multirangeuniform, sampler_parameters: {intervals: [[4, 5, 6], 7]}}",
+        f"9:97: {SPEED}.sampler_parameters.intervals.0: must hold 2 values (got 3)",
+        f"9:108: {SPEED}.sampler_parameters.intervals.1: must be a list (got 7)",
+    ),
+    (
+        "{sampler_type: multirangeuniform, sampler_parameters: {intervals: [[4, 5], [-2, 1]]}}",
+        f"9:30: {SPEED}: must be at least 0 (got -2 to 5)",
+    ),
+]
+
+# The parameters in line 9, from column 17, and the line that follows.
+WRONG_PARAMETERS = [
+    ("5", "9:17: lessons.0.parameters: must be a mapping of keys (got 5)"),
+    (
+        "{mov_speed: {sampler_type: uniform}}",
+        "9:18: lessons.0.parameters.mov_speed: unknown environment parameter"
+        " (nearest valid key: move_speed)",
+    ),
+    (
+        "{free_enemies: {sampler_type: uniform, sampler_parameters: {max_value: 7}}}",
+        "9:32: lessons.0.parameters.free_enemies: must lie between 1 and 6 (got 0 to 7)",
+    ),
+    (
+        "{line_stopped_by_obstacles: 0.5}",
+        "9:45: lessons.0.parameters.line_stopped_by_obstacles: must be a whole number (got 0.5)",
+    ),
+    (
+        "{rays.range: 101}",
+        "9:30: lessons.0.parameters.rays.range: must not exceed env.rays.range,"
+        " which bounds the observation (100)",
+    ),
+    (
+        "{floor_size: 26, block_gap_to_walls: 3}",
+        f"9:17: lessons.0.parameters: floor_size must be at least 29 with these gaps, {FITS}"
+        " (got 26)",
+    ),
+    (
+        "{block_gap_to_agent: {sampler_type: uniform, sampler_parameters: {max_value: 20}}}",
+        f"9:17: lessons.0.parameters: floor_size must be at least 64 with these gaps, {FITS}"
+        " (got 47)",
+    ),
+    (
+        "{block_gap_to_agent: {sampler_type: gaussian}}",
+        f"9:17: lessons.0.parameters: block_gap_to_agent must be drawn within bounds, {FITS}",
+    ),
+    (
+        "{floor_size: 25, block_gap_to_walls: x}",
+        "9:54: lessons.0.parameters.block_gap_to_walls: must be a number or a sampler (got 'x')",
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def loaded(text: str) -> LoadedCurriculum:
+    Path("c.yaml").write_text(text, encoding="utf-8")
+    return load_curriculum("c.yaml")
+
+
+def test_a_parameter_is_a_number_or_a_sampler_with_the_defaults_of_ml_agents() -> None:
+    assert loaded(with_parameters(SAMPLED)).config.lessons[0].parameters == READ
+
+
+def test_samplers_read_back_from_the_resolved_text() -> None:
+    first = loaded(with_parameters(SAMPLED))
+    again = loaded(first.resolved_text)
+    assert again.config == first.config
+    assert again.resolved_text == first.resolved_text
+    assert "sampler_type: multirangeuniform" in first.resolved_text
+
+
+def test_the_scenario_carries_the_samplers_and_the_arena_takes_them() -> None:
+    config = loaded(with_parameters(SAMPLED)).config
+    scenario = lesson_scenario(config.lessons[0], DIFFICULTIES)
+    assert scenario.parameters == READ
+    presets = preset_tables(load_presets(SHIPPED_FILES))
+    tables = scenario_tables(scenario, config.env, presets, number=1)
+    assert np.count_nonzero(tables.sampler != CONSTANT) == 5
+
+
+def test_a_lesson_may_set_every_number_of_a_scenario() -> None:
+    usual = parameter_values(ArenaSettings())
+    text = ", ".join(f"{name}: {value:g}" for name, value in usual.items())
+    assert loaded(with_parameters(f"{{{text}}}")).config.lessons[0].parameters == usual
+
+
+@pytest.mark.parametrize("name", ["num_envs", "spin_window", "rays.tags", "start_position"])
+def test_a_lesson_may_set_nothing_else(name: str) -> None:
+    (line,) = faults(with_parameters(f"{{{name}: 1}}"))
+    start = f"c.yaml:9:18: lessons.0.parameters.{name}: unknown environment parameter ("
+    assert line.startswith(start)
+
+
+@pytest.mark.parametrize(("value", "lines"), [(value, lines) for value, *lines in WRONG_VALUES])
+def test_a_wrong_value_gives_its_lines(value: str, lines: list[str]) -> None:
+    got = faults(with_parameters(f"{{move_speed: {value}}}"))
+    assert got == [f"c.yaml:{line}" for line in lines]
+
+
+@pytest.mark.parametrize(("parameters", "line"), WRONG_PARAMETERS)
+def test_parameters_that_no_arena_takes_give_their_line(parameters: str, line: str) -> None:
+    assert faults(with_parameters(parameters)) == [f"c.yaml:{line}"]
+
+
+def test_parameters_are_checked_where_another_part_is_wrong() -> None:
+    parameters = "{time_limit: 31, mov_speed: 1, move_speed: -1}"
+    text = with_parameters(parameters, GOOD.replace("num_envs: 64", "num_envs: x"))
+    assert [line.split(": ")[1] for line in faults(text)] == [
+        "env.num_envs",
+        "lessons.0.parameters.time_limit",
+        "lessons.0.parameters.mov_speed",
+        "lessons.0.parameters.move_speed",
+    ]
+
+
+def test_a_wrong_sampler_hides_no_fault_of_another_parameter() -> None:
+    lines = faults(with_parameters("{move_speed: {sampler_type: x}, gun_range: -1, win: 3}"))
+    assert [line.split(": ")[1] for line in lines] == [
+        f"{SPEED}.sampler_type",
+        "lessons.0.parameters.gun_range",
+        "lessons.0.parameters.win",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "parameters"),
+    [
+        ("time_limit: x", "time_limit: 31"),
+        ("floor_size: x", "floor_size: 60"),
+        ("block_gap_to_agent: x", "floor_size: 25"),
+        ("rays: 5", "rays.range: 101"),
+        ("rays: {range: -1}", "rays.range: 101"),
+    ],
+)
+def test_no_parameter_is_held_against_a_setting_that_is_wrong(wrong: str, parameters: str) -> None:
+    env = GOOD.replace("num_envs: 64", f"num_envs: 64\n  {wrong}")
+    (line,) = faults(with_parameters(f"{{{parameters}}}", env))
+    assert line.startswith("c.yaml:5:")
