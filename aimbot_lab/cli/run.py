@@ -1,5 +1,8 @@
 """`aimbot-lab run`: train by a curriculum."""
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +14,7 @@ from aimbot_lab.cli.text import duration, print_json, rate, table
 if TYPE_CHECKING:
     from aimbot_lab.experiment.result import RunResult
 
+LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 
 
@@ -60,11 +64,11 @@ def run(
 
         request = RunRequest(curriculum, folder, name, tracking_uri)
         result = run_curriculum(request, view, should_stop=stop)
-    _show(result, as_json=as_json)
+    _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
 
 
-def _show(result: "RunResult", *, as_json: bool) -> None:
+def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
     from aimbot_lab.experiment.result import outcome
 
     if as_json:
@@ -79,7 +83,19 @@ def _show(result: "RunResult", *, as_json: bool) -> None:
             "the next aimbot-lab command delivers them",
             err=True,
         )
-    click.echo("Look at it: aimbot-lab ui", err=as_json)
+    click.echo(f"Look at it: {way_to_look(result.tracking_uri, data_dir)}", err=as_json)
+
+
+def way_to_look(tracking_uri: str, data_dir: Path | None) -> str:
+    """What to paste into the shell, or open, to see the run."""
+    if tracking_uri.startswith(("http://", "https://")):
+        return tracking_uri
+    program = "aimbot-lab" if shutil.which("aimbot-lab") else shlex.quote(sys.argv[0])
+    if data_dir is not None:
+        return f"{program} ui --data-dir {shlex.quote(str(data_dir))}"
+    if tracking_uri.endswith("/mlflow.db"):
+        return f"{program} ui"
+    return f"{program} ui --tracking-uri {shlex.quote(tracking_uri)}"
 
 
 def summary(result: "RunResult") -> str:
@@ -90,6 +106,7 @@ def summary(result: "RunResult") -> str:
             lesson.name,
             "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
             f"{lesson.episodes:,}",
+            lesson.window or "-",
             rate(lesson.win_rate, lesson.lower, lesson.upper),
         )
         for number, lesson in enumerate(result.lessons, start=1)
@@ -110,7 +127,10 @@ def summary(result: "RunResult") -> str:
     return "\n\n".join(
         [
             head,
-            table(("#", "lesson", "passed at step", "episodes", "win rate [95 %]"), lessons),
+            table(
+                ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]"),
+                lessons,
+            ),
             table(("target", "difficulty", "episodes", "win rate [95 %]"), cells),
         ]
     )

@@ -19,6 +19,7 @@ from aimbot_lab.curriculum.reports import (
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.results import UnparsedLineError
 from aimbot_lab.foundation.world import Scenario
 
@@ -135,9 +136,11 @@ class CurriculumProgress:
 
     @property
     def lesson_reports(self) -> tuple[LessonReport, ...]:
-        """The lessons begun so far, the current one as it stands."""
+        """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
         current = () if self.finished else (self._report(None),)
-        return (*self._ended, *current)
+        begun = (*self._ended, *current)
+        rest = (lesson.name for lesson in self._lessons[len(begun) :])
+        return (*begun, *(LessonReport(name, None, 0, 0, *wilson(0, 0)) for name in rest))
 
     @property
     def cell_reports(self) -> tuple[CellReport, ...]:

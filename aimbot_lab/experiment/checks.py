@@ -28,6 +28,7 @@ def cross_faults(
     """What is wrong between the sections."""
     yield from lesson_faults(lessons, env)
     yield from rollout_faults(env, train)
+    yield from aim_faults(env, train)
 
 
 def lesson_faults(
@@ -60,6 +61,16 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
         nearest = _nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
+
+
+def aim_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
+    """Whether the agent aims farther than the arena lets it, where neither part is None."""
+    if env is None or train is None:
+        return
+    farthest = max(train.aim_bins, key=abs)
+    if abs(farthest) > env.mouse_limit:
+        what = f"must not go beyond env.mouse_limit, {env.mouse_limit:g} (got {farthest:g})"
+        yield Fault(("train", "aim_bins"), what)
 
 
 def _mix_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from aimbot_lab.experiment.description import describe_run
 from aimbot_lab.experiment.document import LoadedCurriculum
-from aimbot_lab.experiment.result import RunResult, note, outcome
+from aimbot_lab.experiment.note import note
+from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.opening import open_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
@@ -61,7 +62,7 @@ def _conclude(
 ) -> RunResult:
     log_agents(training, tracker)
     result = _result(request, training, tracker, ended)
-    tracker.set_note(note(result, str(request.curriculum.path)))
+    tracker.set_note(note(result))
     tracker.set_tags({"lab.outcome": outcome(result), "lab.state_sha256": ended.state_sha256})
     report = tracker.finish(result.status)
     return replace(result, entries_waiting=report.waiting)

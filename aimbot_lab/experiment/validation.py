@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.checks import lesson_faults, rollout_faults
+from aimbot_lab.experiment.checks import aim_faults, lesson_faults, rollout_faults
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice, keys_at, without_tags
 from aimbot_lab.experiment.paths import Path, is_parameters, starts_with
@@ -47,6 +47,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
     between = [
         *lesson_faults(lessons, None if known & _FLOOR else env),
         *rollout_faults(None if known & _ROLLOUT else env, train),
+        *aim_faults(env, train),
     ]
     for fault in between:
         if not any(starts_with(place, fault.path) for place in known):

@@ -19,6 +19,7 @@ class EpisodeBatch(NamedTuple):
     scenario: npt.NDArray[np.int64]  # [N] number of the scenario it was drawn from
     length: npt.NDArray[np.int64]  # [N] decisions
     terms: npt.NDArray[np.float64]  # [N, T] sum of each reward term
+    # The last two are the world's own arrays: read them before its next step.
     running_order: npt.NDArray[np.int64]  # [B] rank of the episode now running in each row
     running_scenario: npt.NDArray[np.int64]  # [B] scenario of the episode now running
 

@@ -5,8 +5,10 @@ Compiled entry points are kept in the user's cache folder under a hash of all ke
 because numba itself does not notice a change in a function that another file calls.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +36,10 @@ def _cache_folder() -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="aimbot-lab-kernels-"))
+        # One of its own each time: another user could have laid code in a folder with a known name.
+        temporary = tempfile.mkdtemp(prefix="aimbot-lab-kernels-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return Path(temporary)
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:

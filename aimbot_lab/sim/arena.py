@@ -98,6 +98,12 @@ class Arena:
         `actions` [B, 4]: vertical, horizontal, attack, mouse. Raises ActionError, with the
         arena as it was, for an action that does not exist.
         """
+        if actions.shape != (self.num_envs, len(ACTION_NAMES)):
+            raise ActionError(
+                f"actions: the shape is {actions.shape}; "
+                f"it must be {(self.num_envs, len(ACTION_NAMES))}"
+            )
+        actions = np.ascontiguousarray(actions, np.float32)
         bad = first_bad_action(actions)
         if bad >= 0:
             raise ActionError(_describe(actions, *divmod(bad, actions.shape[1])))

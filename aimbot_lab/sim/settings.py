@@ -131,6 +131,12 @@ class ArenaSettings:
     """What the agent earns."""
 
     def __post_init__(self) -> None:
+        low, high = self.agent_radius, self.floor_size - self.agent_radius
+        if not all(low <= place <= high for place in self.start_position):
+            raise ValueError(
+                f"start_position must lie between {low:g} and {high:g}, with the whole disc on "
+                f"the floor (got {self.start_position})"
+            )
         needed = 2 * (10 + self.block_gap_to_walls + self.block_gap_to_agent + self.agent_radius)
         if self.floor_size < needed:
             raise ValueError(

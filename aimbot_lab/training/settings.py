@@ -28,7 +28,8 @@ class TrainSettings:
     algo: Literal["ppo"] = "ppo"
     """Learning algorithm."""
     total_steps: Annotated[Int, Ge(1)] = 5_000_000
-    """Environment steps after which training ends, whatever was reached."""
+    """Environment steps after which training ends, whatever was reached; a rollout that was
+    begun is finished."""
     n_steps: Annotated[Int, Ge(2)] = 128
     """Steps of every environment per rollout."""
     batch_size: Annotated[Int, Ge(2)] = 8192

@@ -14,6 +14,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.sb3 import WorldVecEnv
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
@@ -92,12 +93,29 @@ class Training:
         best = BestAgentCallback(self.progress, self._keep_best)
         callbacks: list[BaseCallback] = [lessons, report, best]
         began = time.monotonic()
-        self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
+        try:
+            self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
+        except ValueError as error:
+            # torch refuses a distribution whose parameters are not numbers any more.
+            if not self._is_finite():
+                raise self._diverged() from error
+            raise
+        if not self._is_finite():
+            raise self._diverged()
         return TrainingOutcome(
             steps=self.model.num_timesteps,
             seconds=time.monotonic() - began,
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    def _is_finite(self) -> bool:
+        return all(bool(th.isfinite(weight).all()) for weight in self.model.policy.parameters())
+
+    def _diverged(self) -> RunFailedError:
+        return RunFailedError(
+            f"training diverged at step {self.model.num_timesteps:,}: the network's weights are no "
+            "numbers any more; lower train.learning_rate or train.reward_scale"
         )
 
     def _keep_best(self, rank: tuple[int, float], step: int) -> None:

@@ -44,7 +44,7 @@ class Rules:
 
     @property
     def decision_limit(self) -> int:
-        return round(self["time_limit"] / self.decision_seconds)
+        return math.floor(self["time_limit"] / self.decision_seconds + 1e-6)
 
 
 def rules_of(settings, names, parameters: Mapping[str, float]) -> Rules:

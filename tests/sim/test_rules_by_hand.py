@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from arena_stage import Stage, new_stage
 
+from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.results import parse_line
-from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
 
 FREE, GOTO, ATTACK, STAY = 0, 1, 2, 4
 
@@ -77,7 +78,8 @@ def test_a_living_enemy_shields_the_next_and_a_dead_one_does_not() -> None:
 def test_an_obstacle_stops_the_shot(box: tuple[float, ...], hits: int) -> None:
     stage = new_stage(Scenario({"attack": 1.0}), num_envs=1)
     scene = {"position": (20.0, 20.0), "yaw": 0.0, "obstacles": [box]}
-    set_scene(stage, **scene, enemies=[(20.0, 30.0), (5.0, 5.0)], fire_base=(20.0, 30.0, 4.0))
+    # The second one is off the line and lives, so that the episode goes on.
+    set_scene(stage, **scene, enemies=[(20.0, 30.0), (21.5, 30.5)], fire_base=(20.0, 30.0, 4.0))
     assert hits_by_decision(stage, 1, "target_hit") == [hits]
 
 
@@ -207,7 +209,9 @@ def test_an_observation_follows_the_table(tags: str) -> None:
     stage = new_stage(Scenario({"attack": 1.0}), num_envs=1, rays={"tags": tags})
     scene = {"position": (20.0, 10.0), "yaw": math.pi / 2, "decisions": 40, "gun_ticks": 10}
     wall = (29.0, 0.0, 30.0, 9.9)  # on the right half of the view, beside the middle ray
-    set_scene(stage, **scene, obstacles=[wall], enemies=[(25.0, 10.0)], fire_base=(21.0, 10.0, 4.0))
+    # The second one is a target behind the agent: without a living target the attack is won.
+    enemies = [(25.0, 10.0), (19.5, 9.0)]
+    set_scene(stage, **scene, obstacles=[wall], enemies=enemies, fire_base=(21.0, 10.0, 4.0))
     stage.repeat(0, 0, 0, 0)
     seen = stage.buffers.observations[0]
     head = [2, 21, 0, 10, 4, 1, 30 - 4.1, 0, 20, 0, 10, 0, 1]
@@ -247,3 +251,40 @@ def test_facing_pays_for_the_line_through_the_detected_enemy(aside: float) -> No
     assert detected == (aside != 12.0)
     wanted = 0.0 if not detected else min(2.0, 1.0 / math.sqrt(max(aside, 0.1) / 2.0))
     assert term(stage, "facing") == pytest.approx(wanted)
+
+
+def test_no_episode_is_longer_than_its_limit_whatever_the_period() -> None:
+    stage = new_stage(Scenario({"goto": 1.0}), num_envs=1, decision_period=8)
+    for decision in range(1, 188):
+        ended = stage.repeat(0, 0, 0, 0.0)
+        assert bool(ended) == (decision == 187)
+    assert "seconds=29.9" in ended.lines[0]
+
+
+def test_an_attack_is_won_although_an_enemy_outside_the_fire_base_lives() -> None:
+    stage = new_stage(Scenario({"attack": 1.0}), num_envs=1)
+    state = stage.arena.state
+    state.obstacle_count[0] = 0
+    state.position[0], state.yaw[0] = (20.0, 20.0), 0.0
+    state.fire_base[0] = (20.0, 31.0, 4.0)
+    state.enemies[0, :2] = ((20.0, 31.0), (40.0, 40.0))
+    state.enemy_hits_left[0, :2] = 1
+    state.enemy_count[0] = 2
+    ended = stage.repeat(0, 0, 1, 0.0)
+    assert [line.split("|")[2] for line in ended.lines] == ["Win"]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (4, 5), (16,)])
+def test_actions_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    arena = new_stage(Scenario({"goto": 1.0}), num_envs=4).arena
+    kept = arena.snapshot()
+    buffers = new_step_buffers(4, 51)
+    with pytest.raises(ActionError, match="shape"):
+        arena.step(np.zeros(shape, np.float32), buffers)
+    for name, array in arena.snapshot().items():
+        np.testing.assert_array_equal(array, kept[name])
+
+
+def test_a_start_outside_the_floor_is_refused() -> None:
+    with pytest.raises(ValueError, match="start_position"):
+        new_stage(Scenario({"goto": 1.0}), start_position=(100.0, 3.0))

@@ -1,6 +1,7 @@
 """A whole small training, without files or tracking."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.observer import SilentObserver
@@ -158,3 +159,10 @@ def edit(path: Path, key: str, value: Any) -> None:
     document = json.loads(path.read_text())
     document[key] = value
     path.write_text(json.dumps(document))
+
+
+def test_a_training_that_diverges_says_so() -> None:
+    wild = plan(threshold=0.9)
+    wild = replace(wild, train=replace(wild.train, learning_rate=1e30))
+    with pytest.raises(RunFailedError, match=r"diverged at step [\d,]+.*learning_rate"):
+        learn(Training(wild))

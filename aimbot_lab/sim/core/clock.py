@@ -9,6 +9,8 @@ from aimbot_lab.sim.core.state import (
     ArenaState,
 )
 
+ROUNDING = 1e-6  # of a decision, that a division may lack
+
 
 @inlined
 def decision_seconds(state: ArenaState, row: int) -> float:
@@ -18,11 +20,11 @@ def decision_seconds(state: ArenaState, row: int) -> float:
 
 @inlined
 def is_over(state: ArenaState, row: int) -> bool:
-    """Whether the time is up; never in Stay."""
+    """Whether another decision would take longer than the limit; never in Stay."""
     if state.target[row] == STAY:
         return False
-    limit = round(state.parameters[row, TIME_LIMIT] / decision_seconds(state, row))
-    return state.decisions[row] >= limit
+    limit = state.parameters[row, TIME_LIMIT] / decision_seconds(state, row)
+    return state.decisions[row] >= int(limit + ROUNDING)
 
 
 @inlined

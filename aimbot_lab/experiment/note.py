@@ -1,0 +1,66 @@
+"""A run in Markdown, as the note on its page in the tracking UI."""
+
+from collections.abc import Iterator, Sequence
+
+from aimbot_lab.experiment.result import RunResult, cell_name, outcome, percent
+
+LESSON_HEAD = (
+    "#",
+    "lesson",
+    "passed at step",
+    "episodes",
+    "win rate",
+    "95 % interval",
+    "over the last",
+)
+CELL_HEAD = ("cell", "episodes", "win rate", "95 % interval")
+
+
+def note(result: RunResult) -> str:
+    """Outcome, lessons, cells, and how to run it again."""
+    return "\n\n".join(
+        [
+            f"**{outcome(result)}** {result.steps:,} steps in {result.seconds:.0f} s "
+            f"({result.steps_per_second:,.0f} a second), seed {result.seed}.",
+            "### Lessons",
+            _table(LESSON_HEAD, list(_lesson_rows(result))),
+            "### Last lesson by target and difficulty",
+            _table(CELL_HEAD, list(_cell_rows(result))),
+            "Win rates are taken over the last episodes of a lesson, in the order in which they "
+            "began, so that early wins do not count before the losses that began with them.",
+            "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
+            "default worked in, and `aimbot-lab run resolved.yaml` runs exactly this again.",
+        ]
+    )
+
+
+def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for number, lesson in enumerate(result.lessons, start=1):
+        yield (
+            number,
+            lesson.name.replace("|", "/"),
+            "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
+            f"{lesson.episodes:,}",
+            percent(lesson.win_rate),
+            _interval(lesson.lower, lesson.upper) if lesson.window else "-",
+            lesson.window or "-",
+        )
+
+
+def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for cell in result.cells:
+        yield (
+            cell_name(cell.target, cell.difficulty),
+            cell.episodes,
+            percent(cell.win_rate),
+            _interval(cell.lower, cell.upper) if cell.episodes else "-",
+        )
+
+
+def _interval(lower: float, upper: float) -> str:
+    return f"{percent(lower)} to {percent(upper)}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
