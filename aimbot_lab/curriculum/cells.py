@@ -1,17 +1,9 @@
 """Cells of a lesson: each target at each difficulty that its mix can draw."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.foundation.world import Scenario
-
-
-class Cell(NamedTuple):
-    """A target at one difficulty; 0 where the target has none."""
-
-    target: str
-    difficulty: int
+from aimbot_lab.foundation.world import Cell, Scenario
 
 
 def lesson_scenario(lesson: Lesson, difficulties: Mapping[str, int]) -> Scenario:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aimbot_lab.curriculum.cells import Cell
 from aimbot_lab.foundation.results import UnparsedLineError, parse_line
+from aimbot_lab.foundation.world import Cell
 
 
 class Outcome(NamedTuple):

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aimbot_lab.curriculum.cells import Cell
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.foundation.intervals import WinRate, wilson
+from aimbot_lab.foundation.world import Cell
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.results import UnparsedLineError, parse_line
 from aimbot_lab.foundation.world import (
     BatchWorld,
+    Cell,
     Float32Array,
     Scenario,
     StepBuffers,
@@ -17,13 +17,6 @@ from aimbot_lab.foundation.world import (
 )
 
 Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
-
-
-class Cell(NamedTuple):
-    """One target at one difficulty (0: the target has none)."""
-
-    target: str
-    difficulty: int
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.evaluation.evaluate import Cell, CellScore, evaluate
+from aimbot_lab.evaluation.evaluate import CellScore, evaluate
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.run import AGENT_FOLDER
 from aimbot_lab.faces.registry import make_world
@@ -49,10 +49,7 @@ def evaluate_run(
     saved = load_agent(weights[0].parent)
     config = load_curriculum(fetch("resolved.yaml")).config
     world = make_world(replace(saved.env, num_envs=request.episodes))
-    cells = [
-        Cell(cell.target, cell.difficulty)
-        for cell in lesson_cells(config.lessons[-1], world.spec.difficulties)
-    ]
+    cells = lesson_cells(config.lessons[-1], world.spec.difficulties)
     return Evaluated(run_id, evaluate(world, saved.agent.act, cells, seed=request.seed))
 
 

@@ -35,6 +35,13 @@ class WorldSpec:
     parameters: tuple[str, ...]  # names that a scenario may set
 
 
+class Cell(NamedTuple):
+    """A target at one difficulty; 0 where the target has none."""
+
+    target: str
+    difficulty: int
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What the next episodes are drawn from; running episodes are left alone.

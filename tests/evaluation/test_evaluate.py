@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.evaluate import Cell, cell_scenario, evaluate
+from aimbot_lab.evaluation.evaluate import cell_scenario, evaluate
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.results import EpisodeResult, UnparsedLineError, format_result_line
-from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec
+from aimbot_lab.foundation.world import BatchWorld, Cell, Scenario, StepBuffers, WorldSpec
 
 WIN, LOSE = "Warning|Result|Win", "Warning|Result|Lose"
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.evaluate import Cell, CellScore, evaluate
+from aimbot_lab.evaluation.evaluate import CellScore, evaluate
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import Cell, Scenario, new_step_buffers
 from aimbot_lab.sim.arena import Arena
 from aimbot_lab.sim.settings import ArenaSettings, RaySettings
 
