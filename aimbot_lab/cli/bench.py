@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.sim import SimBench
 
 
-@click.group()
+@click.group(short_help="Measure speed on this machine.")
 def bench() -> None:
     """Measure speed on this machine.
 
@@ -23,7 +23,7 @@ def bench() -> None:
     """
 
 
-@bench.command()
+@bench.command(short_help="Measure the simulator's steps per second.")
 @click.option("--quick", is_flag=True, help="A few seconds only: rough figures, no cold start.")
 @options.as_json
 def sim(quick: bool, as_json: bool) -> None:

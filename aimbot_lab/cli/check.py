@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="List the faults of curriculum files.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def check(files: tuple[Path, ...]) -> int:
     """Check curriculum FILES and list every fault with its place; nothing is created.

@@ -9,7 +9,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json, rate, table
 
 
-@click.command()
+@click.command(short_help="Measure a run's agent on new seeds.")
 @click.argument("run")
 @click.option("--agent", type=click.Choice(["best", "last"]), default="last", show_default=True)
 @click.option(

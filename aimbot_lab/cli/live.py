@@ -1,88 +1,130 @@
 """The live table of a training on a terminal."""
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from aimbot_lab.cli.terminal import quiet_keys
 from aimbot_lab.cli.text import duration, rate
-from aimbot_lab.cli.view import BAR, promotion_line, time_left
+from aimbot_lab.cli.view import promotion_line, time_left
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
     from aimbot_lab.training.observer import TrainingSnapshot
 
+WIDEST_BAR = 72
+WIN_BAR = 24  # characters of a win rate's bar, where there is room
+SHORTEST_WIN_BAR = 12
+NOTICES_KEPT = 3
+BESIDE_WIN_BAR = 44  # characters of the other columns of the win rates
+
+
+@contextmanager
+def live_view(name: str) -> Iterator["LiveView"]:
+    """A view that is drawn on standard error while the block runs; its table goes with it."""
+    view = LiveView(name, Console(stderr=True))
+    live = Live(
+        console=view.console, get_renderable=view.draw, refresh_per_second=8, transient=True
+    )
+    with quiet_keys(sys.stderr.fileno()), live:
+        yield view
+
 
 class LiveView:
-    """Draws stages and promotions as lines, and the present state below them."""
+    """Stages and promotions as lines, and the present state, to be drawn below them.
 
-    def __init__(self, name: str) -> None:
+    No row is wider than the terminal, because rich counts lines to draw over them.
+    """
+
+    def __init__(self, name: str, console: Console) -> None:
+        self.console = console
         self._name = name
-        self._console = Console(stderr=True)
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
-
-    def __enter__(self) -> Self:
-        """Begin to draw."""
-        self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the table off the terminal; the lines stay."""
-        self._live.stop()
+        self._stage = "starting"
+        self._snapshot: TrainingSnapshot | None = None
+        self._notices: deque[str] = deque(maxlen=NOTICES_KEPT)
 
     def stage(self, text: str) -> None:
         """Show what begins."""
-        self._live.update(Text(f"{self._name}: {text} ...", style="bold"))
+        self._stage, self._snapshot = text, None
 
     def promotion(self, report: "LessonReport", step: int) -> None:
         """Leave a line about the passed lesson."""
-        self._console.print(Text(f"✓ {promotion_line(report, step)}", style="green"))
+        line = promotion_line(report, step, width=self.console.width - 2)
+        self.console.print(_line(f"✓ {line}", style="green"))
 
     def progress(self, snapshot: "TrainingSnapshot") -> None:
         """Draw where the training stands."""
-        view = snapshot.view
+        self._snapshot = snapshot
+
+    def notice(self, text: str) -> None:
+        """Show `text` below the rest, until there are newer ones."""
+        self._notices.append(text)  # drawn by the thread that refreshes
+
+    def draw(self) -> RenderableType:
+        """What is shown at this moment."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            parts: list[RenderableType] = [_line(f"{self._name}: {self._stage} ...", style="bold")]
+        else:
+            parts = self._training(snapshot)
+        return Group(*parts, *(Text(notice, style="bold yellow") for notice in [*self._notices]))
+
+    def _training(self, snapshot: "TrainingSnapshot") -> list[RenderableType]:
+        view, width = snapshot.view, self.console.width
         head = Text.assemble(
             (f"{self._name}  ", "bold"),
             f"lesson {view.lesson + 1} of {view.lessons}: ",
             (view.name, "bold cyan"),
+            no_wrap=True,
+            overflow="ellipsis",
         )
-        steps = Text(
-            f"step {snapshot.step:,} of {snapshot.total_steps:,}   "
-            f"{snapshot.steps_per_second:,.0f} steps/s   {duration(snapshot.seconds)} gone, "
-            f"{time_left(snapshot)}"
-        )
-        parts = Group(head, steps, _bar(snapshot.step / snapshot.total_steps, 72), _win_rates(view))
-        self._live.update(parts)
+        # In a table, because a bar by itself does not end its line.
+        bar = Table.grid()
+        share = snapshot.step / snapshot.total_steps
+        bar.add_row(_bar(share, min(WIDEST_BAR, width)))
+        return [head, _line(_steps(snapshot, width)), bar, _win_rates(view, width)]
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _steps(snapshot: "TrainingSnapshot", width: int) -> str:
+    left, speed = time_left(snapshot), f"{snapshot.steps_per_second:,.0f}"
+    steps = f"{snapshot.step:,} of {snapshot.total_steps:,}"
+    whole = f"step {steps}   {speed} steps/s   {duration(snapshot.seconds)} gone, {left}"
+    return whole if len(whole) <= width else f"{steps}  {speed}/s  {left}"
 
 
 def _bar(share: float, width: int) -> ProgressBar:
     return ProgressBar(total=1.0, completed=min(share, 1.0), width=width)
 
 
-def _win_rates(view: "CurriculumView") -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("", "win rate", "95 % interval", "episodes"):
-        table.add_column(column, justify="left")
+def _win_rates(view: "CurriculumView", width: int) -> Table:
     pooled = view.win_rate
-    threshold = "" if view.threshold is None else f", threshold {view.threshold:g}"
     won = rate(pooled.win_rate, pooled.lower, pooled.upper)
-    table.add_row("all", _bar(pooled.win_rate or 0.0, BAR), won + threshold, str(view.window))
+    rows = [("all", pooled.win_rate, won, str(view.window))]
     if len(view.cells) > 1:
-        for cell in view.cells:
-            table.add_row(*_cell_row(cell))
+        rows += map(_cell_row, view.cells)
+    against = "" if view.threshold is None else f"against {view.threshold:g}"
+    bar_width = min(WIN_BAR, width - BESIDE_WIN_BAR)
+    has_bars = bar_width >= SHORTEST_WIN_BAR
+    table = Table(box=None, pad_edge=False)
+    for head in ("", *[against] * has_bars, "win rate [95 %]", "episodes"):
+        table.add_column(head, no_wrap=True, overflow="ellipsis")
+    for name, win_rate, won, episodes in rows:
+        table.add_row(name, *[_bar(win_rate or 0.0, bar_width)] * has_bars, won, episodes)
     return table
 
 
-def _cell_row(cell: "CellReport") -> tuple[str, ProgressBar, str, str]:
+def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:
     name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
-    won = rate(cell.win_rate, cell.lower, cell.upper)
-    return name, _bar(cell.win_rate or 0.0, BAR), won, str(cell.episodes)
+    return name, cell.win_rate, rate(cell.win_rate, cell.lower, cell.upper), str(cell.episodes)

@@ -1,7 +1,7 @@
 """The entry point: commands, and errors as one line with an exit code."""
 
-import os
 import sys
+from typing import Any
 
 import click
 
@@ -12,12 +12,29 @@ from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
+from aimbot_lab.cli.streams import guard_streams
 from aimbot_lab.cli.ui import ui
 
 INTERRUPTED = 130
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """A group whose commands do not end without a word where a connection is lost."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns."""
+        from aimbot_lab.foundation.errors import LabError
+
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # click takes it for a reader of our output who left, and is silent. But the standard
+            # streams are guarded: this was a pipe or a connection to somewhere else.
+            raise LabError("a connection was closed from its other side") from error
+
+
+@click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(aimbot_lab.__version__, prog_name="aimbot-lab")
 def cli() -> None:
     """Train game agents by curriculum on a fast FPS arena, and compare them in MLflow.
@@ -35,6 +52,7 @@ for command in (run, runs, ui, check, evaluate, presets, bench):
 
 def main() -> None:
     """Run the command line; every error a user can cause is told in a line, without a traceback."""
+    guard_streams()
     sys.exit(_exit_code())
 
 
@@ -48,15 +66,11 @@ def _exit_code() -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped before training began; nothing was lost", err=True)
+        click.echo("stopped", err=True)
         return INTERRUPTED
     except LabError as error:
         click.echo(f"error: {error}" if error.exit_code == 1 else str(error), err=True)
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has left; the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"error: {where}{error.strerror or error}", err=True)

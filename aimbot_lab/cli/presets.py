@@ -16,11 +16,11 @@ HEAD = ("name", "target", "difficulty", "FireBase", "obstacles", "enemies")
 any_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(short_help="List, check or draw target blocks (presets).")
 def presets() -> None:
     """List, check or draw target blocks (presets).
 
-    FILES are preset files or folders of *.yaml files; without any, the shipped presets.
+    FILES are preset files or folders of *.yaml and *.yml files; without any, the shipped presets.
 
     \b
     Example:
@@ -28,7 +28,7 @@ def presets() -> None:
     """
 
 
-@presets.command("list")
+@presets.command("list", short_help="List presets.")
 @any_files
 @options.as_json
 def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
@@ -45,22 +45,25 @@ def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
         click.echo(table(HEAD, [_row(preset) for preset in found]))
 
 
-@presets.command("check")
+@presets.command("check", short_help="List the faults of preset files.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def check_presets(files: tuple[Path, ...]) -> None:
     """Check the preset FILES or folders and list every fault with its place.
 
-    Exit code 0 when every preset obeys the rules, 2 otherwise.
+    Exit code 0 when every preset obeys the rules and none has the name of another, the shipped
+    ones among them; 2 otherwise.
 
     \b
     Example:
       aimbot-lab presets check my_presets/
     """
-    count = len(_load(files))
+    from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets, preset_files
+
+    count = len(load_presets(preset_files(files), beside=SHIPPED_FILES))
     click.echo(f"{count} {'preset is' if count == 1 else 'presets are'} fit to use")
 
 
-@presets.command("draw")
+@presets.command("draw", short_help="Draw presets on one sheet.")
 @any_files
 @click.option(
     "-o",

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.text import duration, print_json, rate, table
+from aimbot_lab.cli.text import Fit, duration, print_json, rate, table, terminal_width
 
 if TYPE_CHECKING:
+    from aimbot_lab.experiment.document import LoadedCurriculum
     from aimbot_lab.experiment.result import RunResult
+    from aimbot_lab.tracking.data_folder import DataFolder
 
 LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 
 
-@click.command()
+@click.command(short_help="Train an agent by a curriculum.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--set",
@@ -43,8 +45,11 @@ def run(
 ) -> int:
     """Train an agent by the curriculum in FILE and track the run.
 
+    Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run once the present
+    update is done; a second Ctrl-C ends it at once, unsaved.
+
     Ends with exit code 0 when all lessons are passed, 1 when the steps were spent before, 2 for
-    a fault in FILE or an option, 130 when stopped by Ctrl-C (the agent is saved).
+    a fault in FILE or an option, 130 when stopped.
 
     \b
     Example:
@@ -53,19 +58,36 @@ def run(
     from aimbot_lab.cli.stopping import stop_on_signals
     from aimbot_lab.cli.view import training_view
     from aimbot_lab.experiment.document import load_curriculum
-    from aimbot_lab.tracking.data_folder import locate_data_folder
 
     seeds = () if seed is None else (f"seed={seed}",)
     curriculum = load_curriculum(file, (*overrides, *seeds))
-    folder = locate_data_folder(data_dir)
-    with training_view(name or curriculum.name) as view, stop_on_signals() as stop:
+    folder = _destination(curriculum, name, data_dir=data_dir, tracking_uri=tracking_uri)
+    with training_view(name or curriculum.name) as view, stop_on_signals(view.notice) as stop:
         view.stage("loading")
         from aimbot_lab.experiment.run import RunRequest, run_curriculum
 
         request = RunRequest(curriculum, folder, name, tracking_uri)
-        result = run_curriculum(request, view, should_stop=stop)
+        result = run_curriculum(request, view, should_stop=stop, on_trouble=view.notice)
     _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
+
+
+def _destination(
+    curriculum: "LoadedCurriculum",
+    name: str | None,
+    *,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+) -> "DataFolder":
+    """The data folder, once all about where the run goes is found to be usable."""
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.tracking.limits import checked_run_name
+    from aimbot_lab.tracking.opening import check_destination
+
+    checked_run_name(curriculum.name if name is None else name)
+    folder = locate_data_folder(data_dir)
+    check_destination(folder, curriculum.config.tracking, tracking_uri=tracking_uri)
+    return folder
 
 
 def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
@@ -74,7 +96,7 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json(result.as_json())
     else:
-        click.echo(summary(result))
+        click.echo(summary(result, terminal_width()))
     if result.status != "FINISHED":
         click.echo(outcome(result), err=True)
     if result.entries_waiting:
@@ -83,6 +105,10 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
             "the next aimbot-lab command delivers them",
             err=True,
         )
+    if result.entries_dropped:
+        click.echo(f"{result.entries_dropped} entries were not tracked: no room for them", err=True)
+    if result.agent_folder is not None:
+        click.echo(f"the agent is not with the run, but in {result.agent_folder}", err=True)
     click.echo(f"Look at it: {way_to_look(result.tracking_uri, data_dir)}", err=as_json)
 
 
@@ -90,7 +116,7 @@ def way_to_look(tracking_uri: str, data_dir: Path | None) -> str:
     """What to paste into the shell, or open, to see the run."""
     if tracking_uri.startswith(("http://", "https://")):
         return tracking_uri
-    program = "aimbot-lab" if shutil.which("aimbot-lab") else shlex.quote(sys.argv[0])
+    program = "aimbot-lab" if shutil.which("aimbot-lab") else _this_program()
     if data_dir is not None:
         return f"{program} ui --data-dir {shlex.quote(str(data_dir))}"
     if tracking_uri.endswith("/mlflow.db"):
@@ -98,8 +124,16 @@ def way_to_look(tracking_uri: str, data_dir: Path | None) -> str:
     return f"{program} ui --tracking-uri {shlex.quote(tracking_uri)}"
 
 
-def summary(result: "RunResult") -> str:
-    """The run in two short tables."""
+def _this_program() -> str:
+    """How this command line was called, where its folder is not on the search path."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m aimbot_lab"
+    return shlex.quote(str(called))
+
+
+def summary(result: "RunResult", width: int | None) -> str:
+    """The run in two short tables, at most `width` characters wide where that can be had."""
     lessons = [
         (
             number,
@@ -121,16 +155,14 @@ def summary(result: "RunResult") -> str:
         for cell in result.cells
     ]
     head = (
-        f"run {result.run_id}  {result.status}  seed {result.seed}  {result.steps:,} steps in "
-        f"{duration(result.seconds)} ({result.steps_per_second:,.0f} steps/s)"
+        f"run {result.run_id}  {result.status}\n"
+        f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} "
+        f"({result.steps_per_second:,.0f} steps/s)"
     )
     return "\n\n".join(
         [
             head,
-            table(
-                ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]"),
-                lessons,
-            ),
+            table(LESSON_HEAD, lessons, Fit(width, cut="lesson", spare=["of the last"])),
             table(("target", "difficulty", "episodes", "win rate [95 %]"), cells),
         ]
     )

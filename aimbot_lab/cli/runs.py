@@ -1,6 +1,7 @@
 """`aimbot-lab runs`: which runs are there?"""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ from aimbot_lab.cli.text import duration, print_json, table
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.run_summary import RunSummary
+    from aimbot_lab.tracking.waiting import WaitingRun
 
+MOST_WAITING = 5  # runs that are told one by one
 HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate")
 
 
-@click.command()
+@click.command(short_help="List runs, newest first.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1, max=50_000))
 @options.data_dir
 @options.tracking_uri
@@ -32,17 +35,33 @@ def runs(limit: int, data_dir: Path | None, tracking_uri: str | None, as_json: b
     from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.history import list_runs
     from aimbot_lab.tracking.reaper import reap_dead_runs
+    from aimbot_lab.tracking.waiting import waiting_runs
 
     folder = locate_data_folder(data_dir)
     for run_id in reap_dead_runs(folder):
         click.echo(f"closed the run of a dead process: {run_id}", err=True)
+    waiting = waiting_runs(folder)
+    _tell(waiting)
     found = list_runs(folder, tracking_uri=tracking_uri, max_results=limit)
     if as_json:
         print_json([_document(run) for run in found])
     elif found:
         click.echo(table(HEAD, [_row(run) for run in found]))
-    else:
+    elif not waiting:
         click.echo("no runs yet; begin with: aimbot-lab run curricula/goto.yaml", err=True)
+
+
+def _tell(waiting: "Sequence[WaitingRun]") -> None:
+    """Say what of which runs has not reached its store."""
+    for run in waiting[:MOST_WAITING]:
+        noun = "entry" if run.entries == 1 else "entries"
+        click.echo(
+            f"run {run.run_id}: {run.entries} tracked {noun} could not be delivered now to "
+            f"{run.store}; the next aimbot-lab command tries again",
+            err=True,
+        )
+    if more := len(waiting[MOST_WAITING:]):
+        click.echo(f"the same holds for {more} more runs", err=True)
 
 
 def _document(run: "RunSummary") -> dict[str, Any]:

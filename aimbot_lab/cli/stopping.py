@@ -1,42 +1,73 @@
-"""Ctrl-C once stops and saves, twice aborts."""
+"""Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import click
+from aimbot_lab.foundation.errors import AbortedError
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPING = "stopping after this update and saving; once more aborts"
 
 
 class StopRequest:
-    """Whether the user asked to stop; a training polls it after every step."""
+    """Whether the user asked to stop; a training polls it after every step.
 
-    def __init__(self) -> None:
+    `notice` is told of a request that is accepted. It is called in a signal handler, in the
+    middle of anything, so it must neither wait nor use a buffered stream.
+    """
+
+    def __init__(self, notice: Callable[[str], None]) -> None:
         self.requested = False
         self._polled = False
+        self._notice = notice
 
     def __call__(self) -> bool:
         """Whether to stop now."""
         self._polled = True
         return self.requested
 
-    def receive(self, _number: int, _frame: FrameType | None) -> None:
+    def receive(self, number: int, _frame: FrameType | None = None) -> None:
         """Note the signal; abort where nobody polls yet or it is the second one."""
-        if self.requested or not self._polled:
+        again, self.requested = self.requested, True
+        if again and number == signal.SIGHUP:
+            return  # a closing terminal hangs up more than once
+        if again or not self._polled:
             raise KeyboardInterrupt
-        self.requested = True
-        click.echo("\nstopping: saving the agent (once more aborts without saving)", err=True)
+        self._notice(STOPPING)
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """A stop request that SIGINT and SIGTERM set while the block runs."""
-    request = StopRequest()
-    before = {number: signal.signal(number, request.receive) for number in SIGNALS}
+def stop_on_signals(notice: Callable[[str], None]) -> Iterator[StopRequest]:
+    """A stop request that SIGINT, SIGTERM and SIGHUP set while the block runs.
+
+    Raises AbortedError for an abort that the block leaves as KeyboardInterrupt: whoever opens a
+    run tells of its abort itself.
+    """
+    request = StopRequest(notice)
+    with handled_signals(request.receive):
+        try:
+            yield request
+        except KeyboardInterrupt as abort:
+            raise AbortedError("stopped before a run was opened: no run was created") from abort
+
+
+@contextmanager
+def handled_signals(receive: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have `receive` called on SIGINT, SIGTERM and SIGHUP while the block runs.
+
+    A SIGHUP that is ignored stays so: that is what `nohup` asks for. An ignored SIGINT does not:
+    shells ignore it for a script's background jobs, and `kill -INT` must stop those too.
+    """
+    numbers = [number for number in SIGNALS if not _is_under_nohup(number)]
+    before = {number: signal.signal(number, receive) for number in numbers}
     try:
-        yield request
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _is_under_nohup(number: signal.Signals) -> bool:
+    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN

@@ -1,20 +1,85 @@
 """Plain tables and numbers as a person reads them."""
 
 import json
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from itertools import count, zip_longest
+from typing import Any, NamedTuple
 
 import click
 
+SHORTEST = 8  # characters that are left of a name, at least
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+
+class Fit(NamedTuple):
+    """How a table is made to fit a terminal; what was left out stays in the JSON document."""
+
+    width: int | None  # characters; None: as wide as it gets
+    cut: str  # head of the column whose entries may be cut
+    spare: Sequence[str] = ()  # heads of columns that may be left out
+
+
+class _Column(NamedTuple):
+    name: str
+    head: list[str]  # lines
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(len, (*self.head, *self.cells)))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], fit: Fit | None = None) -> str:
     """Rows under their heads, columns padded to their widest entry."""
-    lines = [[str(cell) for cell in line] for line in (head, *rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    columns = [_Column(name, [name], [str(row[i]) for row in rows]) for i, name in enumerate(head)]
+    if fit is not None and fit.width is not None and _width(columns) > fit.width:
+        columns = _fitted(columns, fit, fit.width)
+    heads = [*zip_longest(*(column.head[::-1] for column in columns), fillvalue="")][::-1]
+    widths = [column.width for column in columns]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+        for line in (*heads, *zip(*(column.cells for column in columns), strict=True))
     )
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width for column in columns) + 2 * (len(columns) - 1)
+
+
+def _fitted(columns: Sequence[_Column], fit: Fit, width: int) -> list[_Column]:
+    """The columns with heads in several lines, then without the spare ones, then cut."""
+    fitted = [column._replace(head=_wrapped_head(column)) for column in columns]
+    for spare in fit.spare:
+        if _width(fitted) > width:
+            fitted = [column for column in fitted if column.name != spare]
+    excess = max(_width(fitted) - width, 0)
+    return [
+        column._replace(
+            cells=[cut(cell, max(column.width - excess, SHORTEST)) for cell in column.cells]
+        )
+        if column.name == fit.cut
+        else column
+        for column in fitted
+    ]
+
+
+def _wrapped_head(column: _Column) -> list[str]:
+    """The head in two lines, or in one where that makes the column no wider."""
+    narrowest = max(map(len, (*column.name.split(), *column.cells)))
+    wrapped = (textwrap.wrap(column.name, width) for width in count(narrowest))
+    return next(lines for lines in wrapped if len(lines) <= 2)
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of `text`, marked where it was cut to at most `width` characters."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of standard output; None where it is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def duration(seconds: float) -> str:

@@ -1,8 +1,7 @@
 """`aimbot-lab ui`: the runs in MLflow's web page."""
 
+import http.client
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import click
 from aimbot_lab.cli import options
 
 
-@click.command()
+@click.command(short_help="Open the runs in MLflow's web page.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
 @options.data_dir
@@ -22,6 +21,7 @@ def ui(host: str, port: int, data_dir: Path | None, tracking_uri: str | None) ->
     Example:
       aimbot-lab ui --port 5001
     """
+    from aimbot_lab.cli.server import running_server
     from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.reaper import reap_dead_runs
     from aimbot_lab.tracking.ui import ui_command
@@ -30,17 +30,27 @@ def ui(host: str, port: int, data_dir: Path | None, tracking_uri: str | None) ->
     folder = locate_data_folder(data_dir)
     reap_dead_runs(folder)
     command = ui_command(folder, tracking_uri=tracking_uri, host=host, port=port)
-    click.echo(f"The runs are at {command.address} in a few seconds; Ctrl-C ends.", err=True)
-    # What the server says would bury that address, so only its errors are let through.
-    process = subprocess.Popen(
-        command.arguments, env=dict(command.environment), stdout=sys.stderr.fileno()
-    )
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
+    click.echo("starting the page ...", err=True)
+    with running_server(command.arguments, command.environment) as server:
+        if server.wait_until(lambda: _answers(host, port)):
+            click.echo(f"The runs are at {command.address}; Ctrl-C ends.", err=True)
+        code = server.wait()
+    if not code:
         return 0
+    click.echo(f"{server.last_words}error: the page's server ended with exit code {code}", err=True)
+    return 1
+
+
+def _answers(host: str, port: int) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=1.0)
+    try:
+        connection.request("GET", "/health")
+        connection.getresponse()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

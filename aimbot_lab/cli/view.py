@@ -4,19 +4,38 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from aimbot_lab.cli.text import duration, rate
+from aimbot_lab.cli.text import cut, duration, rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
-    from aimbot_lab.training.observer import Observer, TrainingSnapshot
+    from aimbot_lab.training.observer import TrainingSnapshot
 
 SECONDS_BETWEEN_LINES = 5.0
-BAR = 24  # characters of a win rate's bar
+
+
+class View(Protocol):
+    """An observer of trainings that also takes a word from elsewhere."""
+
+    def stage(self, text: str) -> None:
+        """A part of the work begins."""
+        ...
+
+    def progress(self, snapshot: "TrainingSnapshot") -> None:
+        """An update was made."""
+        ...
+
+    def promotion(self, report: "LessonReport", step: int) -> None:
+        """A lesson was passed."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Show `text` at once; may be called in a signal handler, in the middle of anything."""
+        ...
 
 
 def wants_plain_lines() -> bool:
@@ -26,14 +45,14 @@ def wants_plain_lines() -> bool:
 
 
 @contextmanager
-def training_view(name: str) -> Iterator["Observer"]:
+def training_view(name: str) -> Iterator[View]:
     """The view that suits where standard error goes."""
     if wants_plain_lines():
         yield PlainView()
         return
-    from aimbot_lab.cli.live import LiveView
+    from aimbot_lab.cli.live import live_view
 
-    with LiveView(name) as view:
+    with live_view(name) as view:
         yield view
 
 
@@ -58,11 +77,22 @@ class PlainView:
             self._last = now
             click.echo(f"{_clock()} {progress_line(snapshot)}", err=True)
 
+    def notice(self, text: str) -> None:
+        """Say it at once."""
+        # Past the stream's buffer: the signal may have come while that was being written.
+        below_echo = "\n" if sys.stderr.isatty() else ""  # a terminal has just shown ^C
+        with suppress(OSError):
+            os.write(sys.stderr.fileno(), f"{below_echo}{_clock()} {text}\n".encode())
 
-def promotion_line(report: "LessonReport", step: int) -> str:
-    """A passed lesson in one line."""
+
+def promotion_line(report: "LessonReport", step: int, *, width: int | None = None) -> str:
+    """A passed lesson in one line; where it must not exceed `width`, in fewer words."""
     won = rate(report.win_rate, report.lower, report.upper)
-    return f"passed {report.name!r} at step {step:,}: win rate {won}"
+    line = f"passed {report.name!r} at step {step:,}: win rate {won}"
+    if width is None or len(line) <= width:
+        return line
+    rest = f" at step {step:,}: {won}"
+    return cut(report.name, width - len(rest)) + rest
 
 
 def progress_line(snapshot: "TrainingSnapshot") -> str:

@@ -11,6 +11,7 @@ from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, list_runs
+from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
 
 
@@ -37,8 +38,10 @@ def evaluate_run(
 ) -> Evaluated:
     """Scores in every cell of the last lesson of the run's curriculum.
 
+    Before that, what dead processes left undelivered is delivered: the agent may be among it.
     Raises ConfigurationError where no single run is meant, LabError where its files are missing.
     """
+    reap_dead_runs(data_folder)
     run_id = find_run(request.run, data_folder, tracking_uri=tracking_uri)
 
     def fetch(name: str) -> Path:

@@ -25,6 +25,8 @@ class RunResult:
     cells: tuple[CellReport, ...]  # of the last lesson begun
     held_back_by: tuple[CellReport, ...]  # cells that have not passed and are weakest
     entries_waiting: int  # tracked numbers and files that have not reached the store
+    entries_dropped: int = 0  # tracked numbers and files that the disk had no room for
+    agent_folder: str | None = None  # where the agents lie that the run could not keep
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""

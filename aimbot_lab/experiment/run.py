@@ -1,7 +1,10 @@
 """One run of a curriculum: assembled, trained, tracked, and told."""
 
+import os
+import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,13 +12,18 @@ from aimbot_lab.experiment.description import describe_run
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.note import note
 from aimbot_lab.experiment.result import RunResult, outcome
+from aimbot_lab.foundation.errors import AbortedError, StoreError
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import open_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
+from aimbot_lab.tracking.trouble import Tell, silent
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
 
 AGENT_FOLDER = "agent"
+ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later
 
 
 @dataclass(frozen=True)
@@ -29,51 +37,124 @@ class RunRequest:
 
 
 def run_curriculum(
-    request: RunRequest, observer: Observer, *, should_stop: Callable[[], bool]
+    request: RunRequest,
+    observer: Observer,
+    *,
+    should_stop: Callable[[], bool],
+    on_trouble: Tell = silent,
 ) -> RunResult:
     """Train as the curriculum says and track it.
 
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
-    where `should_stop` ended it (status KILLED); agents and tracking are complete either way.
-    Raises StoreError before anything is created where the store can't be used.
+    where `should_stop` ended it (status KILLED). A store or a disk that fails on the way ends
+    nothing: `on_trouble` hears of it, and the result says what is missing.
+    Raises StoreError before anything is created where the store can't be used, or where the agent
+    could be saved nowhere, and AbortedError for a KeyboardInterrupt once there is a run.
     """
     config = request.curriculum.config
     observer.stage("preparing the simulator (compiled once, then kept)")
     training = Training(TrainingPlan(config.seed, config.env, config.lessons, config.train))
     observer.stage("opening the tracking store (made once, then kept)")
-    description = describe_run(request.curriculum, request.name)
-    tracker = open_run(
-        request.data_folder, config.tracking, description, tracking_uri=request.tracking_uri
-    )
+    curriculum = _without_passwords(request.curriculum)
+    tracker = _open(request, describe_run(curriculum, request.name), on_trouble=on_trouble)
+    agent = "was not saved"
     try:
-        tracker.log_text(request.curriculum.source_text, "curriculum.yaml")
-        tracker.log_text(request.curriculum.resolved_text, "resolved.yaml")
+        tracker.log_text(curriculum.source_text, "curriculum.yaml")
+        tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
         ended = training.learn(tracker, observer, should_stop)
         observer.stage("saving")
-        return _conclude(request, training, tracker, ended)
-    except BaseException as error:
-        tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        rescued = log_agents(training, tracker, data_folder=request.data_folder)
+        agent = f"is saved in {rescued}" if rescued else "is saved"
+        return _conclude(request, training, tracker, ended=ended, rescued=rescued)
+    except KeyboardInterrupt as abort:
+        raise AbortedError(f"aborted: {_close(tracker)}, its agent {agent}") from abort
+    except BaseException:
+        tracker.finish("FAILED")
         raise
 
 
+def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
+    """The curriculum with texts that everyone who sees the run may read."""
+    return LoadedCurriculum(
+        config=curriculum.config,
+        source_text=without_password(curriculum.source_text),
+        resolved_text=without_password(curriculum.resolved_text),
+        path=curriculum.path,
+    )
+
+
+def _open(request: RunRequest, description: RunDescription, *, on_trouble: Tell) -> Tracker:
+    reap_dead_runs(request.data_folder)
+    return open_run(
+        request.data_folder,
+        request.curriculum.config.tracking,
+        description,
+        tracking_uri=request.tracking_uri,
+        on_trouble=on_trouble,
+    )
+
+
+def _close(tracker: Tracker) -> str:
+    """What became of an aborted run."""
+    run = f"run {tracker.run_id}"
+    try:
+        report = tracker.finish("KILLED", wait_seconds=ABORT_SECONDS)
+    except KeyboardInterrupt:
+        return f"{run} is closed by the next `aimbot-lab runs`"
+    if report.waiting:
+        return f"{run} is closed as {report.status} by the next `aimbot-lab runs`"
+    return f"{run} is closed as {report.status}"
+
+
 def _conclude(
-    request: RunRequest, training: Training, tracker: Tracker, ended: TrainingOutcome
+    request: RunRequest,
+    training: Training,
+    tracker: Tracker,
+    *,
+    ended: TrainingOutcome,
+    rescued: Path | None,
 ) -> RunResult:
-    log_agents(training, tracker)
     result = _result(request, training, tracker, ended)
     tracker.set_note(note(result))
     tracker.set_tags({"lab.outcome": outcome(result), "lab.state_sha256": ended.state_sha256})
     report = tracker.finish(result.status)
-    return replace(result, entries_waiting=report.waiting)
+    return replace(
+        result,
+        entries_waiting=report.waiting,
+        entries_dropped=report.dropped,
+        agent_folder=str(rescued) if rescued else None,
+    )
 
 
-def log_agents(training: Training, tracker: Tracker) -> None:
-    """Keep the last and the best agent as artifacts `agent/last` and `agent/best`."""
-    with tempfile.TemporaryDirectory(prefix="aimbot-lab-") as folder:
-        for which, paths in training.save_agents(Path(folder)).items():
-            for path in paths:
-                tracker.log_file(path, f"{AGENT_FOLDER}/{which}")
+def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder) -> Path | None:
+    """Keep the last and the best agent as artifacts `agent/last` and `agent/best`.
+
+    Where the disk has no room for that: the folder in which they lie instead, else None.
+    Raises StoreError where they can be saved nowhere.
+    """
+    for staging in (None, data_folder.root):  # None: where temporary files go
+        with suppress(OSError), tempfile.TemporaryDirectory("-agent", dir=staging) as folder:
+            files = _saved(training, Path(folder))
+            kept = [tracker.log_file(path, f"{AGENT_FOLDER}/{which}") for which, path in files]
+            if kept and all(kept):
+                return None
+    for place in (os.getcwd, tempfile.gettempdir):
+        with suppress(OSError):
+            rescued = Path(place()) / f"aimbot-lab-agent-{tracker.run_id}"
+            if _saved(training, rescued):
+                return rescued
+    raise StoreError(f"the agent of run {tracker.run_id} is lost: no folder had room for it")
+
+
+def _saved(training: Training, folder: Path) -> list[tuple[str, Path]]:
+    """The files of the agents in `folder`, each with the agent's name; none where it is full."""
+    try:
+        saved = training.save_agents(folder)
+    except Exception:  # noqa: BLE001 safetensors has an error of its own for a full disk
+        shutil.rmtree(folder, ignore_errors=True)
+        return []
+    return [(which, path) for which, paths in saved.items() for path in paths]
 
 
 def _result(

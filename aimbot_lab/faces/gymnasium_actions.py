@@ -13,7 +13,7 @@ from aimbot_lab.foundation.world import Float32Array, WorldSpec
 ActionKind = Literal["bins", "hybrid"]
 
 BRANCHES, MOUSE = "branches", "mouse"  # keys of a hybrid action
-AIM_SHARES = (-1.0, -0.5, -0.2, -0.08, -0.02, 0.0, 0.02, 0.08, 0.2, 0.5, 1.0)
+LARGEST = float(np.finfo(np.float32).max)
 
 
 class ActionCodec(Protocol):
@@ -43,11 +43,12 @@ def action_codec(
     (`MultiDiscrete`) and `mouse` (`Box`).
     """
     if kind == "hybrid":
+        if aim_bins is not None:
+            raise ConfigurationError('aim_bins: action="hybrid" has none; leave them out')
         return HybridActions(spec)
     if kind != "bins":
         raise ConfigurationError(f"action must be bins or hybrid (got {kind!r})")
-    default = [share * spec.continuous_limit for share in AIM_SHARES]
-    return BinnedActions(spec, default if aim_bins is None else aim_bins)
+    return BinnedActions(spec, aim_bins)
 
 
 class HybridActions:
@@ -69,4 +70,6 @@ class HybridActions:
         branches = as_batch(actions[BRANCHES], (rows, self._branches), BRANCHES)
         mouse = as_batch(actions[MOUSE], (rows, width - self._branches), MOUSE)
         out[:, : self._branches] = branches
-        out[:, self._branches :] = mouse
+        # A finite number stays one in single precision; the world itself refuses the others.
+        finite = np.where(np.isfinite(mouse), np.clip(mouse, -LARGEST, LARGEST), mouse)
+        out[:, self._branches :] = finite

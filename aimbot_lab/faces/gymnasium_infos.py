@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.results import UnparsedLineError, parse_line
+from aimbot_lab.foundation.results import EpisodeResult, UnparsedLineError, parse_line
 from aimbot_lab.foundation.world import Float32Array
 
 Infos = dict[str, Any]
@@ -22,9 +22,7 @@ def episode_infos(episodes: EpisodeBatch) -> list[Infos]:
     """
     infos = []
     for line, terms in zip(episodes.lines, episodes.terms, strict=True):
-        result = parse_line(line)
-        if result == "command":
-            raise UnparsedLineError(f"{line!r} is no result of an episode")
+        result = episode_result(line)
         infos.append(
             {
                 "won": result.won,
@@ -38,6 +36,14 @@ def episode_infos(episodes: EpisodeBatch) -> list[Infos]:
             }
         )
     return infos
+
+
+def episode_result(line: str) -> EpisodeResult:
+    """What a result line tells. Raises UnparsedLineError for any other line."""
+    result = parse_line(line)
+    if result == "command":
+        raise UnparsedLineError(f"{line!r} is no result of an episode")
+    return result
 
 
 def batch_infos(episodes: EpisodeBatch, final_observations: Float32Array) -> Infos:

@@ -21,8 +21,9 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
 
     A finished row is reset in the same step: its observation is that of the new episode, the
     last one of the old is in the infos as `final_obs`, how it ended in `final_info` (see
-    `episode_infos`). A time-out is `terminated`; nothing is ever `truncated`. Every array that
-    is handed out belongs to the caller.
+    `episode_infos`). There is no other `autoreset_mode` than this SAME_STEP, because a world
+    resets a finished row itself. A time-out is `terminated`; nothing is ever `truncated`. Every
+    array that is handed out belongs to the caller.
     """
 
     # Declared like this by gymnasium, which reads it from the class.

@@ -7,12 +7,15 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
+from aimbot_lab.faces.gymnasium_env import checked_render_mode
+from aimbot_lab.faces.gymnasium_infos import episode_result
 from aimbot_lab.faces.spaces import BinnedActions, observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, Picture, StepBuffers, new_step_buffers
 
 Indices = None | int | Iterable[int]
+RENDERING = {"render_modes": ["rgb_array"]}
 
 
 class WorldVecEnv(VecEnv):
@@ -20,19 +23,22 @@ class WorldVecEnv(VecEnv):
 
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
+    Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
+    `episode`, `is_success` and `terminal_observation`.
     `episodes` holds what ended in the last step.
     """
 
     def __init__(
         self,
         world: BatchWorld,
-        aim_bins: Sequence[float],
+        aim_bins: Sequence[float] | None = None,
         *,
         seed: int = 0,
         reward_scale: float = 1.0,
+        render_mode: str | None = None,
     ) -> None:
         self.world = world
-        self.render_mode = None
+        self.render_mode = checked_render_mode(render_mode, RENDERING)
         self.episodes: EpisodeBatch | None = None
         self._codec = BinnedActions(world.spec, aim_bins)
         self._seed = seed
@@ -71,6 +77,7 @@ class WorldVecEnv(VecEnv):
             infos[row] = {
                 "terminal_observation": buffers.final_observations[row].copy(),
                 "TimeLimit.truncated": False,
+                "is_success": episode_result(self.episodes.lines[index]).won,
                 "episode": {
                     "r": float(self.episodes.terms[index].sum()),
                     "l": int(self.episodes.length[index]),
@@ -82,6 +89,12 @@ class WorldVecEnv(VecEnv):
     def _next_buffers(self) -> StepBuffers:
         self._turn = 1 - self._turn
         return self._buffers[self._turn]
+
+    def get_images(self) -> Sequence[Picture | None]:
+        """Every row from above; None for each without a render mode."""
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        return [self.world.draw(row) for row in range(self.num_envs)]
 
     def close(self) -> None:
         """Nothing to close: the world lives in this process."""

@@ -10,6 +10,9 @@ from gymnasium import spaces
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 
+AIM_SHARES = (-1.0, -0.5, -0.2, -0.08, -0.02, 0.0, 0.02, 0.08, 0.2, 0.5, 1.0)
+"""The usual aim bins, as shares of the mouse limit."""
+
 
 def observation_space(spec: WorldSpec) -> spaces.Box:
     """Raw observations [D] within their declared ranges."""
@@ -17,15 +20,14 @@ def observation_space(spec: WorldSpec) -> spaces.Box:
 
 
 class BinnedActions:
-    """Aim in bins: `MultiDiscrete` of the world's branches and one index into `aim_bins`."""
+    """Aim in bins: `MultiDiscrete` of the world's branches and one index into `aim_bins`.
 
-    def __init__(self, spec: WorldSpec, aim_bins: Sequence[float]) -> None:
-        self._bins = np.array(aim_bins, np.float32)
+    Without `aim_bins`, eleven values between the limits of the mouse, `AIM_SHARES`.
+    """
+
+    def __init__(self, spec: WorldSpec, aim_bins: Sequence[float] | None = None) -> None:
+        self._bins = _bin_values(spec.continuous_limit, aim_bins)
         self._branches = len(spec.branches)
-        if np.abs(self._bins).max() > spec.continuous_limit:
-            raise ConfigurationError(
-                f"aim_bins: values go beyond the mouse limit of {spec.continuous_limit:g}"
-            )
         self.space = spaces.MultiDiscrete([*spec.branches, len(self._bins)])
 
     def to_world(self, actions: Any, out: Float32Array) -> None:
@@ -45,6 +47,22 @@ class BinnedActions:
             )
         out[:, : self._branches] = given[:, : self._branches]
         out[:, self._branches] = self._bins[index.astype(np.int64)]
+
+
+def _bin_values(limit: float, aim_bins: Sequence[float] | None) -> Float32Array:
+    if aim_bins is None:
+        return np.array([share * limit for share in AIM_SHARES], np.float32)
+    try:
+        values = np.array(aim_bins, np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise ConfigurationError(
+            f"aim_bins must be a list of finite numbers (got {aim_bins!r:.80})"
+        )
+    if np.abs(values).max() > limit:
+        raise ConfigurationError(f"aim_bins: values go beyond the mouse limit of {limit:g}")
+    return values.astype(np.float32)
 
 
 def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]:

@@ -33,3 +33,9 @@ class StoreError(LabError):
 
 class RunFailedError(LabError):
     """A training ended without reaching what its curriculum asks for."""
+
+
+class AbortedError(LabError):
+    """The user broke the work off; the message says what is left of it."""
+
+    exit_code = 130

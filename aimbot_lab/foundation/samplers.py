@@ -4,6 +4,8 @@ A sampler draws a value anew for every episode. With a `seed` of its own it draw
 values in every run; without one they follow from the seed of the reset.
 """
 
+from math import inf
+from numbers import Real
 from typing import Annotated, Literal
 
 from annotated_types import MinLen
@@ -97,15 +99,35 @@ ParameterValue = float | Uniform | Gaussian | MultiRangeUniform
 """A parameter's constant value, or what draws it."""
 
 
+def as_parameter(value: object) -> ParameterValue:
+    """`value` with any kind of real number, such as NumPy's, as a float.
+
+    Raises TypeError for what is neither a number nor a sampler.
+    """
+    if isinstance(value, Uniform | Gaussian | MultiRangeUniform):
+        return value
+    if not isinstance(value, Real):
+        raise TypeError(f"must be a number or a sampler (got {value!r})")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise TypeError("must not be a number beyond a float's range") from error
+
+
+def intervals_of(value: ParameterValue) -> tuple[tuple[float, float], ...]:
+    """The intervals that a sampler draws from evenly; none for a Gaussian and a constant."""
+    if isinstance(value, Uniform):
+        return ((value.sampler_parameters.min_value, value.sampler_parameters.max_value),)
+    return value.sampler_parameters.intervals if isinstance(value, MultiRangeUniform) else ()
+
+
 def extremes(value: ParameterValue) -> tuple[float, float]:
     """Lowest and highest value that can be drawn; a Gaussian's are without end."""
-    if isinstance(value, Uniform):
-        return value.sampler_parameters.min_value, value.sampler_parameters.max_value
-    if isinstance(value, MultiRangeUniform):
-        intervals = value.sampler_parameters.intervals
+    if isinstance(value, Uniform | MultiRangeUniform):
+        intervals = intervals_of(value)
         return min(low for low, _ in intervals), max(high for _, high in intervals)
     if isinstance(value, Gaussian):
         spread = value.sampler_parameters.st_dev
         mean = value.sampler_parameters.mean
-        return (mean, mean) if spread == 0 else (float("-inf"), float("inf"))
+        return (mean, mean) if spread == 0 else (-inf, inf)
     return value, value

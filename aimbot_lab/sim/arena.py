@@ -17,19 +17,22 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
-from aimbot_lab.sim.core.masks import write_masks
+from aimbot_lab.sim.core.masks import MASKS, write_masks
 from aimbot_lab.sim.core.state import ScenarioTables
 from aimbot_lab.sim.core.step import BRANCHES, begin_rows, first_bad_action, step_rows
 from aimbot_lab.sim.endings import episode_batch
-from aimbot_lab.sim.presets import SHIPPED_FILES, Preset, load_presets, preset_files
+from aimbot_lab.sim.misuse import BOOL, FLOAT32, MisuseError, check_writable, whole_seed
+from aimbot_lab.sim.preset_choice import chosen_presets
+from aimbot_lab.sim.presets import Preset
 from aimbot_lab.sim.scenario import scenario_tables, with_difficulty
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.snapshots import OF_SCENARIO, Arrays, arrays_of, check_snapshot, fingerprint
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.sim.tables import new_log, new_state, new_tables
 from aimbot_lab.sim.workers import Workers
 
+LARGEST = float(np.finfo(np.float32).max)
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
-OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
 FEWEST_ROWS = 64  # that are worth a thread of their own
 
 
@@ -38,7 +41,8 @@ class Arena:
 
     `state` holds the named arrays of `sim.core.state.ArenaState`; reading them is free, a
     write takes effect at the next step. `reset` must come first. Until a scenario is set, every
-    episode is a Stay.
+    episode is a Stay. What it is called with is checked: MisuseError says in one line what is
+    wrong, and the arena is as it was.
     """
 
     def __init__(self, settings: ArenaSettings, presets: Sequence[Preset] | None = None) -> None:
@@ -46,11 +50,11 @@ class Arena:
         self.spec = arena_spec(settings)
         self.num_envs = settings.num_envs
         self.before_reset: Callable[[BoolArray], None] | None = None
-        if presets is None:
-            presets = load_presets([*SHIPPED_FILES, *preset_files(settings.presets)])
-        self._tables = new_tables(settings, presets)
-        width = len(self.spec.observation_names) // settings.stacked_vectors
-        self._history = width * (settings.stacked_vectors - 1)
+        self._tables = new_tables(settings, chosen_presets(settings, presets))
+        self._fits = fingerprint(settings, self._tables.presets)
+        width = len(self.spec.observation_names)
+        self._shape = self.num_envs, width
+        self._history = width // settings.stacked_vectors * (settings.stacked_vectors - 1)
         self.state = new_state(settings, self._tables, self._history)
         self._log = new_log(self.num_envs)
         self._spans = _spans(self.num_envs, settings.threads)
@@ -82,14 +86,16 @@ class Arena:
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
+        seed = whole_seed(seed)
+        check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
         fresh = new_state(self.settings, self._tables, self._history)
         for name, array in self.state._asdict().items():
             array[...] = getattr(fresh, name)
         seed_streams(self.state.streams, np.uint64(seed % 2**64))
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
-        buffers = new_step_buffers(self.num_envs, observations.shape[1])
+        buffers = new_step_buffers(*self._shape)
         buffers.finished[:] = True
-        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
+        self._begin_finished(buffers)
         observations[:] = buffers.observations
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
@@ -97,29 +103,30 @@ class Arena:
 
         `actions` [B, 4]: vertical, horizontal, attack, mouse. Raises ActionError, with the
         arena as it was, for an action that does not exist.
+
+        Where something else raises in here (a signal's handler, `before_reset`), each thread's
+        rows have made their decision or not; episodes that ended are restarted and not told.
         """
-        if actions.shape != (self.num_envs, len(ACTION_NAMES)):
-            raise ActionError(
-                f"actions: the shape is {actions.shape}; "
-                f"it must be {(self.num_envs, len(ACTION_NAMES))}"
-            )
-        actions = np.ascontiguousarray(actions, np.float32)
-        bad = first_bad_action(actions)
-        if bad >= 0:
-            raise ActionError(_describe(actions, *divmod(bad, actions.shape[1])))
-        self.state.clock[0] += 1
-        ended = [0] * len(self._spans)
+        self._check_started()
+        self._check_buffers(buffers)
+        actions = self._checked(actions)
+        buffers.finished.fill(False)
+        ended = [1] * len(self._spans)  # as long as it is not known
 
         def step_part(part: int) -> None:
             world = self.state, self._tables, self._scratch[part]
             ended[part] = step_rows(*world, actions, buffers, self._log, self._spans[part])
 
-        self._workers.run(step_part)
+        try:
+            self.state.clock[0] += 1
+            self._workers.run(step_part)
+            if self.before_reset is not None and any(ended):
+                self.before_reset(buffers.finished)
+        finally:
+            if any(ended):
+                self._begin_finished(buffers)
         if not any(ended):
             return self._nothing_ended
-        if self.before_reset is not None:
-            self.before_reset(buffers.finished)
-        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
 
     def action_masks(self, masks: BoolArray) -> None:
@@ -128,6 +135,8 @@ class Arena:
         Masked are attack while the gun is not ready and moves that, along the present view,
         would not displace the agent.
         """
+        self._check_started()
+        check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
         write_masks(self.state, masks)
 
     def draw(self, row: int) -> Picture:
@@ -137,18 +146,59 @@ class Arena:
         return draw_row(self.state, row, self.settings)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """A copy of everything that the future depends on: state and scenario, by name."""
-        scenario = self._tables.scenario._asdict()
-        return {name: array.copy() for name, array in self.state._asdict().items()} | {
-            OF_SCENARIO + name: array.copy() for name, array in scenario.items()
-        }
+        """A copy of everything that the future depends on, by name.
+
+        State and scenario, and under "fits" the settings that an arena must share to restore it.
+        """
+        return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on from `snapshot` of an arena with the same settings, bit for bit."""
+        """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
+        check_snapshot(snapshot, self._arrays())
         for name, array in self.state._asdict().items():
             array[...] = snapshot[name]
         scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}
         self._tables = self._tables._replace(scenario=ScenarioTables(**scenario))
+
+    def _arrays(self) -> Arrays:
+        return arrays_of(self.state, self._tables.scenario, self._fits)
+
+    def _check_started(self) -> None:
+        if self.state.episode[0] == 0:
+            raise MisuseError("the arena has no episodes yet: reset first")
+
+    def _check_buffers(self, buffers: StepBuffers) -> None:
+        if not isinstance(buffers, StepBuffers):
+            raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
+        rows = (self.num_envs,)
+        check_writable(buffers.observations, "observations", shape=self._shape, dtype=FLOAT32)
+        check_writable(buffers.rewards, "rewards", shape=rows, dtype=FLOAT32)
+        check_writable(buffers.finished, "finished", shape=rows, dtype=BOOL)
+        final = buffers.final_observations
+        check_writable(final, "final_observations", shape=self._shape, dtype=FLOAT32)
+
+    def _checked(self, actions: Float32Array) -> Float32Array:
+        """`actions` as kernels read them. Raises ActionError for what no player could do."""
+        if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf":
+            kind = getattr(actions, "dtype", type(actions).__name__)
+            raise ActionError(f"actions: must be an array of real numbers (got {kind})")
+        if actions.shape != (self.num_envs, len(ACTION_NAMES)):
+            raise ActionError(
+                f"actions: the shape is {actions.shape}; "
+                f"it must be {(self.num_envs, len(ACTION_NAMES))}"
+            )
+        if actions.dtype == np.float64:
+            # Any finite mouse is a mouse, also one that single precision would make infinite.
+            actions = np.where(np.isfinite(actions), np.clip(actions, -LARGEST, LARGEST), actions)
+        actions = np.ascontiguousarray(actions, np.float32)
+        bad = first_bad_action(actions)
+        if bad >= 0:
+            raise ActionError(_describe(actions, *divmod(bad, actions.shape[1])))
+        return actions
+
+    def _begin_finished(self, buffers: StepBuffers) -> None:
+        """Begin the next episode in the rows that are finished."""
+        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
 
 
 def _spans(num_envs: int, threads: int) -> list[tuple[int, int]]:

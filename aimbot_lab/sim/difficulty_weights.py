@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import as_parameter
 from aimbot_lab.sim.core.state import DIFFICULTY_COUNT
 
 SLACK = 1e-9  # that rounding may leave between a sum and 1
@@ -26,8 +27,7 @@ class DifficultyWeights:
                 raise ConfigurationError(
                     f"difficulty weights: there must be {DIFFICULTY_COUNT} (got {len(values)})"
                 )
-        if not all(math.isfinite(weight) and weight >= 0 for weight in self.weights):
-            raise ConfigurationError("difficulty weights: must be finite and not negative")
+        _refuse_unfit(self.weights)
         if abs(sum(self.weights) - 1) > SLACK:
             raise ConfigurationError(
                 f"difficulty weights: must sum to 1 (got {sum(self.weights):g})"
@@ -36,10 +36,13 @@ class DifficultyWeights:
     @classmethod
     def normalised(cls, weights: Sequence[float]) -> "DifficultyWeights":
         """Weights in these proportions, none locked. Raises ConfigurationError for a sum of 0."""
-        total = math.fsum(weights)
-        if not (math.isfinite(total) and total > 0):
-            raise ConfigurationError(f"difficulty weights: must not sum to {total:g}")
-        return cls(tuple(weight / total for weight in weights))
+        _refuse_unfit(weights)
+        largest = max(weights, default=0)
+        if largest == 0:
+            raise ConfigurationError("difficulty weights: must not all be 0")
+        shares = [float(weight) / float(largest) for weight in weights]
+        total = math.fsum(shares)
+        return cls(tuple(share / total for share in shares))
 
     def lock(self, difficulty: int, *, locked: bool = True) -> "DifficultyWeights":
         """These weights with that of `difficulty` (1 to 5) locked or unlocked."""
@@ -57,10 +60,11 @@ class DifficultyWeights:
         index = _index(difficulty)
         if self.locked[index]:
             raise ConfigurationError(f"difficulty {difficulty}: its weight is locked")
-        if not 0 <= weight <= 1:
+        if not 0 <= _as_number(weight) <= 1:
             raise ConfigurationError(
-                f"difficulty {difficulty}: the weight must lie between 0 and 1 (got {weight:g})"
+                f"difficulty {difficulty}: the weight must lie between 0 and 1 (got {weight!r})"
             )
+        weight = float(weight)
         free = [k for k in range(DIFFICULTY_COUNT) if k != index and not self.locked[k]]
         kept = sum(self.weights[k] for k in range(DIFFICULTY_COUNT) if self.locked[k])
         left = 1 - kept - weight
@@ -76,13 +80,32 @@ class DifficultyWeights:
         moved = list(self.weights)
         moved[index] = weight
         for k in free:
-            moved[k] = left * self.weights[k] / before if before > 0 else left / len(free)
+            moved[k] = left * (self.weights[k] / before) if before > 0 else left / len(free)
         return tuple(moved)
 
 
-def _index(difficulty: int) -> int:
-    if not 1 <= difficulty <= DIFFICULTY_COUNT:
+def _refuse_unfit(weights: Sequence[object]) -> None:
+    for weight in weights:
+        if not 0 <= _as_number(weight) < math.inf:
+            raise ConfigurationError(
+                f"difficulty weights: must be finite numbers and not negative (got {weight!r})"
+            )
+
+
+def _as_number(weight: object) -> float:
+    """`weight` as a float, NaN where it is no number."""
+    try:
+        number = as_parameter(weight)
+    except TypeError:
+        return math.nan
+    return number if isinstance(number, float) else math.nan
+
+
+def _index(difficulty: float) -> int:
+    number = _as_number(difficulty)
+    if not (1 <= number <= DIFFICULTY_COUNT and number.is_integer()):
         raise ConfigurationError(
-            f"difficulty must lie between 1 and {DIFFICULTY_COUNT} (got {difficulty})"
+            f"difficulty must lie between 1 and {DIFFICULTY_COUNT}, as a whole number "
+            f"(got {difficulty!r})"
         )
-    return difficulty - 1
+    return int(number) - 1

@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import ceil, floor, inf
 from typing import Any, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Interval, Le, Lt
 
-from aimbot_lab.foundation.samplers import ParameterValue, extremes
+from aimbot_lab.foundation.samplers import (
+    Gaussian,
+    ParameterValue,
+    as_parameter,
+    extremes,
+    intervals_of,
+)
 from aimbot_lab.sim.core import state as core
 from aimbot_lab.sim.settings import ArenaSettings
 
@@ -27,8 +33,6 @@ class Bounds:
 
     def __str__(self) -> str:
         """What a value must do, for a person."""
-        if self.high == inf:
-            return f"be at least {self.low:g}"
         return f"lie between {self.low:g} and {self.high:g}"
 
 
@@ -81,18 +85,32 @@ def parameter_fault(name: str, value: ParameterValue, settings: ArenaSettings | 
     Without settings only what holds in every arena is checked.
     """
     bounds = parameter_bounds()[name]
+    try:
+        value = as_parameter(value)
+    except TypeError as error:
+        return str(error)
     low, high = extremes(value)
-    is_constant = isinstance(value, int | float)
-    if is_constant and bounds.whole and not float(low).is_integer():
-        return f"must be a whole number (got {low:g})"
     # A Gaussian has no ends: what it draws beyond a bound is moved to the bound.
-    if high == inf:
+    if isinstance(value, Gaussian) and low < high:
         return None
+    fault = _fraction(value) if bounds.whole else None
+    if fault is not None:
+        return fault
     declared = parameter_values(settings)[name] if settings and name in DECLARED else inf
     if high > declared:
         return f"must not exceed env.{name}, which bounds the observation ({declared:g})"
     if not bounds.low <= low <= high <= bounds.high:
         return f"must {bounds} (got {_shown(low, high)})"
+    return None
+
+
+def _fraction(value: ParameterValue) -> str | None:
+    """Why `value` does not give whole numbers, None where it does."""
+    if isinstance(value, float) and not value.is_integer():
+        return f"must be a whole number (got {value:g})"
+    for low, high in intervals_of(value):
+        if ceil(low) > floor(high):
+            return f"must be drawn where there are whole numbers (got {_shown(low, high)})"
     return None
 
 
@@ -105,13 +123,13 @@ def crowded_floor(given: Mapping[str, ParameterValue], settings: ArenaSettings) 
     values = {**parameter_values(settings), **given}
     limits = parameter_bounds()
     widest = {name: min(extremes(values[name])[1], limits[name].high) for name in GAPS}
-    for name, gap in widest.items():
-        if gap == inf:
-            return f"{name} must be drawn within bounds, so that a block fits beside the agent"
     needed = 2.0 * (core.BLOCK_SIZE + sum(widest.values()))
     floor_size = max(extremes(values["floor_size"])[0], limits["floor_size"].low)
     if floor_size >= needed:
         return None
+    for name in GAPS:
+        if extremes(values[name])[1] == inf:
+            return f"{name} must be drawn within bounds, so that a block fits beside the agent"
     return (
         f"floor_size must be at least {needed:g} with these gaps, so that a block "
         f"fits beside the agent (got {floor_size:g})"

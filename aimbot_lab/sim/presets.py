@@ -5,7 +5,8 @@ The form of a file is described at the head of the shipped ones, in `preset_data
 
 import difflib
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,43 +39,59 @@ class Preset:
     enemies: tuple[tuple[float, float], ...] = ()  # x, z; attack only
 
 
-def load_presets(files: Sequence[Path] | None = None) -> tuple[Preset, ...]:
+def load_presets(
+    files: Sequence[Path] | None = None, *, beside: Sequence[Path] = ()
+) -> tuple[Preset, ...]:
     """The presets of `files` in their order; without `files`, those shipped with the package.
 
+    No preset may have the name of another one of its target, those of the files `beside` among
+    them, which are not handed out.
     Raises ConfigurationError with every fault of every file, each `file:line:column: what`.
     """
     faults: list[str] = []
     places: dict[tuple[str, str], str] = {}
     presets: list[Preset] = []
-    for path in SHIPPED_FILES if files is None else files:
+    wanted = SHIPPED_FILES if files is None else tuple(files)
+    own = [os.path.abspath(path) for path in wanted]
+    others = [path for path in beside if os.path.abspath(path) not in own]
+    for path in (*others, *wanted):
         for preset, place in _FileReader(path, faults).presets():
             key = (preset.target, preset.name)
             if key in places:
                 reason = f"another {preset.target} preset has this name, at {places[key]}"
                 faults.append(f"{place}: preset {preset.name}: {reason}")
             places.setdefault(key, place)
-            presets.append(preset)
+            if path not in others:
+                presets.append(preset)
     if faults:
         raise ConfigurationError(*faults)
     return tuple(presets)
 
 
 def preset_files(paths: Sequence[Path | str]) -> tuple[Path, ...]:
-    """The files that `paths` name, each once: files as they are, folders as their *.yaml.
+    """The files that `paths` name, each once: files as they are, folders as their *.yaml and *.yml.
 
     A folder's files come in the order of their names. Raises ConfigurationError for a folder
-    that holds none.
+    that holds none, and a name that no file can have.
     """
     faults: list[str] = []
     files: list[Path] = []
     for path in map(Path, paths):
-        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        if "\0" in str(path):
+            faults.append(f"{str(path)!a}: a file's name cannot hold a NUL")
+            continue
+        found = sorted(_yaml_files(path)) if path.is_dir() else [path]
         if not found:
-            faults.append(f"{path}: the folder holds no *.yaml file")
+            faults.append(f"{path}: the folder holds no *.yaml or *.yml file")
         files += found
     if faults:
         raise ConfigurationError(*faults)
     return tuple(dict.fromkeys(files))
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    for pattern in ("*.yaml", "*.yml"):
+        yield from folder.glob(pattern)
 
 
 class _FileReader:
@@ -122,6 +139,8 @@ class _FileReader:
             self.faults.append(f"{place}: not YAML: {error.problem}")
         except RecursionError:
             self.faults.append(f"{self.path}:1:1: not a preset file: nested too deeply")
+        except ValueError as error:
+            self.faults.append(f"{self.path}:1:1: cannot be read: {error}")
         else:
             return root
         return None

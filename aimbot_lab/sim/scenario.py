@@ -1,6 +1,6 @@
 """A scenario as arrays for the kernels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from aimbot_lab.foundation.samplers import (
     MultiRangeUniform,
     ParameterValue,
     Uniform,
+    as_parameter,
 )
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.sim.core import state as core
@@ -60,10 +61,11 @@ def _parameters(
         fault = parameter_fault(name, value, settings)
         if fault is not None:
             raise ConfigurationError(f"scenario: {name} {fault}")
-    fault = crowded_floor(given, settings)
+    values = {name: as_parameter(value) for name, value in given.items()}
+    fault = crowded_floor(values, settings)
     if fault is not None:
         raise ConfigurationError(f"scenario: {fault}")
-    return {**usual, **given}
+    return {**usual, **values}
 
 
 def with_difficulty(
@@ -83,34 +85,63 @@ def with_difficulty(
 
 
 def _drawable(target: str, weights: Sequence[float], presets: PresetTables) -> core.Floats:
-    """Weights of the difficulties that have a preset."""
-    given = np.array(weights, np.float64)
+    """Weights of the difficulties, each of which has a preset where it has a weight."""
+    given = _proportions(weights, target)
     if len(given) != DIFFICULTIES[target]:
         raise ConfigurationError(
             f"scenario: {target} has {DIFFICULTIES[target]} difficulties (got {len(given)} weights)"
         )
-    if not np.isfinite(given).all() or given.min() < 0:
-        raise ConfigurationError("scenario: weights must be finite and not negative")
-    drawable: core.Floats = given * (presets.kind_count[_code(target), 1:] > 0)
-    if not drawable.sum() > 0:
-        raise ConfigurationError(f"scenario: no preset of {target} at a difficulty with a weight")
-    return drawable
+    for difficulty in np.flatnonzero((given > 0) & ~_has_preset(target, presets)) + 1:
+        raise ConfigurationError(
+            f"scenario: {target} has no preset of difficulty {difficulty}, which has a weight"
+        )
+    return given
+
+
+def _has_preset(target: str, presets: PresetTables) -> core.Bools:
+    has: core.Bools = presets.kind_count[_code(target), 1:] > 0
+    return has
+
+
+def _proportions(weights: Iterable[object], what: str) -> core.Floats:
+    """`weights` scaled so that their sum is finite; by a power of two, which keeps every bit."""
+    given = list(weights)
+    try:
+        found: core.Floats = np.array([as_parameter(weight) for weight in given], np.float64)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"scenario: {what}: weights must be numbers (got {given!r:.80})"
+        ) from error
+    if not np.isfinite(found).all() or (found < 0).any() or not (found > 0).any():
+        raise ConfigurationError(
+            f"scenario: {what}: weights must be finite, not negative and not all 0 "
+            f"(got {given!r:.80})"
+        )
+    scaled: core.Floats = np.ldexp(found, -np.frexp(found.max())[1])
+    return scaled
 
 
 def _weights(scenario: Scenario, presets: PresetTables) -> tuple[core.Floats, core.Floats]:
     targets = np.zeros(core.TARGET_COUNT)
-    for name, weight in scenario.targets.items():
-        targets[_code(name)] = weight
-    if not np.isfinite(targets).all() or targets.min() < 0 or not targets.sum() > 0:
-        raise ConfigurationError("scenario: weights must be finite, not negative and not all 0")
+    codes = [_code(name) for name in scenario.targets]
+    targets[codes] = _proportions(scenario.targets.values(), "targets")
     difficulty = np.zeros((core.TARGET_COUNT, core.DIFFICULTY_COUNT))
     for name, levels in DIFFICULTIES.items():
         if levels and targets[TARGETS[name]] > 0:
-            weights = scenario.difficulty.get(name, (1.0,) * levels)
-            difficulty[TARGETS[name]] = _drawable(name, weights, presets)
+            difficulty[TARGETS[name]] = _difficulties(name, scenario, presets)
     for name in scenario.difficulty:
         _code(name)
     return targets, difficulty
+
+
+def _difficulties(target: str, scenario: Scenario, presets: PresetTables) -> core.Floats:
+    """Weights as given for the difficulties of `target`; without any, equal ones."""
+    if target in scenario.difficulty:
+        return _drawable(target, scenario.difficulty[target], presets)
+    equal = _has_preset(target, presets).astype(np.float64)
+    if not equal.any():
+        raise ConfigurationError(f"scenario: there is no preset of {target}")
+    return equal
 
 
 def _code(name: str) -> int:

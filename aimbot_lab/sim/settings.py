@@ -1,39 +1,57 @@
 """Every number and choice of the arena, with its unit; the source is Aimbot-ParallelEnv."""
 
-from typing import Annotated, Literal
+from os import PathLike, fspath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 
-Positive = Annotated[Float, Gt(0)]
-NotNegative = Annotated[Float, Ge(0)]
+Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
+Radius = Annotated[Float, Ge(0.05), Le(1)]
+Reach = Annotated[Float, Gt(0), Le(10_000)]
+Gap = Annotated[Float, Ge(0), Le(100)]
+Place = Annotated[Float, Ge(0), Le(1000)]
+
+
+def _listed(paths: Any) -> Any:
+    """`paths` as texts; a single one is no list of its letters."""
+    if isinstance(paths, str | PathLike):
+        raise ValueError(f"must be a list of files and folders, such as [{fspath(paths)!r}]")
+    if isinstance(paths, list | tuple):
+        return tuple(fspath(path) if isinstance(path, PathLike) else path for path in paths)
+    return paths
+
+
+Paths = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RewardWeights:
     """What each event or state earns per decision; a weight carries its sign."""
 
-    non_target_hit: Float = 3.0
+    non_target_hit: Reward = 3.0
     """A shot that hits an enemy that is no target."""
-    target_hit: Float = 25.0
+    target_hit: Reward = 25.0
     """A shot that hits or kills a target."""
-    move_penalty: Float = -0.5
+    move_penalty: Reward = -0.5
     """A decision in which the agent was displaced."""
-    spin_penalty: Float = 1.0
+    spin_penalty: Reward = 1.0
     """Factor on the penalty for turning: -0.06 |mouse| while the net turn of the last 40
     actions stays under 10 rad, minus that net turn from there on."""
-    win: Float = 999.0
+    win: Reward = 999.0
     """The episode was won."""
-    lose: Float = -999.0
+    lose: Reward = -999.0
     """The episode was lost."""
-    facing: Float = 1.0
+    facing: Reward = 1.0
     """Free: factor on the reward for looking at the nearest detected enemy."""
-    distance: Float = 20.0
+    distance: Reward = 20.0
     """Goto: reward per metre that the agent came nearer to the FireBase centre, outside of it."""
-    in_area: Float = 5.0
+    in_area: Reward = 5.0
     """Goto: a decision spent inside the FireBase circle."""
-    suppressive: Float = 5.0
+    suppressive: Reward = 5.0
     """Attack: a shot fired while the view's centre line crosses the FireBase circle."""
-    facing_area: Float = 2.0
+    facing_area: Reward = 2.0
     """Attack: that line crosses the circle and no shot is fired."""
 
 
@@ -49,7 +67,7 @@ class RaySettings:
     """Share of the view angle that the middle rays span from edge to edge."""
     view_angle: Annotated[Float, Gt(0), Le(180)] = 90.0
     """Whole view angle in degrees."""
-    range: Positive = 100.0
+    range: Reach = 100.0
     """Length of a ray in metres; a hit at exactly this distance still counts."""
     tags: Literal["label", "one_hot"] = "label"
     """Coding of what a ray hit: one number a ray, or three."""
@@ -77,53 +95,53 @@ class ArenaSettings:
     """Threads that step them."""
     floor_size: Annotated[Float, Ge(20), Le(1000)] = 47.0
     """Side of the square floor in metres."""
-    agent_radius: Annotated[Float, Gt(0), Le(1)] = 0.5
+    agent_radius: Radius = 0.5
     """Radius of the agent's disc in metres."""
-    enemy_radius: Annotated[Float, Gt(0), Le(1)] = 0.5
+    enemy_radius: Radius = 0.5
     """Radius of an enemy's disc in metres."""
     decision_period: Annotated[Int, Ge(1), Le(20)] = 5
     """Physics ticks per decision."""
-    fixed_timestep: Annotated[Float, Gt(0), Le(0.1)] = 0.02
+    fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
     """Seconds per physics tick."""
     time_limit: Annotated[Float, Gt(0), Le(3600)] = 30.0
     """Seconds after which an episode is lost."""
-    move_speed: NotNegative = 5.0
+    move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
     """Metres per second."""
-    gun_cooldown: NotNegative = 0.3
+    gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
     """Seconds between two shots, counted in ticks."""
-    gun_range: Positive = 100.0
+    gun_range: Reach = 100.0
     """Metres that a shot reaches."""
     enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
     """Hits that an enemy takes until it is down."""
     free_enemies: Annotated[Int, Ge(1), Le(6)] = 6
     """Enemies in a Free episode."""
-    mouse_limit: Positive = 5.0
+    mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
     """The mouse action is clipped to plus or minus this."""
-    mouse_factor: Positive = 0.08
+    mouse_factor: Annotated[Float, Gt(0), Le(10)] = 0.08
     """Radians turned per unit of the mouse action."""
-    goto_win_radius: Positive = 1.0
+    goto_win_radius: Annotated[Float, Gt(0), Le(1000)] = 1.0
     """Goto is won within this distance of the FireBase centre, in metres."""
-    block_gap_to_agent: NotNegative = 1.0
+    block_gap_to_agent: Gap = 1.0
     """Free floor between a new target block and the agent's disc, in metres."""
     block_gap_to_walls: Annotated[Float, Ge(0), Le(5)] = 1.5
     """Free floor between a target block and the outer walls, in metres."""
     spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
     """Actions over which the net turn is summed."""
-    spin_threshold: Positive = 10.0
+    spin_threshold: Annotated[Float, Gt(0), Le(1e6)] = 10.0
     """Net turn in radians from which spinning is punished by the turn itself."""
-    spin_rate: NotNegative = 0.06
+    spin_rate: Annotated[Float, Ge(0), Le(1e6)] = 0.06
     """Penalty per unit of the mouse action below that threshold."""
-    facing_distance: NotNegative = 0.5
+    facing_distance: Annotated[Float, Ge(0), Le(1e6)] = 0.5
     """Free: an enemy within this distance of the view's centre line earns the full reward, m."""
     line_stopped_by_obstacles: Bool = False
     """Whether obstacles stop the view line of `suppressive` and `facing_area`."""
-    start_position: tuple[NotNegative, NotNegative] = (2.0, 2.0)
+    start_position: tuple[Place, Place] = (2.0, 2.0)
     """Where an agent's first episode begins: x and z in metres."""
     start_yaw: Annotated[Float, Ge(-180), Le(180)] = 0.0
     """Where it looks then, in degrees to the right of +z."""
     stacked_vectors: Annotated[Int, Ge(1), Le(50)] = 1
     """Observations handed out together, oldest first; zeros before an episode's first."""
-    presets: tuple[str, ...] = ()
+    presets: Paths = ()
     """Files and folders of target blocks of your own, beside the shipped ones."""
     rays: RaySettings = RaySettings()
     """What the agent sees with."""

@@ -1,9 +1,10 @@
 """The address of the store that counts: the embedded one, a database, or a tracking server."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
@@ -11,7 +12,10 @@ from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 ENVIRONMENT_VARIABLE = "MLFLOW_TRACKING_URI"
 _SERVERS = ("http", "https")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
-_SQLITE = "sqlite:///"
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(.*)")
+# Scheme and user of an address, and up to the last @ before the path its password.
+_PASSWORD = re.compile(r"([a-zA-Z][\w+.-]*://[^\s/?#:@]*):[^\s/?#]*@")
+_PASSWORD_OPTION = re.compile(r"([?&]\w*password=)[^\s&#'\"]*")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,13 @@ class TrackingAddress:
     @property
     def shown(self) -> str:
         """The address as it may be printed."""
-        return without_password(self.uri, uri=self.uri)
+        return without_password(self.uri)
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """The file of a SQLite database, None for any other store."""
+        found = _SQLITE.fullmatch(self.uri)
+        return Path(unquote(found[2].partition("?")[0])) if found else None
 
 
 def choose_address(
@@ -55,10 +65,9 @@ def embedded_address(data_folder: DataFolder) -> TrackingAddress:
     return TrackingAddress(data_folder.tracking_uri, embedded=True)
 
 
-def without_password(text: str, *, uri: str) -> str:
-    """`text` with the password of `uri`, if it has one, replaced by `***`."""
-    password = _split(uri).password
-    return text.replace(f":{password}@", ":***@") if password else text
+def without_password(text: str) -> str:
+    """`text` with the password of every address in it replaced by `***`."""
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
 def checked_uri(uri: str) -> str:
@@ -67,12 +76,13 @@ def checked_uri(uri: str) -> str:
     kind = parts.scheme.partition("+")[0]
     if kind not in _SERVERS + _DATABASES:
         allowed = ", ".join(f"{scheme}://" for scheme in _SERVERS + _DATABASES)
-        shown = without_password(uri, uri=uri)
+        shown = without_password(uri)
         raise ValueError(f"tracking address {shown!r} is not usable; it must begin with {allowed}")
     if kind == "sqlite":
         return _absolute_sqlite(uri)
     if not parts.hostname:
-        raise ValueError(f"tracking address {without_password(uri, uri=uri)!r} names no host")
+        raise ValueError(f"tracking address {without_password(uri)!r} names no host")
+    _check_port(parts)
     return uri
 
 
@@ -83,8 +93,20 @@ def _split(uri: str) -> SplitResult:
         raise ValueError(f"the tracking address is not an address: {error}") from error
 
 
+def _check_port(parts: SplitResult) -> None:
+    try:
+        _ = parts.port
+    except ValueError:
+        # What stands there may be a part of a password, and is not shown.
+        raise ValueError(
+            "the port of the tracking address is no number from 0 to 65535 (a / or # in a "
+            "password must be written as %2F or %23)"
+        ) from None
+
+
 def _absolute_sqlite(uri: str) -> str:
-    path = uri.removeprefix(_SQLITE)
-    if not uri.startswith(_SQLITE) or not path or path.startswith((":memory:", "file:")):
-        raise ValueError(f"tracking address {uri!r} must name a file: {_SQLITE}FOLDER/mlflow.db")
+    found = _SQLITE.fullmatch(uri)
+    path = found[2] if found else ""
+    if not path or path.startswith((":memory:", "file:")):
+        raise ValueError(f"tracking address {uri!r} must name a file: sqlite:///FOLDER/mlflow.db")
     return uri if path.startswith("/") else f"{sqlite_uri(Path.cwd())}/{path}"

@@ -2,15 +2,17 @@
 
 import os
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import quote
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 
 FOLDER_NAME = ".aimbot-lab"
+DATABASE_NAME = "mlflow.db"
 ENVIRONMENT_VARIABLE = "AIMBOT_LAB_DATA_DIR"
 _PROJECT_MARKS = (".git", "pyproject.toml")
+_LEAST_ROOM = 1024 * 1024  # bytes; an empty store is about that large
 _CHOOSE_ANOTHER = f"choose another with --data-dir or {ENVIRONMENT_VARIABLE}"
 
 
@@ -23,7 +25,7 @@ class DataFolder:
     @property
     def database(self) -> Path:
         """The embedded store, a SQLite file."""
-        return self.root / "mlflow.db"
+        return self.root / DATABASE_NAME
 
     @property
     def artifacts(self) -> Path:
@@ -63,17 +65,30 @@ class DataFolder:
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise self._unusable("no permission to write")
 
+    def check(self) -> None:
+        """Raise ConfigurationError where it can't be made or written; leaves nothing behind."""
+        try:
+            with TemporaryFile(dir=_nearest_existing(self.root)) as file:
+                file.write(bytes(_LEAST_ROOM))
+                file.flush()
+        except OSError as error:
+            raise ConfigurationError(self._fault(error.strerror or str(error))) from error
+
     def _unusable(self, reason: str) -> StoreError:
-        return StoreError(f"data folder {self.root}: {reason}; {_CHOOSE_ANOTHER}")
+        return StoreError(self._fault(reason))
+
+    def _fault(self, reason: str) -> str:
+        return f"data folder {self.root}: {reason}; {_CHOOSE_ANOTHER}"
 
 
 def locate_data_folder(explicit: Path | None = None) -> DataFolder:
     """The data folder that counts here; nothing is created.
 
-    `explicit`, else the environment variable AIMBOT_LAB_DATA_DIR, else the nearest `.aimbot-lab`
-    upwards from the working directory, else `.aimbot-lab` in the nearest folder upwards that
-    holds `.git` or `pyproject.toml`, else in the working directory. Raises ConfigurationError
-    where that path is a file or no UTF-8, or the working directory is gone.
+    `explicit`, else the environment variable AIMBOT_LAB_DATA_DIR, else `.aimbot-lab` in the
+    nearest folder, from the working directory upwards, that holds it already or is a project
+    (has `.git` or `pyproject.toml`), else in the working directory. Raises ConfigurationError
+    where that path is a file or no UTF-8, where the working directory is gone, and where
+    `explicit` is the working directory and that is no data folder yet.
     """
     try:
         root = Path(os.path.abspath(os.path.expanduser(_chosen(explicit))))
@@ -88,18 +103,42 @@ def locate_data_folder(explicit: Path | None = None) -> DataFolder:
 
 def _chosen(explicit: Path | None) -> Path:
     if explicit is not None:
+        _refuse_unset(explicit)
         return explicit
     if from_environment := os.environ.get(ENVIRONMENT_VARIABLE):
         return Path(from_environment)
     here = Path.cwd()
-    upwards = (here, *here.parents)
-    existing = (folder for folder in upwards if os.path.isdir(folder / FOLDER_NAME))
-    projects = (folder for folder in upwards if _is_project(folder))
-    return next(chain(existing, projects), here) / FOLDER_NAME
+    upwards = (folder for folder in (here, *here.parents) if _is_home(folder))
+    return next(upwards, here) / FOLDER_NAME
 
 
-def _is_project(folder: Path) -> bool:
-    return any(os.path.exists(folder / mark) for mark in _PROJECT_MARKS)
+def _refuse_unset(explicit: Path) -> None:
+    # An empty path, as an unset shell variable gives it, is the same as "." once it is a Path.
+    if explicit != Path() or Path.cwd().name == FOLDER_NAME or os.path.exists(DATABASE_NAME):
+        return
+    raise ConfigurationError(
+        "--data-dir: must name a folder (got an empty text or the working directory itself, which "
+        f"is no data folder); for example --data-dir {FOLDER_NAME}"
+    )
+
+
+def _is_home(folder: Path) -> bool:
+    return os.path.isdir(folder / FOLDER_NAME) or any(
+        os.path.exists(folder / mark) for mark in _PROJECT_MARKS
+    )
+
+
+def _nearest_existing(path: Path) -> Path:
+    for candidate in (path, *path.parents):
+        try:
+            os.stat(candidate)
+        except FileNotFoundError:
+            # A link to nowhere: nothing can be made in its place.
+            if os.path.lexists(candidate):
+                raise
+        else:
+            return candidate
+    return Path(path.anchor)
 
 
 def _is_unicode(path: Path) -> bool:
@@ -113,11 +152,13 @@ def _is_unicode(path: Path) -> bool:
 def sqlite_uri(path: Path) -> str:
     """Address of the SQLite file at the absolute `path`.
 
-    SQLAlchemy decodes what follows `sqlite:///`, so the characters that mean something in an
-    address are encoded; the others stay, because MLflow makes an (empty) folder with the name
-    as it is encoded.
+    SQLAlchemy decodes what follows `:///`, so the characters that mean something in an address
+    are encoded. MLflow does not, and makes an empty folder with the name as it is encoded; it
+    does so only where the address begins with `sqlite:`, so there the driver is named as well.
     """
-    return "sqlite:///" + "".join(
+    encoded = "".join(
         quote(character) if character in "%?#" or not character.isprintable() else character
         for character in str(path)
     )
+    scheme = "sqlite" if encoded == str(path) else "sqlite+pysqlite"
+    return f"{scheme}:///{encoded}"

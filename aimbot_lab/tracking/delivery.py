@@ -35,20 +35,24 @@ def deliver_helping(journal: Journal, sink: EntrySink) -> list[str]:
     pending = journal.pending(ENTRIES_PER_HELPING)
     refusals = ["a journal line was unreadable"] * pending.unreadable
     for _, group in groupby(pending.entries, type):
-        refusals += _send(sink, list(group))
-    journal.mark_delivered(pending.end)
+        refusals += send_group(sink, list(group))
+    journal.mark_delivered(pending)
     for entry in pending.entries:
         if isinstance(entry, FileEntry):
             journal.files.drop(entry.kept)
     return refusals
 
 
-def _send(sink: EntrySink, entries: list[Entry]) -> list[str]:
+def send_group(sink: EntrySink, entries: Sequence[Entry]) -> list[str]:
+    """Send `entries`, all of one kind; why the store refused some of them, one line each.
+
+    Raises StoreError where the store can't be reached.
+    """
     try:
         sink.send(entries)
     except StoreRefusedError as error:
         if len(entries) == 1:
             return [str(error)]
         # One bad entry must not take its neighbours with it.
-        return [refusal for entry in entries for refusal in _send(sink, [entry])]
+        return [refusal for entry in entries for refusal in send_group(sink, [entry])]
     return []

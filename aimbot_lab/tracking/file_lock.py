@@ -9,15 +9,16 @@ from aimbot_lab.tracking.durable import disk_error
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` alone; waits for whoever holds it. Not re-entrant.
+def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock file `path` alone; waits for whoever holds it if `wait`. Not re-entrant.
 
-    Raises StoreError where the file can't be made or the disk knows no locks.
+    Raises StoreError where the file can't be made, the disk knows no locks, or another process
+    holds it and this one does not wait.
     """
     with ExitStack() as stack:
         try:
             file = stack.enter_context(path.open("a"))
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             raise disk_error(path, error) from error
         yield

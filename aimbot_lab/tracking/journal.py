@@ -6,7 +6,7 @@ that note may lag behind, because sending an entry twice stores it once.
 
 import os
 import threading
-from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from aimbot_lab.tracking.kept_files import KeptFiles
 
 JOURNAL_NAME = "journal.jsonl"
 _DELIVERED_NAME = "delivered"
+_CLOSED = -1  # a descriptor that every call refuses
 
 
 class Pending(NamedTuple):
@@ -25,6 +26,11 @@ class Pending(NamedTuple):
     entries: list[Entry]
     end: int  # byte offset behind the last of them
     unreadable: int  # lines among them that hold no entry
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the journal these are."""
+        return len(self.entries) + self.unreadable
 
 
 class Journal:
@@ -39,11 +45,15 @@ class Journal:
         self._path = run_folder / JOURNAL_NAME
         self._delivered_path = run_folder / _DELIVERED_NAME
         self._lock = threading.Lock()
+        self._torn = False  # whether something that is no entry lies behind the end
+        self._descriptor = _CLOSED
+        self._end = 0
         try:
             written = self._open(run_folder)
         except OSError as error:
             raise disk_error(self._path, error) from error
-        self._delivered = min(self._read_delivered(), self._end)
+        self._delivered = min(_read_delivered(self._delivered_path), self._end)
+        self._waiting = written.count(b"\n", self._delivered)
         self._ending = _last_entry_as_end(written[: self._end])
 
     @property
@@ -55,6 +65,11 @@ class Journal:
     def is_delivered(self) -> bool:
         """Whether the store has every entry."""
         return self._delivered >= self._end
+
+    @property
+    def waiting(self) -> int:
+        """Number of lines that are not delivered."""
+        return self._waiting
 
     @property
     def written_ms(self) -> int:
@@ -76,11 +91,11 @@ class Journal:
         with self._lock:
             self.check_open()
             try:
-                append_whole(self._descriptor, line)
+                self._write(line)
             except OSError as error:
-                os.ftruncate(self._descriptor, self._end)
                 raise disk_error(self._path, error) from error
             self._end += len(line)
+            self._waiting += 1
             self._ending = entry if isinstance(entry, EndEntry) else None
 
     def pending(self, limit: int) -> Pending:
@@ -89,28 +104,34 @@ class Journal:
         unreadable = 0
         end = self._delivered
         for line in islice(self._lines(), limit):
-            end += len(line)
+            end += len(line) + 1
             try:
                 entries.append(decode(line))
             except ValueError:
                 unreadable += 1
         return Pending(entries, end, unreadable)
 
-    def waiting(self) -> int:
-        """Number of lines that are not delivered."""
-        return sum(1 for _ in self._lines())
-
-    def mark_delivered(self, end: int) -> None:
-        """Note that the store has everything before the byte offset `end`."""
-        try:
-            replace_file(self._delivered_path, str(end).encode())
-        except OSError as error:
-            raise disk_error(self._delivered_path, error) from error
-        self._delivered = end
+    def mark_delivered(self, pending: Pending) -> None:
+        """Note that the store has what `pending` held."""
+        with self._lock:
+            self._delivered = pending.end
+            self._waiting -= pending.lines
+        # Where the disk refuses, the note lags behind.
+        with suppress(OSError):
+            replace_file(self._delivered_path, str(pending.end).encode())
 
     def close(self) -> None:
-        """Close the file; nothing can be appended afterwards."""
-        os.close(self._descriptor)
+        """Close the file; nothing can be appended or read afterwards."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, _CLOSED
+            os.close(descriptor)
+
+    def _write(self, line: bytes) -> None:
+        if self._torn:
+            os.ftruncate(self._descriptor, self._end)
+        self._torn = True
+        append_whole(self._descriptor, line)
+        self._torn = False
 
     def _open(self, run_folder: Path) -> bytes:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -122,23 +143,36 @@ class Journal:
             os.ftruncate(self._descriptor, self._end)
         return written
 
-    def _lines(self) -> Iterator[bytes]:
-        # Up to the end known now: behind it a line may be half written.
-        position, end = self._delivered, self._end
+    def _lines(self) -> list[bytes]:
+        # By descriptor, because the folder may be deleted under a run.
         try:
-            with self._path.open("rb") as file:
-                file.seek(position)
-                while position < end and (line := file.readline()):
-                    position += len(line)
-                    yield line
+            with self._lock:
+                length = self._end - self._delivered
+                data = os.pread(self._descriptor, length, self._delivered)
         except OSError as error:
             raise disk_error(self._path, error) from error
+        return data.split(b"\n")[:-1]
 
-    def _read_delivered(self) -> int:
-        try:
-            return int(self._delivered_path.read_bytes())
-        except (OSError, ValueError):
-            return 0
+
+def count_waiting(run_folder: Path) -> int:
+    """How many entries of the journal in `run_folder` its store lacks; changes nothing.
+
+    A run without an end lacks that as well.
+    """
+    try:
+        written = (run_folder / JOURNAL_NAME).read_bytes()
+    except OSError:
+        written = b""
+    written = written[: written.rfind(b"\n") + 1]
+    delivered = _read_delivered(run_folder / _DELIVERED_NAME)
+    return written.count(b"\n", delivered) + (_last_entry_as_end(written) is None)
+
+
+def _read_delivered(path: Path) -> int:
+    try:
+        return max(int(path.read_bytes()), 0)
+    except (OSError, ValueError):
+        return 0
 
 
 def _last_entry_as_end(lines: bytes) -> EndEntry | None:

@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from aimbot_lab.tracking.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.delivery import EntrySink
+from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal import Journal
+from aimbot_lab.tracking.keeper import Keeper
 from aimbot_lab.tracking.limits import checked_metrics, checked_name, checked_tags, name_in_folder
+from aimbot_lab.tracking.reserve import Reserve
 from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.sender import Sender
+from aimbot_lab.tracking.sender import FIRST_PAUSE, Sender
 from aimbot_lab.tracking.tracker import NOTE_TAG, FinishReport, RunStatus
+from aimbot_lab.tracking.trouble import Tell, silent
 
 
 class RunAddress(NamedTuple):
@@ -18,19 +22,21 @@ class RunAddress(NamedTuple):
 
     run_id: str
     experiment_id: str
-    tracking_uri: str
+    tracking_uri: str  # without a password
 
 
 class JournalTracker:
     """A `Tracker` over a journal and the thread that empties it."""
 
     def __init__(
-        self, address: RunAddress, folder: RunFolder, *, journal: Journal, sender: Sender
+        self, address: RunAddress, folder: RunFolder, *, keeper: Keeper, sender: Sender
     ) -> None:
         self._address = address
         self._folder = folder
-        self._journal = journal
+        self._journal = keeper.journal
+        self._keeper = keeper
         self._sender = sender
+        self._last: list[Entry] = []
         self._report: FinishReport | None = None
 
     @property
@@ -45,41 +51,49 @@ class JournalTracker:
 
     @property
     def tracking_uri(self) -> str:
-        """The store's address; it may hold a password."""
+        """The store's address, without a password."""
         return self._address.tracking_uri
 
     def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Keep numbers measured at environment step `step`."""
-        self._keep(MetricsEntry(int(step), now_ms(), checked_metrics(metrics)))
+        entry = MetricsEntry(int(step), now_ms(), checked_metrics(metrics))
+        self._journal.check_open()
+        self._keeper.keep_metrics(entry)
+        self._sender.notify()
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags."""
-        self._keep(TagsEntry(checked_tags(tags)))
+        entry = TagsEntry(checked_tags(tags))
+        self._journal.check_open()
+        self._keeper.keep_tags(entry)
+        self._sender.notify()
 
     def set_note(self, markdown: str) -> None:
         """Set the text shown on top of the run."""
         self.set_tags({NOTE_TAG: markdown})
 
-    def log_text(self, text: str, name: str) -> None:
-        """Keep `text` as the artifact `name`."""
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`; whether the disk took it."""
         place = PurePosixPath(checked_name(name))
         self._journal.check_open()
-        kept = self._journal.files.keep_text(text, place.name)
-        self._keep(FileEntry(kept, _folder_name(place.parent)))
+        kept = self._keeper.keep_text(text, place.name, folder=_folder_name(place.parent))
+        self._sender.notify()
+        return kept
 
-    def log_file(self, path: Path, folder: str = "") -> None:
-        """Keep a copy of the file at `path` as an artifact."""
+    def log_file(self, path: Path, folder: str = "") -> bool:
+        """Keep a copy of the file at `path` as an artifact; whether the disk took it."""
         place = PurePosixPath(name_in_folder(folder, path.name))
         self._journal.check_open()
-        kept = self._journal.files.keep_file(path)
-        self._keep(FileEntry(kept, _folder_name(place.parent)))
+        kept = self._keeper.keep_file(path, folder=_folder_name(place.parent))
+        self._sender.notify()
+        return kept
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back."""
         if self._report is None:
             if self._journal.ending is None:
-                self._keep(EndEntry(status, now_ms()))
-            delivered = self._sender.finish(wait_seconds)
+                self._last = self._keeper.close(EndEntry(status, now_ms()))
+            delivered = self._sender.finish(wait_seconds, last=self._last)
             self._report = self._current_report(status)
             self._journal.close()
             if delivered:
@@ -90,16 +104,33 @@ class JournalTracker:
 
     def _current_report(self, status: RunStatus) -> FinishReport:
         ending = self._journal.ending
+        reasons = (self._keeper.reason, self._sender.trouble)
         return FinishReport(
             status=ending.status if ending else status,
-            waiting=self._journal.waiting(),
+            waiting=self._journal.waiting,
             refused=self._sender.refused,
-            trouble=self._sender.trouble,
+            dropped=self._keeper.dropped + self._sender.unsent,
+            trouble="; ".join(reason for reason in reasons if reason) or None,
         )
 
-    def _keep(self, entry: Entry) -> None:
-        self._journal.append(entry)
-        self._sender.notify()
+
+def start_tracker(
+    address: RunAddress,
+    folder: RunFolder,
+    *,
+    sink: EntrySink,
+    tell: Tell = silent,
+    first_pause: float = FIRST_PAUSE,
+) -> JournalTracker:
+    """A tracker for a run that the store knows, with `sink` there and `folder` here.
+
+    Raises StoreError where the disk has no room for a journal.
+    """
+    reserve = Reserve(folder.path)
+    reserve.take()
+    keeper = Keeper(Journal(folder.path), reserve, tell=tell)
+    sender = Sender(keeper.journal, sink, tell=tell, first_pause=first_pause)
+    return JournalTracker(address, folder, keeper=keeper, sender=sender)
 
 
 def now_ms() -> int:

@@ -2,6 +2,8 @@
 
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from aimbot_lab.tracking.durable import disk_error, sync_file
@@ -15,24 +17,18 @@ class KeptFiles:
 
     def keep_text(self, text: str, name: str) -> str:
         """Where `text` now lies as a file called `name`, on the disk."""
-        path = self._new_path(name)
-        try:
+        with self._new_file(name) as path:
             path.write_text(text, encoding="utf-8", newline="")
-            self._sync(path)
-        except OSError as error:
-            raise disk_error(path, error) from error
         return self._relative(path)
 
     def keep_file(self, source: Path) -> str:
         """Where a copy of `source` now lies, on the disk. Raises OSError where it can't be read."""
-        path = self._new_path(source.name)
-        with source.open("rb") as original:
-            try:
-                with path.open("wb") as copy:
-                    shutil.copyfileobj(original, copy)
-                self._sync(path)
-            except OSError as error:
-                raise disk_error(path, error) from error
+        with (
+            source.open("rb") as original,
+            self._new_file(source.name) as path,
+            path.open("wb") as copy,
+        ):
+            shutil.copyfileobj(original, copy)
         return self._relative(path)
 
     def path(self, kept: str) -> Path:
@@ -43,18 +39,20 @@ class KeptFiles:
         """Delete a copy that is no longer needed."""
         shutil.rmtree(self.path(kept).parent, ignore_errors=True)
 
-    def _new_path(self, name: str) -> Path:
+    @contextmanager
+    def _new_file(self, name: str) -> Iterator[Path]:
+        """A path to write to; on the disk afterwards, or StoreError and nothing left behind."""
         # A folder of its own, because an artifact is called as its file is.
         folder = self._run_folder / "files" / uuid.uuid4().hex
         try:
-            folder.mkdir(parents=True)
+            folder.parent.mkdir(exist_ok=True)
+            folder.mkdir()
+            yield folder / name
+            sync_file(folder / name)
+            sync_file(folder)
         except OSError as error:
-            raise disk_error(folder, error) from error
-        return folder / name
-
-    def _sync(self, path: Path) -> None:
-        sync_file(path)
-        sync_file(path.parent)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise disk_error(folder / name, error) from error
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._run_folder).as_posix()

@@ -3,7 +3,10 @@
 import math
 import posixpath
 import re
+import unicodedata
 from collections.abc import Mapping
+
+from aimbot_lab.foundation.errors import ConfigurationError
 
 METRICS_PER_CALL = 1000
 TAGS_PER_CALL = 100
@@ -11,6 +14,8 @@ PARAMS_PER_CALL = 100
 LONGEST_PARAM = 6000  # characters
 LONGEST_TAG = 8000  # characters
 _LONGEST_KEY = 250  # characters
+_LONGEST_RUN_NAME = 250  # characters
+_NO_LINE = ("Cc", "Cs", "Zl", "Zp")  # Unicode's control characters, surrogates, line separators
 _KEY = re.compile(r"[\w\-. :/]+")
 
 
@@ -22,6 +27,17 @@ def checked_key(key: str) -> str:
             f"{_LONGEST_KEY} characters at most, no empty part between slashes"
         )
     return key
+
+
+def checked_run_name(name: str) -> str:
+    """`name`, what a run is to be called. Raises ConfigurationError where a list can't show it."""
+    if not name.strip() or len(name) > _LONGEST_RUN_NAME or not _is_one_line(name):
+        shown = shortened(name, 40)
+        raise ConfigurationError(
+            f"the name of a run must be one line of 1 to {_LONGEST_RUN_NAME} characters, not all "
+            f"of them blank (got {shown!a})"
+        )
+    return name
 
 
 def checked_name(name: str) -> str:
@@ -54,6 +70,10 @@ def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
 def shortened(text: str, longest: int) -> str:
     """`text`, cut to `longest` characters and ended by an ellipsis where it is longer."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _is_one_line(text: str) -> bool:
+    return not any(unicodedata.category(character) in _NO_LINE for character in text)
 
 
 def _is_plain_path(path: str) -> bool:

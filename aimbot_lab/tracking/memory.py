@@ -35,16 +35,18 @@ class MemoryTracker:
         """Set the text shown on top of the run."""
         self.set_tags({NOTE_TAG: markdown})
 
-    def log_text(self, text: str, name: str) -> None:
-        """Keep `text` as the artifact `name`."""
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`; it always can."""
         self._check_open()
         self.artifacts[checked_name(name)] = text.encode()
+        return True
 
-    def log_file(self, path: Path, folder: str = "") -> None:
-        """Keep a copy of the file at `path` as an artifact."""
+    def log_file(self, path: Path, folder: str = "") -> bool:
+        """Keep a copy of the file at `path` as an artifact; it always can."""
         self._check_open()
         name = name_in_folder(folder, path.name)
         self.artifacts[name] = path.read_bytes()
+        return True
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
         """End the run; there is nothing to wait for."""

@@ -1,6 +1,5 @@
 """MLflow, the only file that imports it: stores, experiments, runs, and what is sent to them."""
 
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
-from aimbot_lab.tracking.address import TrackingAddress, without_password
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.delivery import StoreRefusedError
 from aimbot_lab.tracking.durable import sync_file
 from aimbot_lab.tracking.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.environment import quieten_mlflow
@@ -20,6 +18,7 @@ from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
 from aimbot_lab.tracking.owner import OWNER_TAG
 from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.store_errors import store_error
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()
@@ -30,12 +29,12 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository  # noqa: E402
 from mlflow.store.db.utils import create_sqlalchemy_engine  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
+from mlflow.utils.rest_utils import http_request_safe  # noqa: E402
 from sqlalchemy import Engine, event  # noqa: E402
 
 _REFUSALS = ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST")
-_OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
-# urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))
-_CAUSE = re.compile(r"Caused by \w+\([\"'](?:\w+\([^)]*\): )?(.*?)[\"']\)+$")
+ANSWER_SECONDS = 10.0  # in which a server must begin to answer
 _T = TypeVar("_T")
 
 
@@ -46,10 +45,11 @@ def connect(data_folder: DataFolder, address: TrackingAddress) -> "MlflowStore":
     """
     with _translated(address):
         if address.is_server:
+            _ask(address.uri)
             client = MlflowClient(tracking_uri=address.uri)
         else:
             client = _database_client(data_folder, address)
-        client.search_experiments(max_results=1)
+            client.search_experiments(max_results=1)
         return MlflowStore(client, address, data_folder)
 
 
@@ -186,6 +186,18 @@ class MlflowRun:
             self._client.log_artifact(self._run_id, str(path), entry.folder or None)
 
 
+def _ask(uri: str) -> None:
+    # Real requests may take long; whether someone answers is known soon.
+    http_request_safe(  # type: ignore[no-untyped-call]
+        get_default_host_creds(uri),  # type: ignore[no-untyped-call]
+        "/api/2.0/mlflow/experiments/search",
+        "POST",
+        json={"max_results": 1},
+        timeout=ANSWER_SECONDS,
+        max_retries=0,
+    )
+
+
 def _database_client(data_folder: DataFolder, address: TrackingAddress) -> MlflowClient:
     if not address.embedded or data_folder.database.exists():
         _probe(address.uri)
@@ -261,25 +273,5 @@ def _translated(address: TrackingAddress) -> Iterator[None]:
     except LabError:
         raise
     except Exception as error:
-        raise _store_error(error, address) from error
-
-
-def _store_error(error: Exception, address: TrackingAddress) -> StoreError:
-    text = without_password(" ".join(str(error).split()), uri=address.uri)
-    if any(mark in text for mark in _OTHER_SCHEMA):
-        return StoreError(
-            f"tracking store {address.shown}: made by another version of MLflow; "
-            f"back it up, then run `mlflow db upgrade {address.shown}`"
-        )
-    refused = isinstance(error, MlflowException) and error.error_code in _REFUSALS
-    kind = StoreRefusedError if refused else StoreError
-    return kind(f"tracking store {address.shown}: {_reason(text) or type(error).__name__}")
-
-
-def _reason(text: str) -> str:
-    """The part of an error's text that a person can use."""
-    if quoted := _CAUSE.search(text):
-        return quoted[1]
-    for tail in (" [SQL:", " (Background on", " Response body:"):
-        text = text.partition(tail)[0]
-    return text[:300]
+        refused = isinstance(error, MlflowException) and error.error_code in _REFUSALS
+        raise store_error(error, address, refused=refused) from error

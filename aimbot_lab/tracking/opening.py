@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import aimbot_lab
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress
+from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.limits import LONGEST_PARAM, checked_key, checked_tags, shortened
 from aimbot_lab.tracking.owner import OWNER_TAG, Owner, this_process
 from aimbot_lab.tracking.run_folder import RunFolder, create_run_folder
-from aimbot_lab.tracking.sender import Sender
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.tracking.trouble import Tell, silent, unfailing
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
@@ -38,9 +37,12 @@ def open_run(
     description: RunDescription,
     *,
     tracking_uri: str | None = None,
+    on_trouble: Tell = silent,
 ) -> Tracker:
     """A tracker for a new run, on the store that counts (`choose_address`).
 
+    `on_trouble` hears in a line when the store or the disk begins to fail and when it works
+    again, and what the end of the run waits for; it may be called from another thread.
     Raises ConfigurationError for an address that can't be used, StoreError where the store or
     the data folder can't, ValueError for a name that MLflow refuses; then no run is left behind.
     """
@@ -60,16 +62,25 @@ def open_run(
         )
         store.log_params(run_id, params)
         folder = folder.named(run_id)
-        return _tracker(store, folder, RunAddress(run_id, experiment_id, address.uri))
+        run = RunAddress(run_id, experiment_id, address.shown)
+        sink = store.run(run_id, folder.path)
+        return start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble))
     except BaseException:
         _undo(store, folder)
         raise
 
 
-def _tracker(store: "MlflowStore", folder: RunFolder, address: RunAddress) -> JournalTracker:
-    journal = Journal(folder.path)
-    sender = Sender(journal, store.run(address.run_id, folder.path))
-    return JournalTracker(address, folder, journal=journal, sender=sender)
+def check_destination(
+    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+) -> None:
+    """Raise ConfigurationError where `open_run` could only fail; asks no server, makes nothing."""
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    file = address.sqlite_file
+    if not address.embedded and file is not None and not file.parent.is_dir():
+        raise ConfigurationError(
+            f"tracking address {address.shown}: there is no folder {file.parent}"
+        )
+    data_folder.check()
 
 
 def _undo(store: "MlflowStore", folder: RunFolder) -> None:

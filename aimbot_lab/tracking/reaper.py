@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.tracking.address import TrackingAddress, embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.delivery import EntrySink, deliver_helping
+from aimbot_lab.tracking.delivery import EntrySink, deliver_helping, send_group
 from aimbot_lab.tracking.entries import EndEntry
 from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.journal import Journal
@@ -21,14 +21,15 @@ def reap_dead_runs(data_folder: DataFolder) -> list[str]:
 
     Delivers whatever journals of dead owners hold, and of runs that ended while their store was
     down. What can't be delivered now stays for the next call; no error is raised for it. Costs
-    next to nothing where nothing is left over. Any number of processes may call it at once.
+    next to nothing where nothing is left over. Any number of processes may call it at once; one
+    works, the others return at once.
     """
     if not any(left_over_folders(data_folder)):
         return []
     killed = []
     stores: dict[str | None, MlflowStore] = {}
     unreachable = set()
-    with suppress(LabError), exclusive(data_folder.reaper_lock):
+    with suppress(LabError), exclusive(data_folder.reaper_lock, wait=False):
         for folder in left_over_folders(data_folder):
             uri = folder.owner.tracking_uri
             if uri in unreachable:
@@ -63,12 +64,13 @@ def _settle(folder: RunFolder, store: "MlflowStore") -> list[str]:
 def _deliver(folder: RunFolder, sink: EntrySink) -> EndEntry:
     journal = Journal(folder.path)
     try:
-        ending = journal.ending
-        if ending is None:
-            ending = EndEntry("KILLED", journal.written_ms)
-            journal.append(ending)
         while not journal.is_delivered:
             deliver_helping(journal, sink)
+        if journal.ending is not None:
+            return journal.ending
+        # Not through the journal: the disk may be full.
+        ending = EndEntry("KILLED", journal.written_ms)
+        send_group(sink, [ending])
         return ending
     finally:
         journal.close()

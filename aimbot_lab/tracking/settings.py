@@ -2,12 +2,21 @@
 
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
 
 from aimbot_lab.foundation.settings import STRICT, dataclass
 from aimbot_lab.tracking.address import checked_uri
 
-ExperimentName = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"\S")]
+
+def _not_blank(name: str) -> str:
+    if not name.strip():
+        raise ValueError("must not be blank")
+    return name
+
+
+ExperimentName = Annotated[
+    str, StringConstraints(min_length=1, max_length=250), AfterValidator(_not_blank)
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -16,21 +16,22 @@ class FinishReport:
     status: RunStatus
     waiting: int = 0  # entries that stay in the journal until `reap_dead_runs` delivers them
     refused: int = 0  # entries that the store will never take, for example of a deleted run
-    trouble: str | None = None  # why entries wait or were refused
+    dropped: int = 0  # entries that the local disk could not keep
+    trouble: str | None = None  # why entries wait, were refused or were dropped
 
     @property
     def complete(self) -> bool:
         """Whether everything has arrived."""
-        return not self.waiting and not self.refused
+        return not (self.waiting or self.refused or self.dropped)
 
 
 class Tracker(Protocol):
     """One run's numbers, tags, texts and files.
 
     What a `log_` or `set_` call was given is durable when it returns, and arrives in the store
-    in the order of the calls. None of them waits for the store or raises for its troubles. All
-    raise ValueError for a name that no store takes, RuntimeError after `finish`, and StoreError
-    where the local disk refuses the journal.
+    in the order of the calls. None of them waits for the store or raises for its troubles or
+    those of the local disk; what that could not keep is counted in the report. All raise
+    ValueError for a name that no store takes, and RuntimeError after `finish`.
     """
 
     @property
@@ -45,7 +46,7 @@ class Tracker(Protocol):
 
     @property
     def tracking_uri(self) -> str:
-        """The store's address; it may hold a password."""
+        """The store's address, without a password."""
         ...
 
     def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -64,12 +65,15 @@ class Tracker(Protocol):
         """Set the text shown on top of the run, cut at 8,000 characters."""
         ...
 
-    def log_text(self, text: str, name: str) -> None:
-        """Keep `text` as the artifact `name`, a relative path."""
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`, a relative path; whether the disk took it."""
         ...
 
-    def log_file(self, path: Path, folder: str = "") -> None:
-        """Keep a copy of the file at `path` as the artifact `folder`/its name."""
+    def log_file(self, path: Path, folder: str = "") -> bool:
+        """Keep a copy of the file at `path` as the artifact `folder`/its name.
+
+        Whether the disk took it. Raises OSError where the file can't be read.
+        """
         ...
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:

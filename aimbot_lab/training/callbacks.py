@@ -26,7 +26,9 @@ class LessonCallback(BaseCallback):
     """Feeds finished episodes to the curriculum and sets the next lesson's scenario.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
-    so; `stopped` tells the second from the first.
+    so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
+    environments, so a stop waits for one update at most: stable-baselines3 asks nobody while it
+    makes one, nor between an update and the next step.
     """
 
     def __init__(

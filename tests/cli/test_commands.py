@@ -30,6 +30,13 @@ def test_help_names_every_command() -> None:
     assert all(f"\n  {name} " in output for name in COMMANDS)
 
 
+@pytest.mark.parametrize("group", [[], ["presets"], ["bench"]])
+def test_every_command_is_listed_in_one_whole_line(group: list[str]) -> None:
+    output = CliRunner().invoke(cli, [*group, "--help"], terminal_width=60).output
+    listed = output.split("Commands:\n")[1].splitlines()
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
+
+
 def test_shipped_curricula_are_fit_to_run() -> None:
     files = sorted(map(str, (ROOT / "curricula").glob("*.yaml")))
     assert files

@@ -11,7 +11,9 @@ from PIL import Image
 
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.presets import load_presets
+from aimbot_lab.sim.arena import Arena
+from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets
+from aimbot_lab.sim.settings import ArenaSettings
 
 GOOD = """\
 goto:
@@ -93,8 +95,30 @@ def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
 
 
 def test_a_folder_without_presets_is_refused(tmp_path: Path) -> None:
+    fault = f"{tmp_path}: the folder holds no *.yaml or *.yml file"
     for command in ("list", "check", "draw"):
-        assert refusal(command, tmp_path) == [f"{tmp_path}: the folder holds no *.yaml file"]
+        assert refusal(command, tmp_path) == [fault]
+
+
+def test_check_refuses_the_name_of_a_shipped_preset_as_the_arena_does(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(GOOD.replace("mine", "open field"), encoding="utf-8")
+    (fault,) = refusal("check", path)
+    assert fault.startswith(f"{path}:3:7: preset open field: another goto preset has this name")
+    with pytest.raises(ConfigurationError) as caught:
+        Arena(ArenaSettings(num_envs=1, presets=(str(path),)))
+    assert list(caught.value.faults) == [fault]
+
+
+def test_the_shipped_files_themselves_can_be_checked() -> None:
+    count = len(load_presets())
+    assert invoke("check", *SHIPPED_FILES).output == f"{count} presets are fit to use\n"
+
+
+def test_files_that_end_in_yml_count_as_well(folder: Path) -> None:
+    (folder / "aa.yml").write_text(GOOD.replace("mine", "third"), encoding="utf-8")
+    names = [entry["name"] for entry in json.loads(invoke("list", folder, "--json").output)]
+    assert names == ["mine", "third", "yours"]
 
 
 def test_the_sheet_shows_every_preset(folder: Path) -> None:

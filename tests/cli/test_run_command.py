@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal_session import TerminalSession
 
+from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.sim.settings import RewardWeights
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -155,12 +157,28 @@ def test_spent_steps_are_a_failed_run_that_names_the_weak_cell(folder: Path) -> 
     assert statuses(folder)[document["run_id"]] == "FAILED"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path, number: int) -> None:
-    arguments = ["run", "tiny.yaml", "--json", "--set", "train.total_steps=500000000"]
-    never = ["--set", "lessons.0.completion_criteria.threshold=0.999"]
+ENDLESS = (
+    *("run", "tiny.yaml", "--json", "--set", "train.total_steps=500000000"),
+    *("--set", "lessons.0.completion_criteria.threshold=0.999"),
+)
+
+
+def check_stopped(folder: Path, code: int, output: str) -> None:
+    """A run that was stopped is closed as KILLED, and its agent is saved."""
+    from mlflow import MlflowClient
+
+    assert code == 130
+    document = json.loads(output)
+    run_id: str = document["run_id"]
+    assert document["status"] == "KILLED"
+    assert statuses(folder)[run_id] == "KILLED"
+    saved = MlflowClient(document["tracking_uri"]).list_artifacts(run_id, "agent/last")
+    assert "agent/last/agent.safetensors" in {file.path for file in saved}
+
+
+def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path) -> None:
     process = subprocess.Popen(
-        [*COMMAND, *arguments, *never],
+        [*COMMAND, *ENDLESS],
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -171,16 +189,38 @@ def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path, numbe
     for line in process.stderr:
         if "steps/s" in line:
             break
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     output, messages = process.communicate(timeout=60)
-    assert process.returncode == 130, messages
+    check_stopped(folder, process.returncode, output)
+    assert STOPPING in messages
     assert "Traceback" not in messages
-    assert "aimbot-lab ui" in messages
-    document = json.loads(output)
-    assert document["status"] == "KILLED"
-    assert statuses(folder)[document["run_id"]] == "KILLED"
-    evaluated = call(folder, "evaluate", document["run_id"], "--episodes", "2")
-    assert evaluated.returncode == 0, evaluated.stderr
+    assert "Look at it: " in messages
+
+
+def on_terminal(folder: Path) -> TerminalSession:
+    kept = {key: value for key, value in environment().items() if key != "NO_COLOR"}
+    return TerminalSession(*COMMAND[1:], *ENDLESS, cwd=folder, env={**kept, "TERM": "xterm"})
+
+
+def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) -> None:
+    with on_terminal(folder) as session:
+        flags = session.flags()
+        session.read_until("episodes")
+        session.press("\x03")
+        session.read_until(STOPPING)
+        code, output = session.finish()
+        assert session.flags() == flags
+    check_stopped(folder, code, output)
+    assert "^C" not in session.shown
+    assert "Traceback" not in session.shown
+
+
+def test_a_closed_terminal_stops_and_saves(folder: Path) -> None:
+    with on_terminal(folder) as session:
+        session.read_until("episodes")
+        session.close()
+        code, output = session.finish()
+    check_stopped(folder, code, output)
 
 
 @pytest.mark.parametrize(

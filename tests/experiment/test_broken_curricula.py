@@ -135,7 +135,7 @@ REPLACED = [
     (
         "difficulty:",
         "parameters: {move_speed: -3}\n    difficulty:",
-        "9:30: lessons.0.parameters.move_speed: must be at least 0 (got -3)",
+        "9:30: lessons.0.parameters.move_speed: must lie between 0 and 1000 (got -3)",
     ),
     (
         "difficulty:",
@@ -159,6 +159,11 @@ REPLACED = [
         "rewards: {win: 1.0}",
         "rays: {middle_count: 4}",
         "5:24: env.rays.middle_count: must be odd, so that the gun's line is seen (got 4)",
+    ),
+    (
+        "batch_size: 1024",
+        "aim_bins: [-9, 0, 9]",
+        "14:13: train.aim_bins: must not go beyond env.mouse_limit, 5 (got -9)",
     ),
     (
         "batch_size: 1024",

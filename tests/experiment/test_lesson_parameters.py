@@ -54,7 +54,7 @@ WRONG_VALUES = [
     ("[4, 6]", f"9:30: {SPEED}: must be a number or a sampler (got a list)"),
     ("~", f"9:30: {SPEED}: must be a number or a sampler (got nothing)"),
     (".nan", f"9:30: {SPEED}: must be a finite number (got nan)"),
-    ("-3", f"9:30: {SPEED}: must be at least 0 (got -3)"),
+    ("-3", f"9:30: {SPEED}: must lie between 0 and 1000 (got -3)"),
     ("{}", f"9:30: {SPEED}.sampler_type: is missing"),
     ("{sampler_type: unifrom}", f"9:45: {SPEED}.sampler_type: must be {KINDS} (got 'unifrom')"),
     ("{sampler_type: [uniform]}", f"9:45: {SPEED}.sampler_type: must be {KINDS} (got a list)"),
@@ -86,7 +86,7 @@ WRONG_VALUES = [
     ),
     (
         "{sampler_type: uniform, sampler_parameters: {min_value: -1}}",
-        f"9:30: {SPEED}: must be at least 0 (got -1 to 1)",
+        f"9:30: {SPEED}: must lie between 0 and 1000 (got -1 to 1)",
     ),
     (
         "{sampler_type: gaussian, sampler_parameters: {st_dev: -1, seed: 1.5}}",
@@ -108,7 +108,7 @@ WRONG_VALUES = [
     ),
     (
         "{sampler_type: multirangeuniform, sampler_parameters: {intervals: [[4, 5], [-2, 1]]}}",
-        f"9:30: {SPEED}: must be at least 0 (got -2 to 5)",
+        f"9:30: {SPEED}: must lie between 0 and 1000 (got -2 to 5)",
     ),
 ]
 

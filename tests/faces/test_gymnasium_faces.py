@@ -391,6 +391,23 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
         ({"settings": {"time_limit": -1}}, "time_limit"),
         ({"action": "discrete"}, "bins or hybrid"),
         ({"aim_bins": (-9.0, 9.0)}, "mouse limit"),
+        ({"aim_bins": ()}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": (0.0, np.nan)}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": [[0.0, 1.0]]}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": [[0.0], [1.0, 2.0]]}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": "far"}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": 1.0}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": (-1.0, 1.0), "action": "hybrid"}, "aim_bins: action=.hybrid."),
+        ({"settings": 5}, "settings must be"),
+        ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
+        ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
+        ({"presets": "mine.yaml"}, "^presets: must be a list of files"),
+        ({"scenario": "goto"}, "scenario must be"),
+        ({"scenario": {}}, "scenario.targets: is missing"),
+        ({"scenario": {"targets": "goto"}}, "scenario.targets: must be a mapping"),
+        ({"scenario": {"target": {"goto": 1.0}}}, "scenario.target: .*did you mean targets?"),
+        ({"scenario": {**GOTO, "parameters": {"move_speed": {}}}}, "parameters.move_speed: "),
+        ({"scenario": {**GOTO, "parameters": {"move_speed": "3"}}}, "a number or a sampler"),
         ({"render_mode": "human"}, "rgb_array"),
         ({"scenario": {"targets": {"defence": 1.0}}}, "defence"),
     ],
@@ -398,6 +415,38 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
 def test_what_the_arena_does_not_have_is_refused(keywords: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         ArenaEnv(**{"scenario": GOTO, **keywords})
+
+
+def test_a_sampler_may_come_as_a_mapping_through_gymnasium() -> None:
+    limits = {"min_value": 1, "max_value": 3.0}
+    sampler = {"sampler_type": "uniform", "sampler_parameters": limits}
+    parameters = {"move_speed": sampler, "gun_cooldown": np.float32(0.5)}
+    scenario = {"targets": {"goto": np.float32(1)}, "parameters": parameters}
+    for env in (
+        gymnasium.make("aimbot_lab/Goto-v0", scenario=scenario).unwrapped,
+        gymnasium.make_vec("aimbot_lab/Goto-v0", num_envs=50, scenario=scenario).unwrapped,
+    ):
+        env.reset(seed=0)
+        drawn = env.world.state.parameters[:, env.world.spec.parameters.index("move_speed")]
+        assert ((drawn > 1.0) & (drawn < 3.0)).all()
+        assert len(np.unique(drawn)) == len(drawn)
+
+
+def test_make_vec_says_why_another_autoreset_mode_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="autoreset_mode: it is always SAME_STEP"):
+        gymnasium.make_vec("aimbot_lab/Goto-v0", num_envs=2, autoreset_mode="NextStep")
+
+
+def test_a_finite_mouse_of_any_size_is_clipped_and_an_endless_one_refused() -> None:
+    turned = []
+    for mouse in (1e300, 5.0):
+        env = ArenaEnv(GOTO, action="hybrid")
+        env.reset(seed=0)
+        env.step({"branches": np.zeros(3, int), "mouse": np.array([mouse])})
+        turned.append(env.world.state.yaw[0])
+    assert turned[0] == turned[1]
+    with pytest.raises(ActionError, match="mouse is inf"):
+        env.step({"branches": np.zeros(3, int), "mouse": np.array([np.inf])})
 
 
 def test_a_world_of_many_rows_is_no_single_environment() -> None:

@@ -5,6 +5,7 @@ import pytest
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
+from aimbot_lab.faces.arena_envs import ArenaEnv
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
@@ -85,6 +86,7 @@ def test_only_finished_rows_carry_infos_and_none_is_shared() -> None:
             if finished[row]:
                 ended += 1
                 assert not info["TimeLimit.truncated"]
+                assert info["is_success"] is False
                 last = info["terminal_observation"]
                 assert last.shape == (face.observation_space.shape[0],)
                 assert not np.array_equal(last, observations[row])
@@ -103,6 +105,38 @@ def test_a_time_out_is_a_loss_and_not_truncated() -> None:
     last = [info["terminal_observation"] for info in infos]
     time_left = face.world.spec.observation_names.index("time_left")
     assert all(observation[time_left] == 0.0 for observation in last)
+
+
+def test_a_win_is_a_success_in_its_row_alone() -> None:
+    world = Arena(ArenaSettings(num_envs=3, free_enemies=1))
+    world.set_scenario(Scenario({"free": 1.0}))
+    face = WorldVecEnv(world)
+    face.reset()
+    state = world.state
+    state.position[1], state.yaw[1], state.enemies[1, 0] = (10.0, 10.0), 0.0, (10.0, 15.0)
+    infos = face.step(np.tile([0, 0, 1, 5], (3, 1)))[3]
+    assert [info.get("is_success") for info in infos] == [None, True, None]
+
+
+def test_the_usual_bins_are_those_of_the_gymnasium_face() -> None:
+    face = WorldVecEnv(Arena(ArenaSettings(num_envs=1, mouse_limit=2.0)))
+    theirs = ArenaEnv({"targets": {"goto": 1.0}}, mouse_limit=2.0)
+    assert face.action_space == theirs.action_space
+    np.testing.assert_array_equal(face._codec._bins, theirs._codec._bins)
+
+
+def test_pictures_of_all_rows_come_with_the_render_mode() -> None:
+    world = Arena(ArenaSettings(num_envs=2))
+    face = WorldVecEnv(world, render_mode="rgb_array")
+    face.reset()
+    for row, picture in enumerate(face.get_images()):
+        np.testing.assert_array_equal(picture, world.draw(row))
+    tiled = face.render()
+    assert tiled is not None
+    assert tiled.shape in ((480, 960, 3), (960, 480, 3))
+    assert list(new_face().get_images()) == [None] * ROWS
+    with pytest.raises(ConfigurationError, match="rgb_array"):
+        WorldVecEnv(world, render_mode="human")
 
 
 def test_rewards_are_fresh_every_step_and_scaled() -> None:

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.sim.arena import Arena
 from aimbot_lab.sim.difficulty_weights import DifficultyWeights
+from aimbot_lab.sim.presets import load_presets
+from aimbot_lab.sim.settings import ArenaSettings
 
 LEVELS = st.integers(1, 5)
 
@@ -43,7 +46,10 @@ def test_a_locked_weight_stays_put() -> None:
         (DifficultyWeights(), 1, 1.5, "between 0 and 1"),
         (DifficultyWeights(), 1, -0.1, "between 0 and 1"),
         (DifficultyWeights(), 1, math.nan, "between 0 and 1"),
+        (DifficultyWeights(), 1, "0.5", "between 0 and 1"),
         (DifficultyWeights(), 6, 0.1, "between 1 and 5"),
+        (DifficultyWeights(), 1.5, 0.1, "whole number"),
+        (DifficultyWeights(), "1", 0.1, "whole number"),
         (DifficultyWeights().lock(2).lock(3), 1, 0.7, "impossible"),
         (DifficultyWeights().lock(2).lock(3).lock(4).lock(5), 1, 0.1, "impossible"),
     ],
@@ -55,10 +61,20 @@ def test_an_impossible_move_is_refused(
         weights.move(level, value)
 
 
-@pytest.mark.parametrize("weights", [[0, 0, 0, 0, 0], [1, 1], [math.inf] * 5, [-1, 1, 1, 1, 1]])
+@pytest.mark.parametrize(
+    "weights", [[0, 0, 0, 0, 0], [1, 1], [math.inf] * 5, [-1, 1, 1, 1, 1], ["1"] * 5, []]
+)
 def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
     with pytest.raises(ConfigurationError, match="difficulty weights"):
         DifficultyWeights.normalised(weights)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-320, 1e-310])
+def test_weights_of_any_size_keep_their_proportions(tiny: float) -> None:
+    moved = DifficultyWeights.normalised([1, tiny, 0, 0, 0]).move(1, 0.3)
+    assert moved.weights == pytest.approx((0.3, 0.7, 0, 0, 0))
+    assert DifficultyWeights.normalised([1e308] * 5).weights == pytest.approx((0.2,) * 5)
+    assert DifficultyWeights.normalised([tiny] * 5).weights == pytest.approx((0.2,) * 5)
 
 
 @given(
@@ -105,7 +121,8 @@ def test_a_change_takes_effect_at_the_next_block_and_a_block_on_the_floor_stays(
         ("free", (1.0,) * 5, "no difficulties"),
         ("fly", (1.0,) * 5, "no difficulties"),
         ("goto", (1.0,) * 4, "5 difficulties"),
-        ("goto", (0.0,) * 5, "no preset"),
+        ("goto", (0.0,) * 5, "goto: weights must .* not all 0"),
+        ("goto", ("1",) * 5, "numbers"),
         ("goto", (math.nan,) * 5, "finite"),
     ],
 )
@@ -115,3 +132,16 @@ def test_weights_that_the_arena_cannot_draw_from_are_refused(
     arena = new_stage(Scenario({"goto": 1.0}), num_envs=1).arena
     with pytest.raises(ConfigurationError, match=reason):
         arena.set_difficulty_weights(target, weights)
+
+
+def test_a_weight_on_a_difficulty_without_a_preset_is_refused_by_name() -> None:
+    presets = [preset for preset in load_presets() if preset.difficulty != 4]
+    arena = Arena(ArenaSettings(num_envs=200), presets)
+    arena.set_scenario(Scenario({"goto": 1.0}))  # without weights, those that have one
+    arena.reset(0, np.zeros((200, len(arena.spec.observation_names)), np.float32))
+    assert set(arena.state.difficulty.tolist()) == {1, 2, 3, 5}
+    with pytest.raises(ConfigurationError, match="goto has no preset of difficulty 4"):
+        arena.set_scenario(Scenario({"goto": 1.0}, {"goto": (1.0,) * 5}))
+    arena.set_difficulty_weights("goto", (1.0, 1.0, 0.0, 0.0, 1.0))
+    with pytest.raises(ConfigurationError, match="difficulty 4"):
+        arena.set_difficulty_weights("goto", (1.0, 1.0, 0.0, 0.5, 1.0))

@@ -11,7 +11,7 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
 from aimbot_lab.sim.preset_check import TARGETS, preset_faults
-from aimbot_lab.sim.presets import Preset, load_presets
+from aimbot_lab.sim.presets import Preset, load_presets, preset_files
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()
@@ -233,6 +233,17 @@ def test_a_malformed_file_is_refused_at_its_place(text: str, tmp_path: Path) -> 
 def test_bytes_that_are_not_text_are_refused_at_their_place(tmp_path: Path) -> None:
     path = write(tmp_path, "goto:\n  1: # é".encode() + b"\xff")
     assert faults_of(path) == [f"{path}:2:9: not UTF-8 text"]
+
+
+def test_a_name_with_a_nul_is_a_fault_and_no_other_error() -> None:
+    with pytest.raises(ConfigurationError, match="NUL"):
+        preset_files(["mine\0.yaml"])
+    assert faults_of(Path("mine\0.yaml")) == ["mine\0.yaml:1:1: cannot be read: embedded null byte"]
+
+
+def test_a_character_that_does_not_exist_is_a_fault(tmp_path: Path) -> None:
+    path = write(tmp_path, 'goto: "\\U00110000"')
+    assert faults_of(path)[0].startswith(f"{path}:1:1: cannot be read: chr()")
 
 
 def test_random_damage_never_gets_through_as_another_error(tmp_path: Path) -> None:

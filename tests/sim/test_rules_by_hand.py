@@ -202,6 +202,8 @@ def test_the_mouse_turns_right_and_is_clipped() -> None:
     assert stage.arena.state.yaw[0] == pytest.approx(0.16)
     stage.repeat(0, 0, 0, 1e30)
     assert stage.arena.state.yaw[0] == pytest.approx(0.56)
+    stage.arena.step(np.array([[0, 0, 0, 1e300]]), stage.buffers)
+    assert stage.arena.state.yaw[0] == pytest.approx(0.96)
 
 
 @pytest.mark.parametrize("tags", ["label", "one_hot"])

@@ -1,12 +1,25 @@
 """An embedded store made once per session, and a copy of it for each test."""
 
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.delivery import EntrySink
+from aimbot_lab.tracking.entries import FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.journal import Journal
+from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
+from aimbot_lab.tracking.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.run_folder import RunFolder, create_run_folder
+from aimbot_lab.tracking.trouble import Tell, silent
+
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.mlflow_store import MlflowStore
 
 
 @pytest.fixture(autouse=True)
@@ -31,4 +44,45 @@ def data_folder(tmp_path: Path, template_database: Path) -> DataFolder:
     folder = DataFolder(tmp_path / ".aimbot-lab")
     folder.create()
     shutil.copy(template_database, folder.database)
+    return folder
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Callable[..., JournalTracker]:
+    """Start a tracker over a given store, its run folder `tmp_path`/run."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    def start(store: EntrySink, tell: Tell = silent) -> JournalTracker:
+        return start_tracker(
+            RunAddress("run", "1", "fake:"),
+            RunFolder(folder, this_process("token", None)),
+            sink=store,
+            tell=tell,
+            first_pause=0.001,
+        )
+
+    return start
+
+
+@pytest.fixture
+def store(data_folder: DataFolder) -> "MlflowStore":
+    """The embedded store of `data_folder`."""
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, embedded_address(data_folder))
+
+
+@pytest.fixture
+def dead_run(data_folder: DataFolder, store: "MlflowStore") -> RunFolder:
+    """A run whose owner died with three entries in its journal."""
+    owner = replace(this_process("deadbeef", None), pid=2**22 + 1)
+    folder = create_run_folder(data_folder, owner)
+    run_id = store.create_run(store.experiment_id("x"), "dead", tags={OWNER_TAG: owner.label})
+    folder = folder.named(run_id)
+    journal = Journal(folder.path)
+    journal.append(MetricsEntry(10, 1000, {"a": 1.0, "nan": float("nan")}))
+    journal.append(TagsEntry({"lab.lesson": "3"}))
+    journal.append(FileEntry(journal.files.keep_text("x", "a.txt"), "notes"))
+    journal.close()
     return folder

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder, locate_data_folder
 from aimbot_lab.tracking.history import download_artifact, list_runs
 from aimbot_lab.tracking.opening import RunDescription, open_run
@@ -37,10 +38,17 @@ def test_an_empty_environment_variable_is_none(project, monkeypatch):
     assert locate_data_folder().root == project / ".aimbot-lab"
 
 
-def test_an_existing_folder_upwards_counts_before_a_nearer_project(project):
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
+def test_a_nearer_project_counts_before_an_existing_folder_further_up(project, mark):
     (project / ".aimbot-lab").mkdir()
-    (project / "a" / "pyproject.toml").touch()
-    assert locate_data_folder().root == project / ".aimbot-lab"
+    (project / "a" / mark).touch()
+    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
+
+
+def test_an_existing_folder_counts_before_a_project_further_up(project):
+    (project / "pyproject.toml").touch()
+    (project / "a" / ".aimbot-lab").mkdir()
+    assert locate_data_folder().root == project / "a" / ".aimbot-lab"
 
 
 @pytest.mark.parametrize("mark", [".git", "pyproject.toml"])
@@ -58,6 +66,22 @@ def test_without_a_project_it_goes_to_the_working_directory(project, monkeypatch
 
 def test_a_relative_path_becomes_absolute(project):
     assert locate_data_folder(Path("../x")).root == project / "a" / "x"
+
+
+@pytest.mark.parametrize("unset", [Path(""), Path(".")])
+def test_an_empty_path_does_not_scatter_files_in_the_working_directory(project, unset):
+    with pytest.raises(ConfigurationError, match="--data-dir: must name a folder") as caught:
+        locate_data_folder(unset)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_working_directory_may_be_a_data_folder_already(project, monkeypatch):
+    here = Path.cwd()
+    (here / "mlflow.db").touch()
+    assert locate_data_folder(Path(".")).root == here
+    (here / ".aimbot-lab").mkdir()
+    monkeypatch.chdir(here / ".aimbot-lab")
+    assert locate_data_folder(Path(".")).root == here / ".aimbot-lab"
 
 
 def test_locating_creates_nothing(project):
@@ -114,3 +138,8 @@ def test_a_run_works_in_an_odd_folder(tmp_path, template_database, name):
     assert path.is_relative_to(folder.artifacts)
     with closing(sqlite3.connect(folder.database)) as database:
         assert database.execute("select run_uuid from runs").fetchall() == [(tracker.run_id,)]
+    # MLflow makes folders for an address as it is written, not as it is meant.
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    again = choose_address(folder, explicit=folder.tracking_uri)
+    assert again.embedded
+    assert again.sqlite_file == folder.database

@@ -6,7 +6,7 @@ import pytest
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import journal as journal_module
 from aimbot_lab.tracking.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry, decode, encode
-from aimbot_lab.tracking.journal import Journal
+from aimbot_lab.tracking.journal import Journal, count_waiting
 
 
 def entry(step):
@@ -63,12 +63,13 @@ def test_delivery_goes_on_from_where_it_was(tmp_path):
     journal = Journal(tmp_path)
     for step in range(5):
         journal.append(entry(step))
-    journal.mark_delivered(journal.pending(2).end)
+    journal.mark_delivered(journal.pending(2))
     again = Journal(tmp_path)
-    assert again.waiting() == 3
+    assert journal.waiting == again.waiting == count_waiting(tmp_path) - 1 == 3
     assert again.pending(2).entries == [entry(2), entry(3)]
-    again.mark_delivered(again.pending(10).end)
+    again.mark_delivered(again.pending(10))
     assert again.is_delivered
+    assert again.waiting == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"999999"])
@@ -117,13 +118,55 @@ def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path, monkeypatch):
     assert Journal(tmp_path).pending(10).entries == [entry(0), entry(2)]
 
 
-def test_a_journal_whose_folder_is_gone_is_one_line(tmp_path):
+def test_a_line_that_a_full_disk_tore_is_never_delivered(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+
+    def half_then_full(descriptor, data):
+        os.write(descriptor, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    def refused(*_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_module, "append_whole", half_then_full)
+        patch.setattr(os, "ftruncate", refused)
+        for step in range(2):
+            with pytest.raises(StoreError):
+                journal.append(entry(step))
+    assert journal.is_delivered
+    journal.append(entry(2))
+    assert journal.pending(10).entries == Journal(tmp_path).pending(10).entries == [entry(2)]
+
+
+def test_a_journal_whose_folder_is_gone_is_still_delivered(tmp_path):
     (tmp_path / "run").mkdir()
     journal = Journal(tmp_path / "run")
     journal.append(entry(0))
     shutil.rmtree(tmp_path / "run")
     journal.append(entry(1))
-    for call in (journal.waiting, lambda: journal.pending(1), lambda: journal.mark_delivered(1)):
-        with pytest.raises(StoreError, match="No such file") as caught:
+    pending = journal.pending(10)
+    assert pending.entries == [entry(0), entry(1)]
+    journal.mark_delivered(pending)
+    assert journal.is_delivered
+
+
+def test_a_closed_journal_refuses_in_one_line(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(entry(0))
+    journal.close()
+    for call in (lambda: journal.pending(1), lambda: journal.append(entry(1))):
+        with pytest.raises(StoreError, match="Bad file descriptor") as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_counting_what_waits_needs_no_journal_and_changes_none(tmp_path):
+    assert count_waiting(tmp_path) == 1  # the end of the run
+    line = encode(entry(0))
+    (tmp_path / "journal.jsonl").write_bytes(line + encode(EndEntry("KILLED", 5)) + b"torn")
+    assert count_waiting(tmp_path) == 2
+    (tmp_path / "delivered").write_text(str(len(line)))
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    assert count_waiting(tmp_path) == 1
+    assert (tmp_path / "journal.jsonl").read_bytes() == before

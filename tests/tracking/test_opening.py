@@ -6,7 +6,7 @@ import pytest
 
 from aimbot_lab import __version__
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking import opening
+from aimbot_lab.tracking import journal_tracker
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.opening import RunDescription, open_run
@@ -148,7 +148,7 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(data_folder, monkeypatch
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(opening, "Journal", fail)
+    monkeypatch.setattr(journal_tracker, "Journal", fail)
     with pytest.raises(type(error)):
         open_run(data_folder, SETTINGS, RunDescription("half"))
     assert list_runs(data_folder) == []

@@ -2,39 +2,17 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import pytest
-
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import reaper
-from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.entries import EndEntry
+from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.tracking.owner import OWNER_TAG, this_process
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.run_folder import create_run_folder
 
 DEAD = replace(this_process("deadbeef", None), pid=2**22 + 1)
-
-
-@pytest.fixture
-def store(data_folder):
-    return connect(data_folder, embedded_address(data_folder))
-
-
-@pytest.fixture
-def dead_run(data_folder, store):
-    """A run whose owner died with three entries in its journal."""
-    folder = create_run_folder(data_folder, DEAD)
-    run_id = store.create_run(store.experiment_id("x"), "dead", tags={OWNER_TAG: DEAD.label})
-    folder = folder.named(run_id)
-    journal = Journal(folder.path)
-    journal.append(MetricsEntry(10, 1000, {"a": 1.0, "nan": float("nan")}))
-    journal.append(TagsEntry({"lab.lesson": "3"}))
-    journal.append(FileEntry(journal.files.keep_text("x", "a.txt"), "notes"))
-    journal.close()
-    return folder
 
 
 def test_a_dead_run_is_delivered_and_killed(data_folder, store, dead_run):
@@ -131,3 +109,9 @@ def test_several_reapers_at_once_close_a_run_once(data_folder, dead_run):
     with ThreadPoolExecutor(4) as pool:
         reaped = pool.map(lambda _: reap_dead_runs(data_folder), range(4))
     assert sorted(reaped) == [[], [], [], [dead_run.run_id]]
+
+
+def test_who_comes_while_another_reaps_does_not_wait(data_folder, dead_run):
+    with ThreadPoolExecutor(1) as pool, exclusive(data_folder.reaper_lock):
+        assert pool.submit(reap_dead_runs, data_folder).result(timeout=10) == []
+    assert reap_dead_runs(data_folder) == [dead_run.run_id]

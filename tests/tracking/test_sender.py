@@ -1,58 +1,10 @@
 import threading
 
-import pytest
+from fake_store import FakeStore
 
-from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.delivery import StoreRefusedError, deliver_helping
-from aimbot_lab.tracking.entries import MetricsEntry
+from aimbot_lab.tracking.delivery import deliver_helping
 from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress
-from aimbot_lab.tracking.owner import this_process
-from aimbot_lab.tracking.run_folder import RunFolder, left_over_folders
-from aimbot_lab.tracking.sender import Sender
-
-
-class FakeStore:
-    """A store that fails `outages` times, refuses some steps, and remembers the rest."""
-
-    def __init__(self, outages=0, refused_steps=()):
-        self.outages = outages
-        self.refused_steps = set(refused_steps)
-        self.received = []
-        self.threads = set()
-        self.open = threading.Event()
-        self.open.set()
-
-    def send(self, entries):
-        self.threads.add(threading.get_ident())
-        assert self.open.wait(30), "nobody opened the store"
-        if self.outages:
-            self.outages -= 1
-            raise StoreError("the store is down")
-        if self.refused_steps & {e.step for e in entries if isinstance(e, MetricsEntry)}:
-            raise StoreRefusedError("this step is refused")
-        self.received += entries
-
-    @property
-    def steps(self):
-        return [entry.step for entry in self.received if isinstance(entry, MetricsEntry)]
-
-
-@pytest.fixture
-def begin(tmp_path):
-    """Start a tracker over a given store."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-
-    def start(store):
-        journal = Journal(folder)
-        sender = Sender(journal, store, first_pause=0.001)
-        owned = RunFolder(folder, this_process("token", None))
-        return JournalTracker(
-            RunAddress("run", "1", "fake:"), owned, journal=journal, sender=sender
-        )
-
-    return start
+from aimbot_lab.tracking.run_folder import left_over_folders
 
 
 def test_everything_arrives_in_order_after_the_store_was_down(begin):

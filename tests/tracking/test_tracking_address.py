@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -60,15 +60,63 @@ def test_an_unusable_address_from_the_environment_names_the_variable(monkeypatch
         choose_address(FOLDER)
 
 
-def test_a_password_is_never_shown():
-    address = choose_address(FOLDER, explicit="postgresql://me:secret@host/db")
-    assert address.shown == "postgresql://me:***@host/db"
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("postgresql://me:secret@host/db", "postgresql://me:***@host/db"),
+        ("mysql+pymysql://me:se:cr@et@host:1/db?a=b", "mysql+pymysql://me:***@host:1/db?a=b"),
+        (
+            "postgresql://host/db?a=b&password=secret&c=d",
+            "postgresql://host/db?a=b&password=***&c=d",
+        ),
+        ("https://:secret@host", "https://:***@host"),
+        ("http://host:5000/path@5", "http://host:5000/path@5"),
+        ("http://[::1]:5000", "http://[::1]:5000"),
+    ],
+)
+def test_a_password_is_never_shown(uri, shown):
+    assert choose_address(FOLDER, explicit=uri).shown == shown
+
+
+def test_passwords_are_taken_out_of_any_text():
+    yaml = (
+        "# was http://a:one@old\ntracking:\n  uri: 'http://me:two@host:5000'\n  experiment: a@b\n"
+    )
+    assert without_password(yaml) == yaml.replace("one", "***").replace("two", "***")
+    assert without_password(without_password(yaml)) == without_password(yaml)
+
+
+@pytest.mark.parametrize(
+    "uri", ["ftp://me:secret@host/db", "http://me:secret/x@host", "http://me:secret#x@host"]
+)
+def test_no_error_shows_a_password(uri):
     with pytest.raises(ConfigurationError) as caught:
-        choose_address(FOLDER, explicit="ftp://me:secret@host/db")
+        choose_address(FOLDER, explicit=uri)
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", [{"uri": "mlruns"}, {"experiment": ""}, {"experiment": " "}])
+@pytest.mark.parametrize("port", ["x", "70000"])
+def test_a_port_that_is_none_is_one_line(port):
+    with pytest.raises(ConfigurationError, match="port of the tracking address"):
+        choose_address(FOLDER, explicit=f"http://host:{port}")
+
+
+def test_the_file_of_a_database_is_known():
+    assert choose_address(FOLDER, explicit="sqlite:////a%23b/x.db?y=z").sqlite_file == Path(
+        "/a#b/x.db"
+    )
+    assert choose_address(FOLDER, explicit="http://host").sqlite_file is None
+
+
+@pytest.mark.parametrize("bad", [{"uri": "mlruns"}, {"experiment": ""}, {"experiment": " \t"}])
 def test_settings_check_themselves(bad):
     with pytest.raises(ValidationError):
         TrackingSettings(**bad)
+
+
+def test_a_blank_experiment_is_told_as_a_sentence():
+    with pytest.raises(ValidationError) as caught:
+        TrackingSettings(experiment=" ")
+    (error,) = caught.value.errors()
+    assert error["loc"] == ("experiment",)
+    assert str(error["ctx"]["error"]) == "must not be blank"

@@ -119,29 +119,39 @@ def heading(state: ArenaState, row: int, vertical: int, horizontal: int) -> tupl
 
 
 @inlined
+def decision_reach(state: ArenaState, row: int) -> float:
+    """Metres that a decision's walk leads at most."""
+    tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
+    return tick * int(state.parameters[row, DECISION_PERIOD])
+
+
+@inlined
 def walked(state: ArenaState, row: int, along_x: float, along_z: float) -> tuple[float, float]:
     """Where a decision's walk along a unit direction leads, tick by tick.
 
-    Each tick moves the centre, then pushes it out of what it overlaps; a tick longer than half
-    the radius is split, so that nothing is tunnelled through.
+    Each tick moves the centre, then pushes it out of what it overlaps; where there is anything
+    to meet, a tick longer than half the radius is split, so that nothing is tunnelled through.
     """
     radius = state.parameters[row, AGENT_RADIUS]
     tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
-    splits = max(1, int(math.ceil(tick / (0.5 * radius))))
     ticks = int(state.parameters[row, DECISION_PERIOD])
-    step_x = along_x * tick / splits
-    step_z = along_z * tick / splits
     x = state.position[row, 0]
     z = state.position[row, 1]
-    high = state.parameters[row, FLOOR_SIZE] - radius
     crowded = touches_any(state, row, x, z, tick * ticks)
+    splits = max(1, int(math.ceil(tick / (0.5 * radius)))) if crowded else 1
+    step_x = along_x * tick / splits
+    step_z = along_z * tick / splits
+    high = state.parameters[row, FLOOR_SIZE] - radius
     for _ in range(ticks * splits):
         next_x = min(max(x + step_x, radius), high)
         next_z = min(max(z + step_z, radius), high)
         if crowded:
             next_x, next_z, free = slide(state, row, next_x, next_z, high)
             if not free:
-                continue
+                break
+        # A step that leads nowhere is followed by others like it: this bounds a fast walk's cost.
+        if next_x == x and next_z == z:
+            break
         x, z = next_x, next_z
     return x, z
 

@@ -43,7 +43,8 @@ def sampled(state: ArenaState, scenario: ScenarioTables, row: int, k: int) -> fl
     second = counted_uniform(key, row, 2 * state.episode[row] + 1)
     if scenario.sampler[k] == UNIFORM:
         low, high = scenario.sampler_values[k, 0], scenario.sampler_values[k, 1]
-        return low + (high - low) * first
+        length = interval_length(low, high, scenario.whole[k])
+        return at_length(low, high, first * length, scenario.whole[k])
     if scenario.sampler[k] == GAUSSIAN:
         # Box and Muller, "A note on the generation of random normal deviates", 1958.
         normal = math.sqrt(-2.0 * math.log(first + LEAST)) * math.cos(2.0 * math.pi * second)
@@ -53,15 +54,36 @@ def sampled(state: ArenaState, scenario: ScenarioTables, row: int, k: int) -> fl
 
 @inlined
 def in_ranges(scenario: ScenarioTables, k: int, share: float) -> float:
-    """The value at `share` of the way through all intervals laid end to end."""
+    """The value at `share` of the way through all intervals laid end to end.
+
+    Intervals that are all without length are drawn alike.
+    """
     count = scenario.sampler_range_count[k]
     total = 0.0
     for index in range(count):
-        total += scenario.sampler_ranges[k, index, 1] - scenario.sampler_ranges[k, index, 0]
+        low, high = scenario.sampler_ranges[k, index, 0], scenario.sampler_ranges[k, index, 1]
+        total += interval_length(low, high, scenario.whole[k])
+    if total == 0.0:
+        return scenario.sampler_ranges[k, min(int(share * count), count - 1), 0]
     left = share * total
     for index in range(count):
-        length = scenario.sampler_ranges[k, index, 1] - scenario.sampler_ranges[k, index, 0]
+        low, high = scenario.sampler_ranges[k, index, 0], scenario.sampler_ranges[k, index, 1]
+        length = interval_length(low, high, scenario.whole[k])
         if left < length or index == count - 1:
-            return scenario.sampler_ranges[k, index, 0] + min(left, length)
+            return at_length(low, high, left, scenario.whole[k])
         left -= length
     return scenario.sampler_ranges[k, 0, 0]
+
+
+@inlined
+def interval_length(low: float, high: float, whole: bool) -> float:
+    """Length of an interval; how many whole numbers it holds, where `whole`."""
+    return np.floor(high) - np.ceil(low) + 1.0 if whole else high - low
+
+
+@inlined
+def at_length(low: float, high: float, length: float, whole: bool) -> float:
+    """The value `length` into an interval; the whole number there, where `whole`."""
+    if whole:
+        return min(np.ceil(low) + np.floor(length), np.floor(high))
+    return low + min(length, high - low)

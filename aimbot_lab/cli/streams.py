@@ -1,0 +1,85 @@
+"""Standard streams that outlive their readers: a training must not die with a terminal."""
+
+import errno
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+STDOUT, STDERR = 1, 2
+
+
+class MessageFile(io.FileIO):
+    """A descriptor for messages: what can't be written is dropped."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+
+    def write(self, data: "ReadableBuffer") -> int:
+        """All of `data` counts as written, whatever became of it."""
+        try:
+            return super().write(data) or _size(data)  # None: it would have to wait
+        except OSError:
+            return _size(data)
+
+
+class DataFile(io.FileIO):
+    """A descriptor for data: once the reader has left, what follows is dropped.
+
+    Any other trouble, for example a full disk, is raised once.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._is_terminal = self.isatty()  # a terminal that was closed is none any more
+        self._broken = False
+
+    def write(self, data: "ReadableBuffer") -> int:
+        """How much of `data` was written; all of it where nobody reads any more."""
+        if self._broken:
+            return _size(data)
+        try:
+            return super().write(data)
+        except OSError as error:
+            # Else the interpreter tries again as it leaves, and changes the exit code.
+            self._broken = True
+            if error.errno == errno.EPIPE or (self._is_terminal and error.errno == errno.EIO):
+                return _size(data)
+            raise
+
+
+def guard_streams() -> None:
+    """Make standard output and standard error outlive whoever reads them; call it once."""
+    _fill_closed_descriptors()
+    sys.stdout = _text(DataFile(STDOUT), sys.stdout)
+    sys.stderr = _text(MessageFile(STDERR), sys.stderr)
+
+
+def _fill_closed_descriptors() -> None:
+    # Else the next file that is opened, a database say, gets what is meant for a closed stream.
+    for descriptor in range(STDERR + 1):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _text(file: io.FileIO, like: TextIO) -> io.TextIOWrapper:
+    """A text stream over `file` with the encoding and buffering of `like`."""
+    raw = io.BufferedWriter(file)
+    if not isinstance(like, io.TextIOWrapper):  # None where the descriptor was closed
+        return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace")
+    return io.TextIOWrapper(
+        raw,
+        encoding=like.encoding,
+        errors=like.errors,
+        line_buffering=like.line_buffering,
+        write_through=like.write_through,
+    )
+
+
+def _size(data: "ReadableBuffer") -> int:
+    return memoryview(data).nbytes

@@ -1,0 +1,101 @@
+"""The live table keeps to its lines at every width."""
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+
+from aimbot_lab.cli.live import LiveView
+from aimbot_lab.cli.stopping import STOPPING
+from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
+from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.training.observer import TrainingSnapshot
+
+LONG_NAME = "a lesson whose name its author found hard to keep short, and did not"
+CELLS = tuple(CellReport("attack", level, 100, 91, 0.91, 0.838, 0.952) for level in range(1, 6))
+
+
+def snapshot(name: str = "narrow ways") -> TrainingSnapshot:
+    view = CurriculumView(
+        lesson=2,
+        lessons=6,
+        name=name,
+        episodes=12_345,
+        window=500,
+        win_rate=wilson(456, 500),
+        threshold=0.95,
+        min_lesson_length=200,
+        log_evidence=None,
+        log_bound=None,
+        cells=CELLS,
+    )
+    return TrainingSnapshot(123_456_789, 500_000_000, 4321.0, 123_456.0, view)
+
+
+def drawn(width: int, *, name: str = "narrow ways", notices: Sequence[str] = ()) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=24)
+    view = LiveView("goto", console)
+    view.progress(snapshot(name))
+    for notice in notices:
+        view.notice(notice)
+    with console.capture() as capture:
+        console.print(view.draw())
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 110, 200])
+@pytest.mark.parametrize("name", ["narrow ways", LONG_NAME])
+def test_every_line_is_a_line(width: int, name: str) -> None:
+    lines = drawn(width, name=name)
+    # Head, steps, bar, head of the table, all, the cells.
+    assert len(lines) == 4 + 1 + len(CELLS)
+    assert max(map(len, lines)) <= width
+    if width >= 40:
+        assert all(line.split("]")[0].endswith(("0.934", "0.952")) for line in lines[4:])
+
+
+@pytest.mark.parametrize("width", [60, 110])
+def test_everything_that_matters_is_shown_whole(width: int) -> None:
+    head, steps, bar, columns, pooled, *cells, notice = drawn(width, notices=[STOPPING])
+    assert head == "goto  lesson 3 of 6: narrow ways"
+    for part in ("123,456,789 of 500,000,000", "123,456", "at most 50:50 left"):
+        assert part in steps
+    assert set(bar.strip()) <= set("━╸╺")
+    assert columns.split() == ["against", "0.95", "win", "rate", "[95", "%]", "episodes"]
+    assert pooled.endswith("0.912 [0.884, 0.934]  500")
+    assert [line.split("━")[0].strip(" ╸╺") for line in cells] == [
+        f"attack {level}" for level in range(1, 6)
+    ]
+    assert all(line.endswith("0.910 [0.838, 0.952]  100") for line in cells)
+    assert notice == STOPPING
+
+
+def test_a_long_notice_is_told_whole_and_the_newest_are_kept() -> None:
+    lines = drawn(60, notices=["one", "two", "word " * 30 + "end", STOPPING])
+    assert "one" not in lines
+    assert "two" in lines
+    assert lines[-2].endswith("end")
+    assert lines[-1] == STOPPING
+
+
+@pytest.mark.parametrize("name", ["narrow ways", LONG_NAME])
+def test_a_promotion_is_one_line_with_its_numbers(name: str) -> None:
+    console = Console(file=io.StringIO(), width=60)
+    report = LessonReport(name, 1_234_567, 2_000, 500, 0.912, 0.885, 0.934)
+    with console.capture() as capture:
+        LiveView("goto", console).promotion(report, 1_234_567)
+    (line,) = capture.get().splitlines()
+    assert len(line) <= 60
+    assert line.endswith("at step 1,234,567: 0.912 [0.885, 0.934]")
+
+
+def test_a_stage_takes_the_place_of_the_table_and_a_notice_stays() -> None:
+    console = Console(file=io.StringIO(), width=60)
+    view = LiveView("goto", console)
+    view.progress(snapshot())
+    view.notice(STOPPING)
+    view.stage("saving")
+    with console.capture() as capture:
+        console.print(view.draw())
+    assert capture.get().splitlines() == ["goto: saving ...", STOPPING]

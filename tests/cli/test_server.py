@@ -1,0 +1,117 @@
+"""A server ends with its command, with all that it started."""
+
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner, Result
+
+import aimbot_lab.cli.server
+import aimbot_lab.tracking.ui
+from aimbot_lab.cli.server import running_server
+from aimbot_lab.cli.ui import ui
+from aimbot_lab.tracking.ui import UiCommand
+
+# Starts a child as MLflow's server does, and tells the child's number when that is at work.
+PARENT = """
+import signal, subprocess, sys, time
+from pathlib import Path
+told, deaf = sys.argv[1], sys.argv[2:] == ["deaf"]
+if deaf:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+Path(told).with_suffix(".new").write_text(str(child.pid))
+Path(told).with_suffix(".new").rename(told)
+time.sleep(300)
+"""
+FAILS = "for line in range(99): print('said', line, flush=True)\nraise SystemExit(3)"
+ANSWERS_ONCE = """
+import http.server, sys
+address = "127.0.0.1", int(sys.argv[1])
+with http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler) as server:
+    server.handle_request()
+"""
+
+
+def has_ended(pid: int, *, patience: float = 5.0) -> bool:
+    """Whether the process has ended, or does within `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
+
+
+@pytest.mark.parametrize("manner", ["", "deaf"])
+def test_its_children_end_with_it(
+    manner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if manner:
+        monkeypatch.setattr(aimbot_lab.cli.server, "SECONDS_TO_END", 0.5)
+    told = tmp_path / "child"
+    with running_server(python(PARENT, str(told), manner), {}) as server:
+        assert server.wait_until(told.exists)
+        child = int(told.read_text())
+        assert not has_ended(child, patience=0.0)
+    assert has_ended(child)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_waiting(number: signal.Signals) -> None:
+    with running_server(python("import time; time.sleep(300)"), {}) as server:
+        signal.raise_signal(number)
+        assert not server.wait_until(lambda: False)
+        assert server.wait() is None
+
+
+def test_the_last_words_of_a_failure_are_kept() -> None:
+    with running_server(python(FAILS), {}) as server:
+        assert server.wait() == 3
+    assert server.last_words.splitlines() == [f"said {line}" for line in range(79, 99)]
+
+
+def call_ui(code: str, port: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """`aimbot-lab ui` with a server that runs `code` in the place of MLflow's."""
+
+    def command(*_: object, **__: object) -> UiCommand:
+        return UiCommand(python(code, str(port)), {}, f"http://127.0.0.1:{port}")
+
+    monkeypatch.setattr(aimbot_lab.tracking.ui, "ui_command", command)
+    arguments = ["--port", str(port), "--data-dir", str(folder)]
+    return CliRunner().invoke(ui, arguments, standalone_mode=False)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_the_address_is_told_once_the_page_answers_and_its_log_is_not(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = call_ui(ANSWERS_ONCE, port, tmp_path, monkeypatch)
+    assert result.return_value == 0
+    assert result.stderr.splitlines() == [
+        "starting the page ...",
+        f"The runs are at http://127.0.0.1:{port}; Ctrl-C ends.",
+    ]
+
+
+def test_a_server_that_fails_is_quoted_and_no_address_is_promised(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = call_ui(FAILS, port, tmp_path, monkeypatch)
+    assert result.return_value == 1
+    assert "http://" not in result.stderr
+    assert "said 98\nerror: the page's server ended with exit code 3\n" in result.stderr

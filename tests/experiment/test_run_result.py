@@ -1,0 +1,74 @@
+"""What a run says of itself: outcome, note, and the way to look at it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.cli.run import summary, way_to_look
+from aimbot_lab.curriculum.reports import CellReport, LessonReport
+from aimbot_lab.experiment.note import note
+from aimbot_lab.experiment.result import RunResult, outcome
+
+PASSED = LessonReport("open ground", 9000, 800, 120, 0.9, 0.83, 0.94)
+OPEN = LessonReport("two | doors", None, 50, 50, 0.5, 0.37, 0.63)
+AHEAD = LessonReport("all levels", None, 0, 0, None, 0.0, 1.0)
+WEAK = CellReport("goto", 5, 20, 4, 0.2, 0.08, 0.42)
+UNSEEN = CellReport("free", 0, 0, 0, None, 0.0, 1.0)
+RESULT = RunResult(
+    run_id="r1",
+    name="goto",
+    status="FAILED",
+    tracking_uri="sqlite:////data/mlflow.db",
+    experiment_id="1",
+    seed=3,
+    steps=10_000,
+    seconds=2.0,
+    steps_per_second=5000.0,
+    state_sha256="0" * 64,
+    lessons=(PASSED, OPEN, AHEAD),
+    cells=(WEAK, UNSEEN),
+    held_back_by=(WEAK,),
+    entries_waiting=0,
+)
+
+
+def test_the_outcome_names_the_lesson_and_what_held_it_back() -> None:
+    assert outcome(RESULT) == (
+        "Steps spent in lesson 2 (two | doors); held back by goto 5 at 20.0 %."
+    )
+    unseen = replace(RESULT, held_back_by=(UNSEEN,))
+    assert outcome(unseen).endswith("held back by free (no episode counted yet).")
+    assert outcome(replace(RESULT, status="KILLED")) == "Stopped in lesson 2 (two | doors)."
+    assert outcome(replace(RESULT, status="FINISHED")) == "All steps taken."
+    whole = replace(RESULT, status="FINISHED", lessons=(PASSED,))
+    assert outcome(whole) == "All 1 lessons passed."
+
+
+def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:
+    text = note(RESULT)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows[:5]}) == 1
+    assert "| 1 | open ground | 9,000 | 800 | 90.0 % | 83.0 % to 94.0 % | 120 |" in rows
+    assert "| 2 | two / doors | - | 50 | 50.0 % | 37.0 % to 63.0 % | 50 |" in rows
+    assert "| 3 | all levels | - | 0 | - | - | - |" in rows
+    assert "| goto 5 | 20 | 20.0 % | 8.0 % to 42.0 % |" in rows
+    assert "aimbot-lab run resolved.yaml" in text
+
+
+def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:
+    lines = summary(RESULT, width=100).splitlines()
+    assert any("open ground" in line and " 120 " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("uri", "data_dir", "ending"),
+    [
+        ("https://example.org/mlflow", None, "https://example.org/mlflow"),
+        ("sqlite:////data/mlflow.db", None, " ui"),
+        ("sqlite:////d x/mlflow.db", Path("/d x"), " ui --data-dir '/d x'"),
+        ("postgresql://db/runs", None, " ui --tracking-uri postgresql://db/runs"),
+    ],
+)
+def test_the_way_to_look_can_be_pasted(uri: str, data_dir: Path | None, ending: str) -> None:
+    assert way_to_look(uri, data_dir).endswith(ending)

@@ -1,0 +1,184 @@
+"""A disk that fills up under a run costs entries, never the run."""
+
+import pytest
+from fake_store import FakeStore, FullDisk
+
+from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.journal import Journal
+from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.reserve import RESERVED_BYTES, Reserve
+from aimbot_lab.tracking.run_folder import RunFolder
+from aimbot_lab.tracking.tracker import NOTE_TAG
+
+
+@pytest.fixture
+def disk(monkeypatch, tmp_path):
+    """A disk that is not full yet and whose reserve helps."""
+    return FullDisk(monkeypatch, reserve=tmp_path / "run" / "reserve")
+
+
+@pytest.fixture
+def dead_disk(monkeypatch):
+    """A disk that is not dead yet; then it takes nothing at all."""
+    return FullDisk(monkeypatch)
+
+
+def of_kind(store, kind):
+    return [entry for entry in store.received if isinstance(entry, kind)]
+
+
+def test_what_the_disk_refuses_is_counted_and_told_once(begin, disk):
+    told, store = [], FakeStore()
+    tracker = begin(store, told.append)
+    tracker.log_metrics(0, {"x": 1.0})
+    disk.full = True
+    for step in range(1, 6):
+        tracker.log_metrics(step, {"x": 1.0})
+    assert not tracker.log_text("text", "a.txt")
+    assert len(told) == 1
+    assert "No space left on device" in told[0]
+    assert "the training goes on" in told[0]
+    disk.full = False
+    tracker.log_metrics(6, {"x": 1.0})
+    assert told[1:] == ["what is tracked is kept again; lost in between: 6 entries"]
+    report = tracker.finish("FINISHED")
+    assert (report.dropped, report.waiting, report.complete) == (6, 0, False)
+    assert "No space left on device" in report.trouble
+    assert store.steps == [0, 6]
+
+
+@pytest.mark.parametrize("status", ["FINISHED", "FAILED", "KILLED"])
+def test_the_end_and_the_last_tags_have_room_of_their_own(begin, disk, status):
+    store = FakeStore()
+    tracker = begin(store)
+    disk.full = True
+    tracker.set_tags({"lab.outcome": "first", "lab.seed": "7"})
+    tracker.set_note("ü" * 8000)
+    tracker.set_tags({"lab.outcome": "second"})
+    report = tracker.finish(status)
+    assert (report.status, report.dropped, report.waiting) == (status, 0, 0)
+    assert store.received[-1].status == status
+    (tags,) = of_kind(store, TagsEntry)
+    assert tags.tags == {"lab.outcome": "second", "lab.seed": "7", NOTE_TAG: "ü" * 8000}
+
+
+def test_the_end_waits_on_a_full_disk_for_a_store_that_is_down(begin, disk, tmp_path):
+    tracker = begin(FakeStore(outages=1_000_000))
+    disk.full = True
+    tracker.set_tags({"lab.outcome": "done"})
+    report = tracker.finish("FAILED", wait_seconds=0.01)
+    assert (report.waiting, report.dropped) == (2, 0)
+    journal = Journal(tmp_path / "run")
+    assert journal.ending.status == "FAILED"
+    assert journal.pending(1).entries == [TagsEntry({"lab.outcome": "done"})]
+
+
+def test_the_reserve_has_room_for_the_longest_note(tmp_path):
+    Reserve(tmp_path).take()
+    assert (tmp_path / "reserve").stat().st_size == RESERVED_BYTES > 2 * 6 * 8000
+
+
+def test_older_tags_never_win_over_newer_ones(begin, disk):
+    store = FakeStore()
+    tracker = begin(store)
+    disk.full = True
+    tracker.set_tags({"a": "old", "b": "only"})
+    disk.full = False
+    tracker.set_tags({"a": "new"})
+    assert tracker.finish("FINISHED").complete
+    assert [entry.tags for entry in of_kind(store, TagsEntry)] == [{"a": "new", "b": "only"}]
+
+
+def test_a_run_is_closed_even_where_the_disk_takes_nothing(begin, dead_disk, tmp_path):
+    store = FakeStore(outages=3)
+    tracker = begin(store)
+    tracker.log_metrics(0, {"x": 1.0})
+    dead_disk.full = True
+    tracker.set_tags({"lab.outcome": "done"})
+    report = tracker.finish("FINISHED")
+    assert (report.status, report.dropped, report.waiting) == ("FINISHED", 0, 0)
+    assert [type(entry) for entry in store.received] == [MetricsEntry, TagsEntry, EndEntry]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_neither_disk_nor_store_takes_is_reported(begin, dead_disk):
+    store = FakeStore(outages=1_000_000)
+    tracker = begin(store)
+    dead_disk.full = True
+    tracker.set_tags({"lab.outcome": "done"})
+    report = tracker.finish("FAILED", wait_seconds=0.01)
+    assert (report.status, report.dropped, report.waiting) == ("FAILED", 2, 0)
+    assert "No space left on device" in report.trouble
+    assert "the store is down" in report.trouble
+
+
+def test_a_file_that_found_no_room_leaves_nothing_behind(begin, disk, tmp_path):
+    tracker = begin(FakeStore())
+    source = tmp_path / "agent.bin"
+    source.write_bytes(bytes(1000))
+    disk.full = True
+    assert not tracker.log_file(source)
+    assert list((tmp_path / "run" / "files").iterdir()) == []
+    disk.full = False
+    assert tracker.log_file(source)
+    tracker.finish("FINISHED")
+
+
+def test_a_file_whose_entry_found_no_room_leaves_nothing_behind(begin, disk, tmp_path, monkeypatch):
+    store = FakeStore()
+    tracker = begin(store)
+    disk.full = True
+    monkeypatch.setattr("aimbot_lab.tracking.kept_files.sync_file", lambda _: None)
+    assert not tracker.log_text("text", "a.txt")
+    assert list((tmp_path / "run" / "files").iterdir()) == []
+    tracker.finish("FINISHED")
+    assert of_kind(store, FileEntry) == []
+
+
+def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
+    store = FakeStore()
+    tracker = begin(store)
+    RunFolder(tmp_path / "run", None).remove()
+    assert not tracker.log_text("text", "a.txt")
+    tracker.log_metrics(0, {"x": 1.0})
+    report = tracker.finish("FINISHED")
+    assert (report.dropped, report.waiting) == (1, 0)
+    assert store.received[-1].status == "FINISHED"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_listener_that_fails_stops_nothing(begin, disk):
+    from aimbot_lab.tracking.trouble import unfailing
+
+    def deaf(_):
+        raise BrokenPipeError
+
+    tracker = begin(FakeStore(outages=2), unfailing(deaf))
+    disk.full = True
+    tracker.log_metrics(0, {"x": 1.0})
+    assert tracker.finish("FINISHED").dropped == 1
+
+
+def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
+    from aimbot_lab.tracking import reserve
+    from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.opening import RunDescription, open_run
+    from aimbot_lab.tracking.settings import TrackingSettings
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(reserve, "replace_file", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        open_run(data_folder, TrackingSettings(), RunDescription("full"))
+    assert list_runs(data_folder) == []
+    assert list(data_folder.runs.iterdir()) == []
+
+
+def test_a_dead_run_is_closed_on_a_full_disk(data_folder, dead_run, monkeypatch):
+    from aimbot_lab.tracking.history import list_runs
+
+    FullDisk(monkeypatch).full = True
+    assert reap_dead_runs(data_folder) == [dead_run.run_id]
+    assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
