@@ -58,8 +58,9 @@ class TrainSettings:
     """Mouse values that the agent chooses from."""
     network: NetworkSettings = NetworkSettings()
     """The networks."""
-    torch_threads: Annotated[Int, Ge(1), Le(256)] | None = None
-    """Threads of torch; by default all cores."""
+    torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
+    """Threads of torch. More gain little on small networks, and beside another busy process they
+    lose much, because threads that wait take the core from the one that works."""
     normalize_advantage: Bool = True
     """Whether advantages are normalised per minibatch."""
 

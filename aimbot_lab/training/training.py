@@ -59,7 +59,7 @@ class Training:
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan = plan
-        th.set_num_threads(plan.train.torch_threads or th.get_num_threads())
+        th.set_num_threads(plan.train.torch_threads)
         compile_kernels(plan.env)
         world = make_world(plan.env)
         self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
