@@ -7,16 +7,17 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from aimbot_lab.faces.spaces import BinnedActions, observation_space
+from aimbot_lab.faces.sb3_actions import LearnerActions, learner_codec
+from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, StepBuffers, new_step_buffers
 
 Indices = None | int | Iterable[int]
 
 
 class WorldVecEnv(VecEnv):
-    """`world` with aim in bins, reset in the step that finished an episode.
+    """`world` with actions as a learner takes them, reset in the step that finished an episode.
 
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
@@ -28,13 +29,14 @@ class WorldVecEnv(VecEnv):
         world: BatchWorld,
         aim_bins: Sequence[float],
         *,
+        actions: LearnerActions = "bins",
         seed: int = 0,
         reward_scale: float = 1.0,
     ) -> None:
         self.world = world
         self.render_mode = None
         self.episodes: EpisodeBatch | None = None
-        self._codec = BinnedActions(world.spec, aim_bins)
+        self._codec = learner_codec(world.spec, actions, aim_bins)
         self._seed = seed
         self._resets = 0
         self._reward_scale = reward_scale
@@ -43,6 +45,7 @@ class WorldVecEnv(VecEnv):
         self._turn = 0
         width = len(world.spec.branches) + world.spec.continuous
         self._actions = np.zeros((world.num_envs, width), np.float32)
+        self._branch_masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
         super().__init__(world.num_envs, observation_space(world.spec), self._codec.space)
 
     def reset(self) -> VecEnvObs:
@@ -59,7 +62,7 @@ class WorldVecEnv(VecEnv):
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take `actions` [B, branches + 1] for the next `step_wait`."""
+        """Take a batch of the action space's `actions` for the next `step_wait`."""
         self._codec.to_world(actions, self._actions)
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -78,6 +81,11 @@ class WorldVecEnv(VecEnv):
             }
         rewards = buffers.rewards * np.float32(self._reward_scale)
         return buffers.observations, rewards, buffers.finished.copy(), infos
+
+    def action_masks(self) -> BoolArray:
+        """Masks [B, choices] of the action space, True where a choice makes sense now."""
+        self.world.action_masks(self._branch_masks)
+        return self._codec.masks(self._branch_masks)
 
     def _next_buffers(self) -> StepBuffers:
         self._turn = 1 - self._turn
@@ -100,9 +108,10 @@ class WorldVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """What the batch's method returns, once per asked row."""
+        """What the batch's method returns, once per asked row; of `action_masks` that row's."""
         result = getattr(self, method_name)(*method_args, **method_kwargs)
-        return [result for _ in self._get_indices(indices)]
+        rows = self._get_indices(indices)
+        return [result[row] if method_name == "action_masks" else result for row in rows]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         """False for every row: there are no single environments to wrap."""
