@@ -66,7 +66,7 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
 
 def aim_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
     """Whether the agent aims farther than the arena lets it, where neither part is None."""
-    if env is None or train is None:
+    if env is None or train is None or train.aim == "hybrid":
         return
     farthest = max(train.aim_bins, key=abs)
     if abs(farthest) > env.mouse_limit:
@@ -76,8 +76,8 @@ def aim_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterat
 
 def option_faults(train: TrainSettings | None) -> Iterator[Fault]:
     """What the algorithm does not take, where `train` is not None."""
-    if train is None or (train.algo == "ppo" and not train.options):
-        return  # which spares a plain check the loading of torch
+    if train is None or _is_plain_ppo(train):
+        return  # which spares most checks the loading of torch
     from aimbot_lab.training.options import settings_faults
 
     for key, option, what, known in settings_faults(train):
@@ -88,6 +88,12 @@ def option_faults(train: TrainSettings | None) -> Iterator[Fault]:
             yield Fault(path, f"{what} (got {shown_value(train.options[str(option)])})")
         else:
             yield Fault(path, what)
+
+
+def _is_plain_ppo(train: TrainSettings) -> bool:
+    switches = train.aim, train.masks, train.objective, train.dual_clip
+    usual = ("bins", False, "joint", None)
+    return train.algo == "ppo" and not train.options and switches == usual
 
 
 def _mix_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:

@@ -11,7 +11,13 @@ from aimbot_lab.faces.sb3_actions import LearnerActions, learner_codec
 from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    StepBuffers,
+    new_step_buffers,
+)
 
 Indices = None | int | Iterable[int]
 
@@ -21,7 +27,8 @@ class WorldVecEnv(VecEnv):
 
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
-    `episodes` holds what ended in the last step.
+    `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
+    branches are the last columns of every observation, 1 for what makes sense.
     """
 
     def __init__(
@@ -30,6 +37,7 @@ class WorldVecEnv(VecEnv):
         aim_bins: Sequence[float],
         *,
         actions: LearnerActions = "bins",
+        show_masks: bool = False,
         seed: int = 0,
         reward_scale: float = 1.0,
     ) -> None:
@@ -37,6 +45,7 @@ class WorldVecEnv(VecEnv):
         self.render_mode = None
         self.episodes: EpisodeBatch | None = None
         self._codec = learner_codec(world.spec, actions, aim_bins)
+        self._show_masks = show_masks
         self._seed = seed
         self._resets = 0
         self._reward_scale = reward_scale
@@ -46,7 +55,8 @@ class WorldVecEnv(VecEnv):
         width = len(world.spec.branches) + world.spec.continuous
         self._actions = np.zeros((world.num_envs, width), np.float32)
         self._branch_masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
-        super().__init__(world.num_envs, observation_space(world.spec), self._codec.space)
+        space = observation_space(world.spec, masks=show_masks)
+        super().__init__(world.num_envs, space, self._codec.space)
 
     def reset(self) -> VecEnvObs:
         """First observations [B, D]; takes the seed given to `seed`, else one of its own."""
@@ -59,7 +69,7 @@ class WorldVecEnv(VecEnv):
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
         self._reset_options()
-        return observations
+        return self._shown(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take a batch of the action space's `actions` for the next `step_wait`."""
@@ -72,7 +82,7 @@ class WorldVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for index, row in enumerate(self.episodes.row):
             infos[row] = {
-                "terminal_observation": buffers.final_observations[row].copy(),
+                "terminal_observation": self._last_shown(buffers.final_observations[row]),
                 "TimeLimit.truncated": False,
                 "episode": {
                     "r": float(self.episodes.terms[index].sum()),
@@ -80,12 +90,25 @@ class WorldVecEnv(VecEnv):
                 },
             }
         rewards = buffers.rewards * np.float32(self._reward_scale)
-        return buffers.observations, rewards, buffers.finished.copy(), infos
+        return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
 
     def action_masks(self) -> BoolArray:
         """Masks [B, choices] of the action space, True where a choice makes sense now."""
         self.world.action_masks(self._branch_masks)
         return self._codec.masks(self._branch_masks)
+
+    def _shown(self, observations: Float32Array) -> Float32Array:
+        if not self._show_masks:
+            return observations
+        self.world.action_masks(self._branch_masks)
+        return np.concatenate([observations, self._branch_masks], axis=1, dtype=np.float32)
+
+    def _last_shown(self, observation: Float32Array) -> Float32Array:
+        """An episode's last observation, after which nothing is chosen and nothing masked."""
+        if not self._show_masks:
+            return observation.copy()
+        free = np.ones(self._branch_masks.shape[1], np.float32)
+        return np.concatenate([observation, free])
 
     def _next_buffers(self) -> StepBuffers:
         self._turn = 1 - self._turn

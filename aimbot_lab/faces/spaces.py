@@ -11,9 +11,12 @@ from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 
 
-def observation_space(spec: WorldSpec) -> spaces.Box:
-    """Raw observations [D] within their declared ranges."""
-    return spaces.Box(spec.observation_low, spec.observation_high, dtype=np.float32)
+def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
+    """Raw observations [D] within their declared ranges; then, with `masks`, the branches'."""
+    count = sum(spec.branches) if masks else 0
+    low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
+    high = np.concatenate([spec.observation_high, np.ones(count, np.float32)])
+    return spaces.Box(low, high, dtype=np.float32)
 
 
 class BinnedActions:

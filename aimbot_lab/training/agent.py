@@ -16,9 +16,13 @@ class Agent:
 
     def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
         algorithm = ALGORITHMS[train.algo]
-        self.masked, self.recurrent = algorithm.masked, algorithm.recurrent
+        face = algorithm.face(train)
+        self.masked = algorithm.masked or face.masks_shown
+        self.recurrent = algorithm.recurrent
+        self._masks_shown = face.masks_shown
         self._policy = policy
-        self._codec = learner_codec(spec, algorithm.actions, train.aim_bins)
+        self._codec = learner_codec(spec, face.actions, train.aim_bins)
+        self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
 
     def act(self, observations: Float32Array, *, deterministic: bool = True) -> Float32Array:
@@ -44,7 +48,11 @@ class Agent:
         [B, sum of branches] are the world's. What the policy has no use for is left aside.
         """
         given: dict[str, Any] = {}
-        if self.masked and branch_masks is not None:
+        if branch_masks is None:
+            branch_masks = np.ones((len(observations), self._choices), np.bool_)
+        if self._masks_shown:
+            observations = np.concatenate([observations, branch_masks], axis=1, dtype=np.float32)
+        elif self.masked:
             given["action_masks"] = self._codec.masks(branch_masks)
         chosen, state = self._policy.predict(
             observations, state, starts, deterministic=deterministic, **given

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -14,6 +14,13 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 
 Arguments = dict[str, Any]
+
+
+class Face(NamedTuple):
+    """How the world is shown to an algorithm."""
+
+    actions: LearnerActions = "bins"
+    masks_shown: bool = False  # in the observation's last columns
 
 
 @dataclass(frozen=True)
@@ -29,14 +36,16 @@ class Algorithm:
     policy: type[BasePolicy]
     shared: Mapping[str, str]
     network: Callable[[NetworkSettings, WorldSpec], Arguments]
-    actions: LearnerActions = "bins"
-    masked: bool = False  # the policy takes masks of its choices
+    face: Callable[[TrainSettings], Face] = lambda _: Face()
+    masked: bool = False  # predictions take masks of the choices
     recurrent: bool = False  # the policy remembers
     policy_options: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
-    """Settings that `more` reads."""
+    """Settings that `more`, `more_policy` or `face` read."""
     more: Callable[[TrainSettings, spaces.Box, int], Arguments] = lambda *_: {}
     """Further arguments from the settings, the observation space and the number of rows."""
+    more_policy: Callable[[TrainSettings, WorldSpec], Arguments] = lambda *_: {}
+    """Further arguments of the policy's class."""
     fixed: frozenset[str] = frozenset()
     """Arguments that `more` gives and no option may change."""
 
@@ -53,7 +62,8 @@ class Algorithm:
     def policy_arguments(self, settings: TrainSettings, spec: WorldSpec) -> Arguments:
         """Keyword arguments of the policy's class."""
         options = {k: v for k, v in settings.options.items() if k in self.policy_options}
-        return {**self.network(settings.network, spec), **options}
+        more = self.more_policy(settings, spec)
+        return {**self.network(settings.network, spec), **more, **options}
 
 
 def same_names(*names: str) -> Mapping[str, str]:

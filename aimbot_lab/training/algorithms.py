@@ -14,6 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithm import Algorithm
 from aimbot_lab.training.policy_gradient import (
+    DUEL_PPO,
     MASKABLE_PPO,
     PPO_ALGORITHM,
     RECURRENT_PPO,
@@ -30,6 +31,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "trpo": TRPO_ALGORITHM,
         "dqn": DQN_ALGORITHM,
         "qrdqn": QRDQN_ALGORITHM,
+        "duel_ppo": DUEL_PPO,
     }
 )
 
@@ -60,6 +62,8 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """An untrained policy to load weights into."""
     algorithm = ALGORITHMS[settings.algo]
-    codec = learner_codec(spec, algorithm.actions, settings.aim_bins)
+    face = algorithm.face(settings)
+    actions = learner_codec(spec, face.actions, settings.aim_bins).space
+    observations = observation_space(spec, masks=face.masks_shown)
     arguments = algorithm.policy_arguments(settings, spec)
-    return algorithm.policy(observation_space(spec), codec.space, lambda _: 0.0, **arguments)
+    return algorithm.policy(observations, actions, lambda _: 0.0, **arguments)

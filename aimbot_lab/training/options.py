@@ -1,7 +1,7 @@
 """Settings that an algorithm does not take, and options that its class does not know."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from math import isfinite
 from types import NoneType, UnionType
@@ -47,7 +47,7 @@ def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
         elif not _fits(value, known[name]):
             wanted = " or ".join(WORDS[kind] for kind in known[name])
             yield OptionFault("options", name, f"must be {wanted}")
-        elif name in algorithm.policy_options and type(value) is int and value < 1:
+        elif name in algorithm.policy_options and known[name] == (int,) and value < 1:
             yield OptionFault("options", name, "must be at least 1")
 
 
@@ -70,11 +70,16 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
             yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
 
 
-def _plain_parameters(kind: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
     """The parameters of a class that can be written as plain values, with their kinds."""
     parameters = inspect.signature(kind).parameters
+    if any(given.kind is given.VAR_KEYWORD for given in parameters.values()):
+        inherited = _plain_parameters(kind.__mro__[1])
+    else:
+        inherited = {}
     kinds = {name: _plain_kinds(given.annotation) for name, given in parameters.items()}
-    return {name: plain for name, plain in kinds.items() if set(plain) - {NoneType}}
+    own = {name: plain for name, plain in kinds.items() if set(plain) - {NoneType}}
+    return {**inherited, **own}
 
 
 def _plain_kinds(hint: Any) -> tuple[Any, ...]:

@@ -6,8 +6,12 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.training.algorithm import Algorithm, same_names
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.algorithm import Algorithm, Arguments, Face, same_names
+from aimbot_lab.training.duel_policy import DuelPolicy
+from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.networks import actor_critic
+from aimbot_lab.training.settings import TrainSettings
 
 ROLLOUT = ("n_steps", "batch_size", "learning_rate", "gamma", "gae_lambda", "normalize_advantage")
 CLIPPED = (*ROLLOUT, "n_epochs", "clip_range", "ent_coef", "vf_coef", "max_grad_norm", "target_kl")
@@ -25,3 +29,28 @@ RECURRENT_PPO = Algorithm(
     policy_options=("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm"),
 )
 TRPO_ALGORITHM = Algorithm(TRPO, ActorCriticPolicy, same_names(*ROLLOUT, "target_kl"), actor_critic)
+
+
+def duel_face(settings: TrainSettings) -> Face:
+    """Actions and masks as the switches say."""
+    return Face(settings.aim, masks_shown=settings.masks)
+
+
+def duel_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
+    """The policy's part of the switches."""
+    return {
+        "hybrid": spec.branches if settings.aim == "hybrid" else (),
+        "masked": spec.branches if settings.masks else (),
+    }
+
+
+DUEL_PPO = Algorithm(
+    DuelPPO,
+    DuelPolicy,
+    same_names(*CLIPPED, "objective", "dual_clip"),
+    actor_critic,
+    face=duel_face,
+    derived=frozenset({"aim", "masks"}),
+    more_policy=duel_policy,
+    policy_options=("log_std_init",),
+)

@@ -8,7 +8,7 @@ from sb3_contrib.qrdqn.policies import QRDQNPolicy
 from stable_baselines3 import DQN
 from stable_baselines3.dqn.policies import DQNPolicy
 
-from aimbot_lab.training.algorithm import Algorithm, same_names
+from aimbot_lab.training.algorithm import Algorithm, Face, same_names
 from aimbot_lab.training.networks import q_values
 from aimbot_lab.training.settings import TrainSettings
 
@@ -36,6 +36,11 @@ def replay_arguments(
     }
 
 
+def flat_face(_: TrainSettings) -> Face:
+    """One choice of all combinations."""
+    return Face("flat")
+
+
 DERIVED = frozenset({"n_steps", "n_epochs"})
 FIXED = frozenset({"train_freq"})
 
@@ -44,7 +49,7 @@ DQN_ALGORITHM = Algorithm(
     DQNPolicy,
     same_names(*SHARED),
     q_values,
-    actions="flat",
+    face=flat_face,
     derived=DERIVED,
     fixed=FIXED,
     more=replay_arguments,
@@ -54,7 +59,7 @@ QRDQN_ALGORITHM = Algorithm(
     QRDQNPolicy,
     same_names(*SHARED),
     q_values,
-    actions="flat",
+    face=flat_face,
     policy_options=("n_quantiles",),
     derived=DERIVED,
     fixed=FIXED,

@@ -11,7 +11,7 @@ from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le,
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 Units = Annotated[Int, Ge(1), Le(4096)]
-Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn"]
+Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "duel_ppo"]
 ALGOS: tuple[Algo, ...] = get_args(Algo)
 ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
@@ -49,7 +49,8 @@ class TrainSettings:
     """Algorithm and hyper-parameters; names are stable-baselines3's where it has one."""
 
     algo: Algo = "ppo"
-    """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name."""
+    """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name, or
+    duel_ppo, our PPO, which equals ppo while aim, masks, objective and dual_clip are left out."""
     total_steps: Annotated[Int, Ge(1)] = 5_000_000
     """Environment steps after which training ends, whatever was reached; a rollout that was
     begun is finished."""
@@ -79,6 +80,14 @@ class TrainSettings:
     """Factor on rewards before they reach the learner; tracked rewards stay raw."""
     aim_bins: tuple[Float, ...] = AIM_BINS
     """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
+    aim: Literal["bins", "hybrid"] = "bins"
+    """duel_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian)."""
+    masks: Bool = False
+    """duel_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
+    objective: Literal["joint", "per_branch"] = "joint"
+    """duel_ppo: one clipped objective for the whole action, or the sum of one per branch."""
+    dual_clip: Annotated[Float, Gt(1)] | None = None
+    """duel_ppo: where the advantage A is negative the objective is no less than this times A."""
     network: NetworkSettings = NetworkSettings()
     """The networks."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] | None = None

@@ -63,10 +63,12 @@ class Training:
         compile_kernels(plan.env)
         world = make_world(plan.env)
         self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
+        face = ALGORITHMS[plan.train.algo].face(plan.train)
         self.env = WorldVecEnv(
             world,
             plan.train.aim_bins,
-            actions=ALGORITHMS[plan.train.algo].actions,
+            actions=face.actions,
+            show_masks=face.masks_shown,
             seed=derive_seed(plan.seed, "world"),
             reward_scale=plan.train.reward_scale,
         )

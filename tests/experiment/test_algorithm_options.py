@@ -55,6 +55,19 @@ def trained_by(text: str) -> str:
             "  algo: trpo\n  clip_range: 0.1\n",
             "c.yaml:16:15: train.clip_range: does nothing with trpo: leave it out",
         ),
+        (
+            "  masks: true\n",
+            "c.yaml:15:10: train.masks: does nothing with ppo: leave it out",
+        ),
+        (
+            "  algo: duel_ppo\n  dual_clip: 1\n",
+            "c.yaml:16:14: train.dual_clip: must be greater than 1.0 (got 1)",
+        ),
+        (
+            "  algo: duel_ppo\n  options: {clip_range_vff: 1}\n",
+            "c.yaml:16:13: train.options.clip_range_vff: duel_ppo has no such option "
+            "(nearest valid key: clip_range_vf)",
+        ),
     ],
 )
 def test_a_wrong_hyper_parameter_is_named_with_its_place(train: str, expected: str) -> None:

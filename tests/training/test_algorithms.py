@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.agents import load_agent
 from aimbot_lab.training.algorithms import ALGORITHMS
+from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.options import HYPER_PARAMETERS, known_options
 from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS, NetworkSettings
@@ -29,6 +31,7 @@ CLASSES = {
     "trpo": TRPO,
     "dqn": DQN,
     "qrdqn": QRDQN,
+    "duel_ppo": DuelPPO,
 }
 OPTIONS = {
     "recurrent_ppo": {"lstm_hidden_size": 8},
@@ -216,3 +219,50 @@ def test_a_player_forgets_where_an_episode_begins() -> None:
     fresh = agent.choose(seen)[1][0]
     np.testing.assert_array_equal(state[:, began], fresh[:, began])
     assert not np.allclose(state[:, ~began], fresh[:, ~began])
+
+
+SWITCHES = [
+    {"aim": "hybrid"},
+    {"masks": True},
+    {"aim": "hybrid", "masks": True, "objective": "per_branch", "dual_clip": 3.0},
+]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path) -> None:
+    training = Training(plan("duel_ppo", **switches))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    training.save_agents(tmp_path)
+    agent = load_agent(tmp_path / "last").agent
+    shown = training.env.reset()
+    expected, _ = training.model.predict(shown, deterministic=True)
+    training.env.step_async(expected)
+    masks = np.ones((ROWS, 8), np.bool_)
+    training.env.world.action_masks(masks)
+    raw = shown[:, : len(training.env.world.spec.observation_names)]
+    actions, _ = agent.choose(raw, branch_masks=masks)
+    np.testing.assert_allclose(actions, training.env._actions, rtol=1e-6)
+    assert agent.act(raw).shape == (ROWS, 4)
+
+
+def test_duel_ppo_with_nothing_switched_on_is_ppo() -> None:
+    states = {
+        algo: Training(plan(algo)).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+        for algo in ("ppo", "duel_ppo")
+    }
+    assert states["ppo"] == states["duel_ppo"]
+
+
+def test_masks_shown_are_the_worlds() -> None:
+    training = Training(plan("duel_ppo", masks=True))
+    face = training.env
+    masks = np.ones((ROWS, 8), np.bool_)
+    shown, masked = face.reset(), 0
+    for _ in range(40):
+        face.world.action_masks(masks)
+        np.testing.assert_array_equal(shown[:, -8:], masks)
+        shown, _, finished, infos = face.step(np.tile([1, 0, 1, 5], (ROWS, 1)))
+        masked += int((shown[:, -1] == 0.0).sum())
+        for row in np.flatnonzero(finished):
+            assert infos[row]["terminal_observation"].shape == shown[row].shape
+    assert masked > ROWS
