@@ -7,12 +7,12 @@ from types import MappingProxyType
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice
-from aimbot_lab.experiment.paths import Path
+from aimbot_lab.experiment.paths import Path, shown_value
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.sim.parameters import crowded_floor, parameter_bounds, parameter_fault
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
 
 TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
     {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
@@ -29,6 +29,7 @@ def cross_faults(
     yield from lesson_faults(lessons, env)
     yield from rollout_faults(env, train)
     yield from aim_faults(env, train)
+    yield from option_faults(train)
 
 
 def lesson_faults(
@@ -57,7 +58,7 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
     if steps > MOST_ROLLOUT_STEPS:
         what = f"is too large: {product} must be at most {MOST_ROLLOUT_STEPS}"
         yield Fault(("train", "n_steps"), what)
-    elif steps % train.batch_size:
+    elif steps % train.batch_size and train.algo not in ONE_CHOICE:
         nearest = _nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
@@ -65,12 +66,34 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
 
 def aim_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
     """Whether the agent aims farther than the arena lets it, where neither part is None."""
-    if env is None or train is None:
+    if env is None or train is None or train.aim == "hybrid":
         return
     farthest = max(train.aim_bins, key=abs)
     if abs(farthest) > env.mouse_limit:
         what = f"must not go beyond env.mouse_limit, {env.mouse_limit:g} (got {farthest:g})"
         yield Fault(("train", "aim_bins"), what)
+
+
+def option_faults(train: TrainSettings | None) -> Iterator[Fault]:
+    """What the algorithm does not take, where `train` is not None."""
+    if train is None or _is_plain_ppo(train):
+        return  # which spares most checks the loading of torch
+    from aimbot_lab.training.options import settings_faults
+
+    for key, option, what, known in settings_faults(train):
+        path: Path = ("train", key) if option is None else ("train", key, option)
+        if known and option is not None:
+            yield Fault(path, f"{what} ({advice(option, known)})", about_key=True)
+        elif what.startswith("must be"):
+            yield Fault(path, f"{what} (got {shown_value(train.options[str(option)])})")
+        else:
+            yield Fault(path, what)
+
+
+def _is_plain_ppo(train: TrainSettings) -> bool:
+    switches = train.aim, train.masks, train.objective, train.dual_clip
+    usual = ("bins", False, "joint", None)
+    return train.algo == "ppo" and not train.options and switches == usual
 
 
 def _mix_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:

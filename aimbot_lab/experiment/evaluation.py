@@ -53,7 +53,12 @@ def evaluate_run(
     config = load_curriculum(fetch("resolved.yaml")).config
     world = make_world(replace(saved.env, num_envs=request.episodes))
     cells = lesson_cells(config.lessons[-1], world.spec.difficulties)
-    return Evaluated(run_id, evaluate(world, saved.agent.act, cells, seed=request.seed))
+    scores = [
+        score
+        for cell in cells  # each with a player that remembers nothing of the cell before
+        for score in evaluate(world, saved.agent.player(world), (cell,), seed=request.seed)
+    ]
+    return Evaluated(run_id, tuple(scores))
 
 
 def find_run(run: str, data_folder: DataFolder, *, tracking_uri: str | None = None) -> str:

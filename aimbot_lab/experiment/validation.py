@@ -8,7 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.checks import aim_faults, lesson_faults, rollout_faults
+from aimbot_lab.experiment.checks import (
+    aim_faults,
+    lesson_faults,
+    option_faults,
+    rollout_faults,
+)
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice, keys_at, without_tags
 from aimbot_lab.experiment.paths import Path, is_parameters, starts_with
@@ -28,6 +33,7 @@ _ROLLOUT: frozenset[Path] = frozenset(
         ("train", "batch_size"),
     }
 )
+_ALGORITHM: frozenset[Path] = frozenset({("train",), ("train", "algo")})
 # What a lesson's parameters are checked against.
 _FLOOR: frozenset[Path] = frozenset(
     {("env",), ("env", "rays"), *(("env", *name.split(".")) for name in (*DECLARED, *GAPS))}
@@ -48,6 +54,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
         *lesson_faults(lessons, None if known & _FLOOR else env),
         *rollout_faults(None if known & _ROLLOUT else env, train),
         *aim_faults(env, train),
+        *option_faults(None if known & _ALGORITHM else train),
     ]
     for fault in between:
         if not any(starts_with(place, fault.path) for place in known):

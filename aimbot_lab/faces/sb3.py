@@ -9,23 +9,32 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from aimbot_lab.faces.gymnasium_env import checked_render_mode
 from aimbot_lab.faces.gymnasium_infos import episode_result
-from aimbot_lab.faces.spaces import BinnedActions, observation_space
+from aimbot_lab.faces.sb3_actions import LearnerActions, learner_codec
+from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Picture, StepBuffers, new_step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Picture,
+    StepBuffers,
+    new_step_buffers,
+)
 
 Indices = None | int | Iterable[int]
 RENDERING = {"render_modes": ["rgb_array"]}
 
 
 class WorldVecEnv(VecEnv):
-    """`world` with aim in bins, reset in the step that finished an episode.
+    """`world` with actions as a learner takes them, reset in the step that finished an episode.
 
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
     Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
     `episode`, `is_success` and `terminal_observation`.
-    `episodes` holds what ended in the last step.
+    `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
+    branches are the last columns of every observation, 1 for what makes sense.
     """
 
     def __init__(
@@ -33,6 +42,8 @@ class WorldVecEnv(VecEnv):
         world: BatchWorld,
         aim_bins: Sequence[float] | None = None,
         *,
+        actions: LearnerActions = "bins",
+        show_masks: bool = False,
         seed: int = 0,
         reward_scale: float = 1.0,
         render_mode: str | None = None,
@@ -40,7 +51,8 @@ class WorldVecEnv(VecEnv):
         self.world = world
         self.render_mode = checked_render_mode(render_mode, RENDERING)
         self.episodes: EpisodeBatch | None = None
-        self._codec = BinnedActions(world.spec, aim_bins)
+        self._codec = learner_codec(world.spec, actions, aim_bins)
+        self._show_masks = show_masks
         self._seed = seed
         self._resets = 0
         self._reward_scale = reward_scale
@@ -49,7 +61,9 @@ class WorldVecEnv(VecEnv):
         self._turn = 0
         width = len(world.spec.branches) + world.spec.continuous
         self._actions = np.zeros((world.num_envs, width), np.float32)
-        super().__init__(world.num_envs, observation_space(world.spec), self._codec.space)
+        self._branch_masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        space = observation_space(world.spec, masks=show_masks)
+        super().__init__(world.num_envs, space, self._codec.space)
 
     def reset(self) -> VecEnvObs:
         """First observations [B, D]; takes the seed given to `seed`, else one of its own."""
@@ -62,10 +76,10 @@ class WorldVecEnv(VecEnv):
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
         self._reset_options()
-        return observations
+        return self._shown(observations)
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Take `actions` [B, branches + 1] for the next `step_wait`."""
+        """Take a batch of the action space's `actions` for the next `step_wait`."""
         self._codec.to_world(actions, self._actions)
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -75,7 +89,7 @@ class WorldVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for index, row in enumerate(self.episodes.row):
             infos[row] = {
-                "terminal_observation": buffers.final_observations[row].copy(),
+                "terminal_observation": self._last_shown(buffers.final_observations[row]),
                 "TimeLimit.truncated": False,
                 "is_success": episode_result(self.episodes.lines[index]).won,
                 "episode": {
@@ -84,7 +98,25 @@ class WorldVecEnv(VecEnv):
                 },
             }
         rewards = buffers.rewards * np.float32(self._reward_scale)
-        return buffers.observations, rewards, buffers.finished.copy(), infos
+        return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
+
+    def action_masks(self) -> BoolArray:
+        """Masks [B, choices] of the action space, True where a choice makes sense now."""
+        self.world.action_masks(self._branch_masks)
+        return self._codec.masks(self._branch_masks)
+
+    def _shown(self, observations: Float32Array) -> Float32Array:
+        if not self._show_masks:
+            return observations
+        self.world.action_masks(self._branch_masks)
+        return np.concatenate([observations, self._branch_masks], axis=1, dtype=np.float32)
+
+    def _last_shown(self, observation: Float32Array) -> Float32Array:
+        """An episode's last observation, after which nothing is chosen and nothing masked."""
+        if not self._show_masks:
+            return observation.copy()
+        free = np.ones(self._branch_masks.shape[1], np.float32)
+        return np.concatenate([observation, free])
 
     def _next_buffers(self) -> StepBuffers:
         self._turn = 1 - self._turn
@@ -113,9 +145,10 @@ class WorldVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """What the batch's method returns, once per asked row."""
+        """What the batch's method returns, once per asked row; of `action_masks` that row's."""
         result = getattr(self, method_name)(*method_args, **method_kwargs)
-        return [result for _ in self._get_indices(indices)]
+        rows = self._get_indices(indices)
+        return [result[row] if method_name == "action_masks" else result for row in rows]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         """False for every row: there are no single environments to wrap."""

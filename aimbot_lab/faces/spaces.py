@@ -14,9 +14,12 @@ AIM_SHARES = (-1.0, -0.5, -0.2, -0.08, -0.02, 0.0, 0.02, 0.08, 0.2, 0.5, 1.0)
 """The usual aim bins, as shares of the mouse limit."""
 
 
-def observation_space(spec: WorldSpec) -> spaces.Box:
-    """Raw observations [D] within their declared ranges."""
-    return spaces.Box(spec.observation_low, spec.observation_high, dtype=np.float32)
+def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
+    """Raw observations [D] within their declared ranges; then, with `masks`, the branches'."""
+    count = sum(spec.branches) if masks else 0
+    low = np.concatenate([spec.observation_low, np.zeros(count, np.float32)])
+    high = np.concatenate([spec.observation_high, np.ones(count, np.float32)])
+    return spaces.Box(low, high, dtype=np.float32)
 
 
 class BinnedActions:

@@ -5,38 +5,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch as th
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import BasePolicy
 
-from aimbot_lab.faces.spaces import BinnedActions, observation_space
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.algorithms import policy_arguments
+from aimbot_lab.training.agent import Agent
+from aimbot_lab.training.algorithms import new_policy
 from aimbot_lab.training.settings import TrainSettings
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
-
-
-class Agent:
-    """A trained policy that plays a world."""
-
-    def __init__(self, policy: ActorCriticPolicy, spec: WorldSpec, train: TrainSettings) -> None:
-        self._policy = policy
-        self._codec = BinnedActions(spec, train.aim_bins)
-        self._width = len(spec.branches) + spec.continuous
-
-    def act(self, observations: Float32Array, *, deterministic: bool = True) -> Float32Array:
-        """World actions [B, branches + continuous] for raw observations [B, D]."""
-        chosen, _ = self._policy.predict(observations, deterministic=deterministic)
-        actions = np.zeros((len(observations), self._width), np.float32)
-        self._codec.to_world(chosen, actions)
-        return actions
 
 
 @dataclass(frozen=True)
@@ -50,7 +33,7 @@ class SavedAgent:
 
 
 def save_agent(
-    policy: ActorCriticPolicy,
+    policy: BasePolicy,
     folder: Path,
     *,
     env: ArenaSettings,
@@ -74,31 +57,24 @@ def save_agent(
 
 
 def load_agent(folder: Path) -> SavedAgent:
-    """The agent saved in `folder`. Raises LabError where its files are missing or damaged."""
+    """The agent saved in `folder`; torch uses as many threads from here on as it was trained with.
+
+    Raises LabError where its files are missing or damaged.
+    """
     try:
         description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         if description["format"] != FORMAT:
             raise LabError(f"{folder}: agent of format {description['format']}, not {FORMAT}")
         env = TypeAdapter(ArenaSettings).validate_python(description["env"])
         train = TypeAdapter(TrainSettings).validate_python(description["train"])
-        policy = _empty_policy(env, train)
+        spec = arena_spec(env)
+        th.set_num_threads(train.torch_threads)
+        policy = new_policy(train, spec)
         policy.load_state_dict(load_file(folder / WEIGHTS))
+        policy.set_training_mode(False)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
     except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         reason = "settings" if isinstance(error, ValidationError) else str(error).splitlines()[0]
         raise LabError(f"{folder}: the agent's files are damaged ({reason})") from error
-    spec = arena_spec(env)
     return SavedAgent(Agent(policy, spec, train), env, train, description.get("about", {}))
-
-
-def _empty_policy(env: ArenaSettings, train: TrainSettings) -> ActorCriticPolicy:
-    spec = arena_spec(env)
-    policy = ActorCriticPolicy(
-        observation_space(spec),
-        BinnedActions(spec, train.aim_bins).space,
-        lambda _: 0.0,
-        **policy_arguments(train.network, spec),
-    )
-    policy.set_training_mode(False)
-    return policy

@@ -1,49 +1,69 @@
-"""Algorithms by name: settings in, a stable-baselines3 model out."""
+"""Which algorithms exist, and an untrained model of each."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
-import torch as th
-from stable_baselines3 import PPO
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 
+from aimbot_lab.faces.sb3_actions import learner_codec
+from aimbot_lab.faces.spaces import observation_space
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.features import EgocentricFeatures, ScaledFeatures
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.algorithm import Algorithm
+from aimbot_lab.training.policy_gradient import (
+    DUEL_PPO,
+    MASKABLE_PPO,
+    PPO_ALGORITHM,
+    RECURRENT_PPO,
+    TRPO_ALGORITHM,
+)
+from aimbot_lab.training.q_learning import DQN_ALGORITHM, QRDQN_ALGORITHM
+from aimbot_lab.training.settings import TrainSettings
 
-ACTIVATIONS = {"tanh": th.nn.Tanh, "relu": th.nn.ReLU}
-
-
-def policy_arguments(network: NetworkSettings, spec: WorldSpec) -> dict[str, Any]:
-    """Keyword arguments of an actor-critic policy with these networks."""
-    arguments: dict[str, Any] = {
-        "net_arch": {"pi": list(network.layers), "vf": list(network.layers)},
-        "activation_fn": ACTIVATIONS[network.activation],
-        "features_extractor_class": ScaledFeatures,
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
+    {
+        "ppo": PPO_ALGORITHM,
+        "maskable_ppo": MASKABLE_PPO,
+        "recurrent_ppo": RECURRENT_PPO,
+        "trpo": TRPO_ALGORITHM,
+        "dqn": DQN_ALGORITHM,
+        "qrdqn": QRDQN_ALGORITHM,
+        "duel_ppo": DUEL_PPO,
     }
-    if network.features == "egocentric":
-        arguments["features_extractor_class"] = EgocentricFeatures
-        arguments["features_extractor_kwargs"] = {"names": spec.observation_names}
-    return arguments
+)
 
 
-def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> PPO:
-    """An untrained model for `env`, all its random choices drawn from `seed`."""
-    return PPO(
-        "MlpPolicy",
-        env,
-        n_steps=settings.n_steps,
-        batch_size=settings.batch_size,
-        n_epochs=settings.n_epochs,
-        learning_rate=settings.learning_rate,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        ent_coef=settings.ent_coef,
-        vf_coef=settings.vf_coef,
-        max_grad_norm=settings.max_grad_norm,
-        target_kl=settings.target_kl,
-        normalize_advantage=settings.normalize_advantage,
-        policy_kwargs=policy_arguments(settings.network, spec),
-        seed=seed,
-        device="cpu",
-    )
+def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> BaseAlgorithm:
+    """An untrained model for `env`, all its random choices drawn from `seed`.
+
+    Raises ConfigurationError where the algorithm's class refuses the settings.
+    """
+    algorithm = ALGORITHMS[settings.algo]
+    assert isinstance(env.observation_space, spaces.Box)
+    arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
+    policy_arguments = algorithm.policy_arguments(settings, spec)
+    try:
+        return algorithm.model(
+            algorithm.policy,
+            env,
+            policy_kwargs=policy_arguments,
+            seed=seed,
+            device="cpu",
+            **arguments,
+        )
+    except (AssertionError, ValueError, RuntimeError, MemoryError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "no reason given"
+        raise ConfigurationError(f"train: {settings.algo} refuses this: {reason}") from error
+
+
+def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
+    """An untrained policy to load weights into."""
+    algorithm = ALGORITHMS[settings.algo]
+    face = algorithm.face(settings)
+    actions = learner_codec(spec, face.actions, settings.aim_bins).space
+    observations = observation_space(spec, masks=face.masks_shown)
+    arguments = algorithm.policy_arguments(settings, spec)
+    return algorithm.policy(observations, actions, lambda _: 0.0, **arguments)

@@ -65,9 +65,10 @@ class LessonCallback(BaseCallback):
 
 
 class ReportCallback(BaseCallback):
-    """After every update: metrics to `sink` and a snapshot to the observer.
+    """After an update: metrics to `sink` and a snapshot to the observer.
 
-    Metrics are kept at most every `every_steps` environment steps, and at the end.
+    Both at most every `every_steps` environment steps, and at the end: some algorithms make an
+    update after every step.
     """
 
     def __init__(
@@ -98,14 +99,14 @@ class ReportCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         # The algorithm has made its update by now, except before the first rollout.
-        if self.num_timesteps > self._last_step:
-            self._report(final=False)
+        if self.num_timesteps - self._last_step >= max(self._every_steps, 1):
+            self._report()
 
     def _on_training_end(self) -> None:
         if self.num_timesteps != self._last_logged:
-            self._report(final=True)
+            self._report()
 
-    def _report(self, *, final: bool) -> None:
+    def _report(self) -> None:
         now = time.monotonic()
         speed = (self.num_timesteps - self._last_step) / max(now - self._last_time, 1e-9)
         self._last_step, self._last_time = self.num_timesteps, now
@@ -118,46 +119,51 @@ class ReportCallback(BaseCallback):
             view=view,
         )
         self._observer.progress(snapshot)
-        due = self._last_logged is None or (
-            self.num_timesteps - self._last_logged >= self._every_steps
-        )
-        if due or final:
-            self._last_logged = self.num_timesteps
-            metrics = {
-                **curriculum_metrics(view),
-                **self._tally.take(),
-                **learner_metrics(self.logger),
-                names.STEPS_PER_SECOND: speed,
-                names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
-            }
-            self._sink.log_metrics(self.num_timesteps, metrics)
+        self._last_logged = self.num_timesteps
+        metrics = {
+            **curriculum_metrics(view),
+            **self._tally.take(),
+            **learner_metrics(self.logger),
+            names.STEPS_PER_SECOND: speed,
+            names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
+        }
+        self._sink.log_metrics(self.num_timesteps, metrics)
 
 
 class BestAgentCallback(BaseCallback):
-    """Calls `keep` with a rank after each update that did better than all before it.
+    """Calls `keep` with a rank after an update that did better than all before it.
 
+    Looks at most every `every_steps` environment steps, and at the end.
     Rank: the lesson's number, then the lower end of the win rate's interval, so that a lucky
     streak over few episodes does not count as better.
     """
 
     def __init__(
-        self, progress: CurriculumProgress, keep: Callable[[tuple[int, float], int], None]
+        self,
+        progress: CurriculumProgress,
+        keep: Callable[[tuple[int, float], int], None],
+        *,
+        every_steps: int,
     ) -> None:
         super().__init__()
         self._progress = progress
         self._keep = keep
+        self._every_steps = every_steps
+        self._last_step = 0
         self._best = (-1, 0.0)
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
-        self._consider()
+        if self.num_timesteps - self._last_step >= self._every_steps:
+            self._consider()
 
     def _on_training_end(self) -> None:
         self._consider()
 
     def _consider(self) -> None:
+        self._last_step = self.num_timesteps
         view = self._progress.view
         rank = view.lesson + self._progress.finished, view.win_rate.lower
         if self.num_timesteps and rank > self._best:

@@ -1,11 +1,34 @@
 """How an agent is trained: the algorithm, its network and its hyper-parameters."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 Units = Annotated[Int, Ge(1), Le(4096)]
+Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "duel_ppo"]
+ALGOS: tuple[Algo, ...] = get_args(Algo)
+ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
+"""Algorithms that choose one of all combinations of branches and aim bin; these also learn
+from a replay buffer."""
+AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
+FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # 1e4 as a person means it; a class that wants a float takes it too
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise PydanticCustomError("option_type", "must be a number, true, false or null")
+
+
+OptionValue = Annotated[Any, AfterValidator(_plain)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -25,17 +48,18 @@ class NetworkSettings:
 class TrainSettings:
     """Algorithm and hyper-parameters; names are stable-baselines3's where it has one."""
 
-    algo: Literal["ppo"] = "ppo"
-    """Learning algorithm."""
+    algo: Algo = "ppo"
+    """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name, or
+    duel_ppo, our PPO, which equals ppo while aim, masks, objective and dual_clip are left out."""
     total_steps: Annotated[Int, Ge(1)] = 5_000_000
     """Environment steps after which training ends, whatever was reached; a rollout that was
     begun is finished."""
     n_steps: Annotated[Int, Ge(2)] = 128
-    """Steps of every environment per rollout."""
+    """Steps of every environment per rollout, between two updates."""
     batch_size: Annotated[Int, Ge(2)] = 8192
     """Samples per gradient step."""
     n_epochs: Annotated[Int, Ge(1)] = 4
-    """Passes over a rollout."""
+    """Passes over a rollout; dqn and qrdqn take as many samples from the replay buffer."""
     learning_rate: Annotated[Float, Gt(0)] = 1e-3
     """Step size of Adam."""
     gamma: Fraction = 0.99
@@ -54,8 +78,16 @@ class TrainSettings:
     """Stop the epochs of an update beyond this divergence."""
     reward_scale: Annotated[Float, Gt(0)] = 0.01
     """Factor on rewards before they reach the learner; tracked rewards stay raw."""
-    aim_bins: tuple[Float, ...] = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
-    """Mouse values that the agent chooses from."""
+    aim_bins: tuple[Float, ...] = AIM_BINS
+    """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
+    aim: Literal["bins", "hybrid"] = "bins"
+    """duel_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian)."""
+    masks: Bool = False
+    """duel_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
+    objective: Literal["joint", "per_branch"] = "joint"
+    """duel_ppo: one clipped objective for the whole action, or the sum of one per branch."""
+    dual_clip: Annotated[Float, Gt(1)] | None = None
+    """duel_ppo: where the advantage A is negative the objective is no less than this times A."""
     network: NetworkSettings = NetworkSettings()
     """The networks."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
@@ -63,8 +95,12 @@ class TrainSettings:
     lose much, because threads that wait take the core from the one that works."""
     normalize_advantage: Bool = True
     """Whether advantages are normalised per minibatch."""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    """Further hyper-parameters of the algorithm, by the names that its class gives them."""
 
     def __post_init__(self) -> None:
+        if self.aim_bins is AIM_BINS and self.algo in ONE_CHOICE:  # nothing was given
+            object.__setattr__(self, "aim_bins", FEW_AIM_BINS)
         if len(self.aim_bins) < 2 or list(self.aim_bins) != sorted(set(self.aim_bins)):
             raise ValueError("aim_bins must hold at least two rising values")
         if not self.network.layers:

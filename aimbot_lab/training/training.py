@@ -19,7 +19,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.agents import save_agent
-from aimbot_lab.training.algorithms import new_model
+from aimbot_lab.training.algorithms import ALGORITHMS, new_model
 from aimbot_lab.training.callbacks import (
     BestAgentCallback,
     LessonCallback,
@@ -63,9 +63,12 @@ class Training:
         compile_kernels(plan.env)
         world = make_world(plan.env)
         self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
+        face = ALGORITHMS[plan.train.algo].face(plan.train)
         self.env = WorldVecEnv(
             world,
             plan.train.aim_bins,
+            actions=face.actions,
+            show_masks=face.masks_shown,
             seed=derive_seed(plan.seed, "world"),
             reward_scale=plan.train.reward_scale,
         )
@@ -79,6 +82,7 @@ class Training:
         self, sink: MetricSink, observer: Observer, should_stop: Callable[[], bool]
     ) -> TrainingOutcome:
         """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
+        every_steps = self.plan.train.total_steps // MOST_POINTS
         lessons = LessonCallback(
             self.env, self.progress, observer=observer, should_stop=should_stop
         )
@@ -88,9 +92,9 @@ class Training:
             sink=sink,
             observer=observer,
             tally=EpisodeTally(self.env.world.spec.reward_terms, self.plan.env.decision_seconds),
-            every_steps=self.plan.train.total_steps // MOST_POINTS,
+            every_steps=every_steps,
         )
-        best = BestAgentCallback(self.progress, self._keep_best)
+        best = BestAgentCallback(self.progress, self._keep_best, every_steps=every_steps)
         callbacks: list[BaseCallback] = [lessons, report, best]
         began = time.monotonic()
         try:

@@ -7,6 +7,7 @@ from broken_curriculum import GOOD, REFERENCE, faults
 
 from aimbot_lab.experiment.document import check_files, load_curriculum
 
+ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'duel_ppo'"
 KEYS = "name, seed, env, lessons, train, tracking"
 
 # What is replaced in GOOD, by what, and the line that follows.
@@ -47,7 +48,7 @@ REPLACED = [
     (
         "batch_size: 1024",
         "algo: pp0",
-        "14:9: train.algo: must be 'ppo' (got 'pp0')",
+        f"14:9: train.algo: must be {ALGORITHMS} (got 'pp0')",
     ),
     # lessons
     (

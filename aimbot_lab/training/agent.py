@@ -1,0 +1,100 @@
+"""A trained policy that plays a world."""
+
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.policies import BasePolicy
+
+from aimbot_lab.faces.sb3_actions import learner_codec
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
+from aimbot_lab.training.algorithms import ALGORITHMS
+from aimbot_lab.training.settings import TrainSettings
+
+
+class Agent:
+    """A trained policy with the world's observations as input and its actions as output."""
+
+    def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
+        algorithm = ALGORITHMS[train.algo]
+        face = algorithm.face(train)
+        self.masked = algorithm.masked or face.masks_shown
+        self.recurrent = algorithm.recurrent
+        self._masks_shown = face.masks_shown
+        self._policy = policy
+        self._codec = learner_codec(spec, face.actions, train.aim_bins)
+        self._choices = sum(spec.branches)
+        self._width = len(spec.branches) + spec.continuous
+
+    def act(self, observations: Float32Array, *, deterministic: bool = True) -> Float32Array:
+        """World actions [B, branches + continuous] for raw observations [B, D].
+
+        Nothing is masked, and every observation is taken for the first of its episode; see
+        `player` for an agent that learned otherwise.
+        """
+        return self.choose(observations, deterministic=deterministic)[0]
+
+    def choose(
+        self,
+        observations: Float32Array,
+        *,
+        state: Any = None,
+        starts: BoolArray | None = None,
+        branch_masks: BoolArray | None = None,
+        deterministic: bool = True,
+    ) -> tuple[Float32Array, Any]:
+        """(world actions [B, A], memory) from the memory of the step before.
+
+        `starts` [B] is True where an episode begins and forgets the memory; `branch_masks`
+        [B, sum of branches] are the world's. What the policy has no use for is left aside.
+        """
+        given: dict[str, Any] = {}
+        if branch_masks is None:
+            branch_masks = np.ones((len(observations), self._choices), np.bool_)
+        if self._masks_shown:
+            observations = np.concatenate([observations, branch_masks], axis=1, dtype=np.float32)
+        elif self.masked:
+            given["action_masks"] = self._codec.masks(branch_masks)
+        chosen, state = self._policy.predict(
+            observations, state, starts, deterministic=deterministic, **given
+        )
+        actions = np.zeros((len(observations), self._width), np.float32)
+        self._codec.to_world(chosen, actions)
+        return actions, state
+
+    def player(self, world: BatchWorld, *, deterministic: bool = True) -> "Player":
+        """This agent in `world`, about to be reset."""
+        return Player(self, world, deterministic=deterministic)
+
+
+class Player:
+    """An agent in a world: it sees the world's masks and remembers each episode.
+
+    Takes a place in `world.before_reset`, before whoever is there already.
+    """
+
+    def __init__(self, agent: Agent, world: BatchWorld, *, deterministic: bool) -> None:
+        self._agent, self._world, self._deterministic = agent, world, deterministic
+        self._masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        self._starts = np.ones(world.num_envs, np.bool_)
+        self._state: Any = None
+        if agent.recurrent:
+            self._next_hook, world.before_reset = world.before_reset, self._episodes_ended
+
+    def _episodes_ended(self, finished: BoolArray) -> None:
+        self._starts |= finished
+        if self._next_hook is not None:
+            self._next_hook(finished)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """World actions [B, branches + continuous] in the world's present state."""
+        if self._agent.masked:
+            self._world.action_masks(self._masks)
+        actions, self._state = self._agent.choose(
+            observations,
+            state=self._state,
+            starts=self._starts,
+            branch_masks=self._masks,
+            deterministic=self._deterministic,
+        )
+        self._starts[:] = False
+        return actions

@@ -1,0 +1,268 @@
+"""Every algorithm that a curriculum can name."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
+from stable_baselines3 import DQN, PPO
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.faces.registry import make_world
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.agents import load_agent
+from aimbot_lab.training.algorithms import ALGORITHMS
+from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.options import HYPER_PARAMETERS, known_options
+from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS, NetworkSettings
+from aimbot_lab.training.settings import TrainSettings as Train
+from aimbot_lab.training.training import Training, TrainingPlan
+
+ROWS = 16
+CLASSES = {
+    "ppo": PPO,
+    "maskable_ppo": MaskablePPO,
+    "recurrent_ppo": RecurrentPPO,
+    "trpo": TRPO,
+    "dqn": DQN,
+    "qrdqn": QRDQN,
+    "duel_ppo": DuelPPO,
+}
+OPTIONS = {
+    "recurrent_ppo": {"lstm_hidden_size": 8},
+    "qrdqn": {"n_quantiles": 5, "exploration_fraction": 0.5},
+    "trpo": {"cg_max_steps": 3},
+    "maskable_ppo": {"clip_range_vf": 0.5},
+}
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        self.logged.append((step, metrics))
+
+
+def plan(algo: str, **train: object) -> TrainingPlan:
+    settings = {
+        "algo": algo,
+        "total_steps": 3072,
+        "n_steps": 32,
+        "batch_size": 128,
+        "n_epochs": 1,
+        "network": NetworkSettings(layers=(16,)),
+        "torch_threads": 1,
+        "options": OPTIONS.get(algo, {}),
+        **train,
+    }
+    lesson = Lesson(name="one", targets={"goto": 1.0})
+    env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=3.0)
+    return TrainingPlan(seed=1, env=env, lessons=(lesson,), train=Train(**settings))
+
+
+def learned(algo: str) -> tuple[Training, Sink]:
+    training, sink = Training(plan(algo)), Sink()
+    training.learn(sink, SilentObserver(), lambda: False)
+    return training, sink
+
+
+def test_the_registry_holds_exactly_what_a_curriculum_can_name() -> None:
+    assert set(ALGORITHMS) == set(ALGOS)
+    assert {name: ALGORITHMS[name].model for name in CLASSES} == CLASSES
+
+
+@pytest.mark.parametrize("algo", CLASSES)
+def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
+    algo: str, tmp_path: Path
+) -> None:
+    training, sink = learned(algo)
+    assert type(training.model) is CLASSES[algo]
+    assert training.model.num_timesteps == 3072
+    step, metrics = sink.logged[-1]
+    assert step == 3072
+    assert any(name.startswith("train/") for name in metrics), sorted(metrics)
+    assert set(training.save_agents(tmp_path)) == {"last", "best"}
+    loaded = load_agent(tmp_path / "last")
+    observations = training.env.reset()
+    expected, _ = training.model.predict(observations, deterministic=True)
+    training.env.step_async(expected)
+    np.testing.assert_array_equal(loaded.agent.act(observations), training.env._actions)
+    assert loaded.train == training.plan.train
+
+
+@pytest.mark.parametrize("algo", CLASSES)
+def test_an_algorithm_repeats_itself_from_its_seed(algo: str) -> None:
+    short = plan(algo, total_steps=1024)
+    first, second = (
+        Training(short).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_every_hyper_parameter_means_something_to_some_algorithm() -> None:
+    taken = {key for one in ALGORITHMS.values() for key in {*one.shared, *one.derived}}
+    assert taken == HYPER_PARAMETERS
+
+
+def test_settings_and_options_reach_the_class() -> None:
+    training = Training(plan("maskable_ppo", clip_range=0.3))
+    assert training.model.clip_range(1.0) == 0.3
+    assert training.model.clip_range_vf(1.0) == 0.5
+    policy = Training(plan("recurrent_ppo")).model.policy
+    assert policy.lstm_actor.hidden_size == 8
+    assert Training(plan("qrdqn")).model.policy.n_quantiles == 5
+
+
+def test_ppo_gets_what_it_got_from_stable_baselines3_itself() -> None:
+    """The arguments before there was a registry."""
+    train = plan("ppo").train
+    given = ALGORITHMS["ppo"].model_arguments(train, None, ROWS)
+    names = [
+        "n_steps",
+        "batch_size",
+        "n_epochs",
+        "learning_rate",
+        "gamma",
+        "gae_lambda",
+        "clip_range",
+        "ent_coef",
+        "vf_coef",
+        "max_grad_norm",
+        "normalize_advantage",
+    ]
+    assert len(names) == 11
+    assert given == {name: getattr(train, name) for name in names}
+
+
+def test_a_replay_buffer_holds_the_training_if_that_fits() -> None:
+    space = Training(plan("dqn")).env.observation_space
+    arguments = ALGORITHMS["dqn"].model_arguments(plan("dqn").train, space, ROWS)
+    assert arguments["buffer_size"] == 3072
+    assert arguments["train_freq"] == 32
+    assert arguments["gradient_steps"] == 32 * ROWS // 128
+    long = plan("dqn", total_steps=10**9).train
+    size = ALGORITHMS["dqn"].model_arguments(long, space, ROWS)["buffer_size"]
+    assert size * 2 * space.shape[0] * 4 <= 256 * 2**20
+    own = plan("dqn", options={"buffer_size": 77}).train
+    assert ALGORITHMS["dqn"].model_arguments(own, space, ROWS)["buffer_size"] == 77
+
+
+def test_one_choice_of_all_gets_fewer_aim_bins_unless_told() -> None:
+    assert Train(algo="dqn").aim_bins == FEW_AIM_BINS
+    assert Train(algo="dqn", aim_bins=list(AIM_BINS)).aim_bins == AIM_BINS
+    assert Train(algo="ppo").aim_bins == AIM_BINS
+
+
+def test_what_a_class_refuses_is_a_fault_of_configuration() -> None:
+    broken = plan("recurrent_ppo", options={"shared_lstm": True})
+    with pytest.raises(ConfigurationError, match="recurrent_ppo refuses this: You must choose"):
+        Training(broken)
+
+
+def test_options_are_the_plain_parameters_of_the_class() -> None:
+    options = known_options(ALGORITHMS["dqn"])
+    assert {"learning_starts", "tau", "target_update_interval", "n_steps"} <= set(options)
+    assert not {"gamma", "train_freq", "device", "seed", "policy_kwargs", "env"} & set(options)
+    assert set(options["tau"]) == {float}
+    for name, option in {"trpo": "cg_damping", "ppo": "clip_range_vf", "qrdqn": "tau"}.items():
+        assert option in known_options(ALGORITHMS[name])
+
+
+def test_a_masked_player_never_takes_what_the_world_masks() -> None:
+    training = Training(plan("maskable_ppo"))
+    settings = replace(training.plan.env, num_envs=64)
+    world = make_world(settings)
+    world.set_scenario(Scenario({"attack": 1.0}))
+    saved = training.model.policy
+    from aimbot_lab.training.agent import Agent
+
+    player = Agent(saved, world.spec, training.plan.train).player(world, deterministic=False)
+    buffers = new_step_buffers(64, len(world.spec.observation_names))
+    masks = np.ones((64, 8), np.bool_)
+    world.reset(3, buffers.observations)
+    masked = 0
+    for _ in range(60):
+        actions = player(buffers.observations)
+        world.action_masks(masks)
+        masked += int((~masks).sum())
+        for branch, first in enumerate((0, 3, 6)):
+            assert masks[np.arange(64), first + actions[:, branch].astype(int)].all()
+        world.step(actions, buffers)
+    assert masked > 100
+
+
+def test_a_player_forgets_where_an_episode_begins() -> None:
+    from aimbot_lab.training.agent import Agent
+
+    training = Training(plan("recurrent_ppo"))
+    world = make_world(training.plan.env)
+    world.set_scenario(Scenario({"goto": 1.0}))
+    agent = Agent(training.model.policy, world.spec, training.plan.train)
+    player = agent.player(world)
+    buffers = new_step_buffers(ROWS, len(world.spec.observation_names))
+    world.reset(3, buffers.observations)
+    ended = False
+    while not ended:
+        world.step(player(buffers.observations), buffers)
+        ended = bool(buffers.finished.any())
+    seen = buffers.observations.copy()
+    began = buffers.finished.copy()
+    player(seen)
+    state = player._state[0]
+    fresh = agent.choose(seen)[1][0]
+    np.testing.assert_array_equal(state[:, began], fresh[:, began])
+    assert not np.allclose(state[:, ~began], fresh[:, ~began])
+
+
+SWITCHES = [
+    {"aim": "hybrid"},
+    {"masks": True},
+    {"aim": "hybrid", "masks": True, "objective": "per_branch", "dual_clip": 3.0},
+]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path) -> None:
+    training = Training(plan("duel_ppo", **switches))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    training.save_agents(tmp_path)
+    agent = load_agent(tmp_path / "last").agent
+    shown = training.env.reset()
+    expected, _ = training.model.predict(shown, deterministic=True)
+    training.env.step_async(expected)
+    masks = np.ones((ROWS, 8), np.bool_)
+    training.env.world.action_masks(masks)
+    raw = shown[:, : len(training.env.world.spec.observation_names)]
+    actions, _ = agent.choose(raw, branch_masks=masks)
+    np.testing.assert_allclose(actions, training.env._actions, rtol=1e-6)
+    assert agent.act(raw).shape == (ROWS, 4)
+
+
+def test_duel_ppo_with_nothing_switched_on_is_ppo() -> None:
+    states = {
+        algo: Training(plan(algo)).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+        for algo in ("ppo", "duel_ppo")
+    }
+    assert states["ppo"] == states["duel_ppo"]
+
+
+def test_masks_shown_are_the_worlds() -> None:
+    training = Training(plan("duel_ppo", masks=True))
+    face = training.env
+    masks = np.ones((ROWS, 8), np.bool_)
+    shown, masked = face.reset(), 0
+    for _ in range(40):
+        face.world.action_masks(masks)
+        np.testing.assert_array_equal(shown[:, -8:], masks)
+        shown, _, finished, infos = face.step(np.tile([1, 0, 1, 5], (ROWS, 1)))
+        masked += int((shown[:, -1] == 0.0).sum())
+        for row in np.flatnonzero(finished):
+            assert infos[row]["terminal_observation"].shape == shown[row].shape
+    assert masked > ROWS

@@ -1,0 +1,157 @@
+"""Our PPO against those of stable-baselines3 and sb3-contrib."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch as th
+from gymnasium import spaces
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from aimbot_lab.training import update as update_module
+from aimbot_lab.training.duel_policy import DuelPolicy
+from aimbot_lab.training.duel_ppo import DuelPPO
+
+STEPS, ROWS, UPDATES = 32, 4, 5
+SPACES = {
+    "box": spaces.Box(-1.0, 1.0, (2,), np.float32),
+    "discrete": spaces.Discrete(4),
+    "multi_discrete": spaces.MultiDiscrete([3, 4]),
+}
+SETTINGS: dict[str, Any] = {
+    "n_steps": STEPS,
+    "batch_size": 48,  # which does not divide the rollout: the last minibatch is smaller
+    "n_epochs": 3,
+    "ent_coef": 0.01,
+    "learning_rate": lambda left: 1e-3 * left,
+    "seed": 1,
+    "device": "cpu",
+}
+pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
+
+
+class Guess(gym.Env[Any, Any]):
+    """A reward for actions that fit the observation; some episodes end, some are cut off."""
+
+    def __init__(self, space: spaces.Space[Any], masks_shown: bool = False) -> None:
+        self.action_space, self._shown = space, masks_shown
+        self.observation_space = spaces.Box(-1, 1, (10 if masks_shown else 3,), np.float32)
+        self._rng = np.random.default_rng(0)
+        self._steps = 0
+
+    def _observe(self) -> np.ndarray:
+        self._seen = self._rng.uniform(-1, 1, 3).astype(np.float32)
+        self._masks = self._rng.random(7) > 0.4
+        self._masks[[0, 3]] = True
+        shown = self._masks.astype(np.float32)
+        return np.concatenate([self._seen, shown]) if self._shown else self._seen
+
+    def action_masks(self) -> np.ndarray:
+        return self._masks
+
+    def reset(self, **_: Any) -> tuple[np.ndarray, dict[str, Any]]:
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        reward = float(self._seen[0] * np.sum(action))
+        self._steps += 1
+        return self._observe(), reward, self._steps % 7 == 0, self._steps % 10 == 0, {}
+
+
+def learned(kind: Callable[..., Any], policy: Any, env: Callable[[], Guess], **given: Any) -> Any:
+    th.set_num_threads(1)
+    model = kind(policy, DummyVecEnv([env] * ROWS), **{**SETTINGS, **given})
+    return model.learn(UPDATES * STEPS * ROWS)
+
+
+def largest_difference(one: Any, other: Any) -> float:
+    pairs = zip(one.policy.state_dict().values(), other.policy.state_dict().values(), strict=True)
+    return max(float((a - b).abs().max()) for a, b in pairs)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"clip_range_vf": 0.1, "target_kl": 0.002}, {"normalize_advantage": False}],
+    ids=["plain", "clipped_value_and_kl_stop", "raw_advantages"],
+)
+def test_without_switches_it_is_stable_baselines3_to_the_bit(space: str, given: Any) -> None:
+    def env() -> Guess:
+        return Guess(SPACES[space])
+
+    theirs = learned(PPO, "MlpPolicy", env, **given)
+    ours = learned(DuelPPO, DuelPolicy, env, **given)
+    assert largest_difference(theirs, ours) == 0.0
+    optimizers = (m.policy.optimizer.state_dict()["state"] for m in (theirs, ours))
+    for a, b in zip(*(list(state.values()) for state in optimizers), strict=True):
+        assert all(th.equal(a[key], b[key]) for key in a)
+    recorded, wanted = ours.logger.name_to_value, theirs.logger.name_to_value
+    train = {key for key in wanted if key.startswith("train/")}
+    assert {key for key in recorded if key.startswith("train/")} == train
+    for key in train:
+        assert recorded[key] == pytest.approx(wanted[key], rel=1e-12), key
+
+
+def test_the_comparison_sees_a_skipped_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def env() -> Guess:
+        return Guess(SPACES["box"])
+
+    theirs = learned(PPO, "MlpPolicy", env)
+    epoch, count = update_module._epoch, iter(range(10**6))
+    monkeypatch.setattr(update_module, "_epoch", lambda *given: next(count) == 7 or epoch(*given))
+    assert largest_difference(theirs, learned(DuelPPO, DuelPolicy, env)) > 1e-5
+
+
+def test_with_masks_it_is_maskable_ppo() -> None:
+    """Within 1e-6 after five updates: the same choices, probabilities rounded differently."""
+    space = SPACES["multi_discrete"]
+    theirs = learned(MaskablePPO, "MlpPolicy", lambda: Guess(space))
+    ours = learned(
+        DuelPPO,
+        DuelPolicy,
+        lambda: Guess(space, masks_shown=True),
+        policy_kwargs={"masked": (3, 4)},
+    )
+    np.testing.assert_array_equal(ours.rollout_buffer.actions, theirs.rollout_buffer.actions)
+    assert largest_difference(theirs, ours) < 1e-6
+    unmasked = learned(PPO, "MlpPolicy", lambda: Guess(space))
+    assert largest_difference(theirs, unmasked) > 1e-3
+
+
+@pytest.mark.parametrize("space", ["multi_discrete", "hybrid"])
+def test_per_branch_ratios_start_at_one_for_every_branch(space: str) -> None:
+    hybrid = spaces.Box(np.float32([0, 0, -5]), np.float32([2, 3, 5]))
+    arguments = {"policy_kwargs": {"hybrid": (3, 4)}} if space == "hybrid" else {}
+    branches = 3 if space == "hybrid" else 2
+    model = DuelPPO(
+        DuelPolicy,
+        DummyVecEnv([lambda: Guess(SPACES.get(space, hybrid))] * ROWS),
+        objective="per_branch",
+        **{**SETTINGS, **arguments, "batch_size": 64, "n_epochs": 1, "learning_rate": 0.0},
+    )
+    model.learn(STEPS * ROWS)
+    for data in model.rollout_buffer.get(64):
+        _, log_prob, _ = model.policy.evaluate_actions(data.observations, data.actions)
+        assert log_prob.shape == (64, branches)
+        assert th.allclose(log_prob, data.old_log_prob, atol=1e-6)
+
+
+def test_the_objectives_differ_once_the_policy_moves() -> None:
+    def env() -> Guess:
+        return Guess(SPACES["multi_discrete"])
+
+    joint = learned(DuelPPO, DuelPolicy, env)
+    for switches in ({"objective": "per_branch"}, {"dual_clip": 1.01, "clip_range": 0.01}):
+        assert largest_difference(joint, learned(DuelPPO, DuelPolicy, env, **switches)) > 1e-5
+
+
+def test_a_dual_clip_of_at_most_one_and_a_single_branch_are_refused() -> None:
+    env = DummyVecEnv([lambda: Guess(SPACES["discrete"])])
+    with pytest.raises(ValueError, match="dual_clip must be greater than 1"):
+        DuelPPO(DuelPolicy, env, dual_clip=1.0)
+    with pytest.raises(ValueError, match="several branches"):
+        DuelPPO(DuelPolicy, env, objective="per_branch", device="cpu")
