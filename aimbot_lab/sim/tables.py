@@ -77,6 +77,7 @@ def new_state(settings: ArenaSettings, tables: ArenaTables, history: int) -> Are
     return ArenaState(
         position=np.tile(np.array(settings.start_position, np.float64), (rows, 1)),
         yaw=np.full(rows, np.radians(settings.start_yaw)),
+        ahead=np.zeros((rows, 2)),
         fire_base=np.zeros((rows, 3)),
         obstacles=np.zeros((rows, boxes, 4)),
         enemies=np.zeros((rows, core.MAX_ENEMIES, 2)),

@@ -4,6 +4,7 @@ from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.foundation.rng import uniform_index, weighted_index
 from aimbot_lab.sim.core.clock import decision_seconds
 from aimbot_lab.sim.core.gun import enemy_is_target
+from aimbot_lab.sim.core.motion import look_ahead
 from aimbot_lab.sim.core.observation import forget
 from aimbot_lab.sim.core.placement import (
     clear_floor,
@@ -40,6 +41,7 @@ def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
     clear_floor(state, row)
     keep_on_floor(state, row)
     spread_fan(state, tables, row)
+    look_ahead(state, row)
     target = weighted_index(state.streams, row, tables.scenario.target_weights)
     state.target[row] = target
     state.difficulty[row] = 0

@@ -88,8 +88,8 @@ def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
         return False, MISSED
     cooldown = state.parameters[row, GUN_COOLDOWN] / state.parameters[row, FIXED_TIMESTEP]
     state.gun_ticks[row] = int(round(cooldown))
-    sine = math.sin(state.yaw[row])
-    cosine = math.cos(state.yaw[row])
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
     reach = line_to_wall(state, row, sine, cosine)
     reach = min(reach, line_to_obstacle(state, row, sine, cosine))
     chosen = -1

@@ -25,6 +25,13 @@ DIAGONAL = math.sqrt(0.5)
 
 
 @inlined
+def look_ahead(state: ArenaState, row: int) -> None:
+    """Work out the sine and cosine of the yaw."""
+    state.ahead[row, 0] = math.sin(state.yaw[row])
+    state.ahead[row, 1] = math.cos(state.yaw[row])
+
+
+@inlined
 def turn(state: ArenaState, row: int, mouse: float) -> float:
     """Turn the agent by the clipped `mouse`, which is returned; keeps the spin window's sum."""
     limit = state.parameters[row, MOUSE_LIMIT]
@@ -34,6 +41,7 @@ def turn(state: ArenaState, row: int, mouse: float) -> float:
     if yaw > math.pi or yaw <= -math.pi:
         yaw -= 2.0 * math.pi * math.ceil((yaw - math.pi) / (2.0 * math.pi))
     state.yaw[row] = yaw
+    look_ahead(state, row)
     slot = state.decisions[row] % state.spin_turns.shape[1]
     units = np.int64(np.rint(mouse / SPIN_UNIT))
     state.spin_sum[row] += units - state.spin_turns[row, slot]
@@ -113,8 +121,8 @@ def heading(state: ArenaState, row: int, vertical: int, horizontal: int) -> tupl
     if vertical != 0 and horizontal != 0:
         ahead *= DIAGONAL
         aside *= DIAGONAL
-    sine = math.sin(state.yaw[row])
-    cosine = math.cos(state.yaw[row])
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
     return ahead * sine + aside * cosine, ahead * cosine - aside * sine
 
 

@@ -1,7 +1,5 @@
 """The observation: 13 numbers about target and agent, then ray tags, then ray distances."""
 
-import math
-
 import numpy as np
 
 from aimbot_lab.foundation.jit import inlined
@@ -63,8 +61,8 @@ def write_head(state: ArenaState, observations: Floats32, row: int, at: int) -> 
     observations[row, at + 8] = state.position[row, 0]
     observations[row, at + 9] = 0.0
     observations[row, at + 10] = state.position[row, 1]
-    observations[row, at + 11] = math.cos(state.yaw[row])
-    observations[row, at + 12] = math.sin(state.yaw[row])
+    observations[row, at + 11] = state.ahead[row, 1]
+    observations[row, at + 12] = state.ahead[row, 0]
 
 
 @inlined

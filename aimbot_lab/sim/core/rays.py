@@ -63,8 +63,8 @@ def ray_count(tables: ArenaTables) -> int:
 @inlined
 def cast_rays(state: ArenaState, scratch: Floats32, row: int) -> None:
     """Write `ray_distance` and `ray_hit` of `row` for its present pose, range not applied."""
-    sine = math.sin(state.yaw[row])
-    cosine = math.cos(state.yaw[row])
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
     for first in range(0, state.ray_cos.shape[1], RAY_LANES):
         aim(state, scratch, row, first, (np.float32(sine), np.float32(cosine)))
     for k in range(state.obstacle_count[row]):

@@ -56,8 +56,8 @@ def spin_term(state: ArenaState, row: int, mouse: float) -> float:
 @inlined
 def distance_to_view_line(state: ArenaState, row: int, x: float, z: float) -> float:
     """Metres from a point, given relative to the agent, to the half-line ahead of the agent."""
-    sine = math.sin(state.yaw[row])
-    cosine = math.cos(state.yaw[row])
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
     if x * sine + z * cosine >= 0.0:
         return abs(x * cosine - z * sine)
     return math.sqrt(x * x + z * z)
@@ -103,8 +103,8 @@ def view_crosses_fire_base(state: ArenaState, row: int) -> bool:
         return True
     if x * x + z * z <= radius * radius:
         return True
-    sine = math.sin(state.yaw[row])
-    cosine = math.cos(state.yaw[row])
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
     entry = x * sine + z * cosine - math.sqrt(max(radius * radius - away * away, 0.0))
     return entry <= line_to_obstacle(state, row, sine, cosine)
 

@@ -108,6 +108,7 @@ class ArenaState(NamedTuple):
 
     position: Floats  # [B, 2] m, x and z of the agent
     yaw: Floats  # [B] rad in (-pi, pi], 0 along +z, positive to the right
+    ahead: Floats  # [B, 2] sine and cosine of the yaw, worked out once a decision
     target: Ints  # [B] type code
     difficulty: Ints  # [B] 1 to 5, 0 where the target has none
     preset: Ints  # [B] index into the preset tables, -1 where none
