@@ -1,4 +1,4 @@
-"""Parameters by row and episode, samplers, masks, stacking, threads and snapshots."""
+"""Parameters by row and episode, samplers, masks and snapshots."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -271,30 +271,6 @@ def test_a_view_angle_by_episode_moves_the_rays() -> None:
     np.testing.assert_allclose(outer, state.parameters[:, core.VIEW_ANGLE] / 2, atol=1e-4)
 
 
-def test_stacked_observations_are_the_last_ones_oldest_first_and_empty_at_a_start() -> None:
-    single = new_stage(Scenario({"goto": 1.0}), num_envs=4, time_limit=1.0)
-    stacked = new_stage(Scenario({"goto": 1.0}), num_envs=4, time_limit=1.0, stacked_vectors=3)
-    seen = [np.zeros_like(single.buffers.observations)] * 2
-    seen.append(single.buffers.observations.copy())
-    for actions in random_play(25, 4):
-        expected = np.concatenate(seen[-3:], axis=1)
-        np.testing.assert_array_equal(stacked.buffers.observations, expected)
-        single.step(actions)
-        stacked.step(actions)
-        if single.buffers.finished.any():
-            assert single.buffers.finished.all()
-            last = [*seen[-2:], single.buffers.final_observations]
-            np.testing.assert_array_equal(
-                stacked.buffers.final_observations, np.concatenate(last, axis=1)
-            )
-            seen = [np.zeros_like(single.buffers.observations)] * 2
-        seen.append(single.buffers.observations.copy())
-    names = stacked.arena.spec.observation_names
-    assert names[0] == "target@-2"
-    assert names[51] == "target@-1"
-    assert names[102] == "target"
-
-
 def masks_of(stage: Stage) -> np.ndarray:
     masks = np.zeros((stage.arena.num_envs, 8), np.bool_)
     stage.arena.action_masks(masks)
@@ -344,17 +320,6 @@ def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:
             masks = masks_of(stage)[0]
             assert (masks[blocked] == may_go).all()
             assert masks[[1, 2, 4, 5]].sum() == (4 if may_go else 2)
-
-
-def test_two_threads_play_what_one_plays() -> None:
-    one, two = (new_stage(ALL_TARGETS, num_envs=300, threads=threads) for threads in (1, 3))
-    for actions in random_play(120, 300, seed=4):
-        one.step(actions)
-        two.step(actions)
-        for left, right in zip(one.buffers, two.buffers, strict=True):
-            np.testing.assert_array_equal(left, right)
-    for name, array in one.arena.snapshot().items():
-        np.testing.assert_array_equal(array, two.arena.snapshot()[name], err_msg=name)
 
 
 def test_a_snapshot_carries_its_scenario_with_it() -> None:
