@@ -21,7 +21,7 @@ LAYERS = {
     "foundation": 1,
 }
 HOMES = {
-    "numba": ["foundation/jit.py", "foundation/rng.py"],
+    "numba": ["foundation/jit.py", "foundation/rng.py", "foundation/atomic.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "sb3_contrib": ["training/"],
@@ -36,6 +36,7 @@ CORE_MAY_IMPORT = (
     "math",
     "typing",
     "numpy",
+    "aimbot_lab.foundation.atomic",
     "aimbot_lab.foundation.jit",
     "aimbot_lab.foundation.rng",
 )

@@ -15,8 +15,7 @@ import numpy as np
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Float32Array, Scenario
-from aimbot_lab.sim.core.parts import cast_all_rays, move_all, observe_all, reward_all
-from aimbot_lab.sim.core.step import begin_rows
+from aimbot_lab.sim.core.parts import begin_all, cast_all_rays, move_all, observe_all, reward_all
 from aimbot_lab.sim.presets import load_presets
 from aimbot_lab.sim.scenario import scenario_tables
 from aimbot_lab.sim.settings import ArenaSettings
@@ -70,7 +69,7 @@ def _parts(play: Play, scenario: Scenario) -> dict[str, Callable[[Float32Array],
         "movement": lambda actions: move_all(state, actions, span),
         "reward": lambda actions: reward_all(state, tables, actions, buffers, span),
         "observation": lambda _: observe_all(state, tables, buffers.observations, span),
-        "reset": lambda _: begin_rows(state, tables, scratch, every_row, span),
+        "reset": lambda _: begin_all(state, tables, scratch, every_row, span),
     }
 
 

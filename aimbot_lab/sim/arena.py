@@ -1,7 +1,6 @@
 """The arena: a batch of FPS rows behind the `BatchWorld` protocol."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
+from aimbot_lab.sim.core.handover import BEGIN, STEP
 from aimbot_lab.sim.core.masks import MASKS, write_masks
 from aimbot_lab.sim.core.state import ScenarioTables
-from aimbot_lab.sim.core.step import BRANCHES, begin_rows, first_bad_action, step_rows
+from aimbot_lab.sim.core.step import BRANCHES, first_bad_action
 from aimbot_lab.sim.endings import episode_batch
 from aimbot_lab.sim.misuse import BOOL, FLOAT32, MisuseError, check_writable, whole_seed
 from aimbot_lab.sim.preset_choice import chosen_presets
@@ -28,6 +28,7 @@ from aimbot_lab.sim.scenario import scenario_tables, with_difficulty
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.snapshots import OF_SCENARIO, Arrays, arrays_of, check_snapshot, fingerprint
 from aimbot_lab.sim.spec import arena_spec
+from aimbot_lab.sim.step_task import StepTask, new_seats, new_turns
 from aimbot_lab.sim.tables import new_log, new_state, new_tables
 from aimbot_lab.sim.workers import Workers
 
@@ -57,11 +58,12 @@ class Arena:
         self._history = width // settings.stacked_vectors * (settings.stacked_vectors - 1)
         self.state = new_state(settings, self._tables, self._history)
         self._log = new_log(self.num_envs)
-        self._spans = _spans(self.num_envs, settings.threads)
-        self._workers = Workers(len(self._spans))
-        self._scratch = [
-            np.zeros((4, self.state.ray_cos.shape[1]), np.float32) for _ in self._spans
-        ]
+        self._actions = np.zeros((self.num_envs, len(ACTION_NAMES)), np.float32)
+        threads = max(1, min(settings.threads, self.num_envs // FEWEST_ROWS))
+        self._seats = new_seats(threads, self.state.ray_cos.shape[1])
+        self._workers = Workers(threads)
+        self._turns = new_turns(self._workers.words, threads=threads)
+        self._task: StepTask | None = None
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     def set_scenario(self, scenario: Scenario) -> int:
@@ -95,7 +97,7 @@ class Arena:
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
         buffers.finished[:] = True
-        self._begin_finished(buffers)
+        self._do(self._task_for(buffers), BEGIN)
         observations[:] = buffers.observations
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
@@ -109,25 +111,45 @@ class Arena:
         """
         self._check_started()
         self._check_buffers(buffers)
-        actions = self._checked(actions)
+        self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
-        ended = [1] * len(self._spans)  # as long as it is not known
-
-        def step_part(part: int) -> None:
-            world = self.state, self._tables, self._scratch[part]
-            ended[part] = step_rows(*world, actions, buffers, self._log, self._spans[part])
-
+        ended = self._turns.ended
+        ended.fill(0)
+        task = self._task_for(buffers)
         try:
             self.state.clock[0] += 1
-            self._workers.run(step_part)
-            if self.before_reset is not None and any(ended):
+            self._do(task, STEP if self.before_reset else STEP | BEGIN)
+            if self.before_reset and any(ended.tolist()):
                 self.before_reset(buffers.finished)
         finally:
-            if any(ended):
-                self._begin_finished(buffers)
-        if not any(ended):
+            if self.before_reset and any(ended.tolist()):
+                self._do(task, BEGIN)
+        if not any(ended.tolist()):
             return self._nothing_ended
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
+
+    def _do(self, task: StepTask, duty: int) -> None:
+        task.begin_turn(duty)
+        self._workers.run(task)
+
+    def _task_for(self, buffers: StepBuffers) -> StepTask:
+        """What steps into `buffers`: the last task where it fits, since workers may be in it."""
+        task = self._task
+        if task is not None and task.tables is self._tables and task.choose(buffers):
+            return task
+        other = buffers if task is None else task.buffers[self._turns.buffers[0]]
+        task = StepTask(
+            state=self.state,
+            tables=self._tables,
+            actions=self._actions,
+            buffers=(buffers, other),
+            log=self._log,
+            seats=self._seats,
+            turns=self._turns,
+        )
+        task.choose(buffers)
+        self._task = task
+        return task
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, 8], True where a branch index makes sense in the present state.
@@ -193,26 +215,15 @@ class Arena:
         actions = np.ascontiguousarray(actions, np.float32)
         bad = first_bad_action(actions)
         if bad >= 0:
-            raise ActionError(_describe(actions, *divmod(bad, actions.shape[1])))
+            raise ActionError(_describe(actions[bad], bad))
         return actions
 
-    def _begin_finished(self, buffers: StepBuffers) -> None:
-        """Begin the next episode in the rows that are finished."""
-        begin_rows(self.state, self._tables, self._scratch[0], buffers, (0, self.num_envs))
 
-
-def _spans(num_envs: int, threads: int) -> list[tuple[int, int]]:
-    """First and last row (exclusive) of each thread's part, as even as can be."""
-    count = max(1, min(threads, num_envs // FEWEST_ROWS))
-    edges = [num_envs * part // count for part in range(count + 1)]
-    return list(pairwise(edges))
-
-
-def _describe(actions: Float32Array, row: int, column: int) -> str:
-    value = float(actions[row, column])
-    allowed = (
-        f"one of {', '.join(str(k) for k in range(BRANCHES[column]))}"
-        if column < len(BRANCHES)
-        else "any finite number"
-    )
-    return f"environment {row}: {ACTION_NAMES[column]} is {value:g}; allowed is {allowed}"
+def _describe(action: Float32Array, row: int) -> str:
+    """The first fault of `action` [4], that of environment `row`."""
+    for value, name, size in zip(action.tolist(), ACTION_NAMES, BRANCHES, strict=False):
+        if value not in range(size):
+            allowed = f"one of {', '.join(map(str, range(size)))}"
+            return f"environment {row}: {name} is {value:g}; allowed is {allowed}"
+    name, value = ACTION_NAMES[-1], float(action[-1])
+    return f"environment {row}: {name} is {value:g}; allowed is any finite number"

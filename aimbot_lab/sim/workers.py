@@ -1,45 +1,70 @@
-"""Threads that step parts of a batch side by side."""
+"""Threads that work on one task side by side."""
 
 import os
 import queue
 import threading
+import time
 import weakref
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-Part = Callable[[int], None]  # called with the number of the part
+import numpy as np
+
+from aimbot_lab.foundation.atomic import Words
+from aimbot_lab.sim.core.handover import (
+    ASLEEP,
+    STRIDE,
+    call_out,
+    fall_asleep,
+    is_asleep,
+    is_at_work,
+    post,
+)
+
+PAUSE_SECONDS = 5e-5  # between two looks at a worker that other processes keep from working
+
+
+class Task(Protocol):
+    """Work that several threads share."""
+
+    def __call__(self, seat: int, /) -> None:
+        """Work as thread `seat`: 0 the caller, k + 1 worker k.
+
+        The caller returns when the work is done or others are at the rest of it, a worker when it
+        has looked out in vain for more (see `sim.core.handover`).
+        """
+        ...
 
 
 class Workers:
-    """`count` parts of a task at a time: the caller does part 0, a thread each of the others.
+    """The caller and `count` - 1 threads that work on a task together.
 
-    The parts must release the GIL to gain anything, as kernels do. A hand-over costs about ten
-    microseconds, which a pool of futures would multiply. The threads start with the first
-    task; a copy and a forked process start their own.
+    A task must release the GIL to gain anything, as kernels do. The threads start with the first
+    task; a copy and a forked process start their own. `words` are the workers' words of
+    `sim.core.handover`.
     """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._rooms: list[_Room] = []
         self._process = -1
-        self._number = 0
+        self.words: Words = np.zeros((count - 1) * STRIDE, np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is a new one of the same size: threads cannot be copied."""
         return Workers, (self._count,)
 
-    def run(self, task: Part) -> None:
-        """Do every part of `task`. Raises what a part raised, once all have ended.
+    def run(self, task: Task) -> None:
+        """Do `task`. Raises what a thread raised, once nobody is at work.
 
-        A signal's handler may raise in here at any moment. Parts that had begun are then done
-        wholly before this raises, the others not at all.
+        A signal's handler may raise in here at any moment, which also ends once nobody is.
         """
         if self._process != os.getpid():
             self._start()
         try:
-            self._begin(task)
+            self._hand_out(task)
             task(0)
-            errors = [room.finish(self._number) for room in self._rooms]
+            self._wait()
+            errors = [room.take_error() for room in self._rooms]
         except BaseException:
             self._drain()
             raise
@@ -48,29 +73,46 @@ class Workers:
                 raise error
 
     def _start(self) -> None:
-        rooms = [_Room(part) for part in range(1, self._count)]
+        self.words[:] = ASLEEP
+        rooms = [_Room(worker, self.words) for worker in range(self._count - 1)]
         weakref.finalize(self, _close, rooms, os.getpid())
         for room in rooms:
             threading.Thread(target=room.serve, name="aimbot-lab-worker", daemon=True).start()
         self._rooms = rooms
         self._process = os.getpid()
 
-    def _begin(self, task: Part) -> None:
-        self._number += 1
+    def _hand_out(self, task: Task) -> None:
+        if any(room.task is not task for room in self._rooms):
+            self._change(task)
+        asleep = post(self.words)
+        if asleep:
+            for room in self._rooms:
+                if asleep >> room.worker & 1:
+                    room.bell.put(True)
+
+    def _change(self, task: Task) -> None:
+        """Make `task` the next one, with no worker left in the one before."""
+        call_out(self.words)
         for room in self._rooms:
-            room.wanted.put((self._number, task))
+            while not is_asleep(self.words, room.worker):
+                time.sleep(0.0)
+            room.task = task
+
+    def _wait(self) -> None:
+        for room in self._rooms:
+            while is_at_work(self.words, room.worker):
+                time.sleep(PAUSE_SECONDS)
 
     def _drain(self) -> None:
-        """Wait until nothing is under way: a last task that does nothing is done as well.
-
-        What raises meanwhile is raised once that is so.
-        """
+        """Wait until nobody is at work. What raises meanwhile is raised once that is so."""
         interrupt: BaseException | None = None
         while True:
             try:
-                self._begin(_nothing)
                 for room in self._rooms:
-                    room.finish(self._number)
+                    room.bell.put(True)  # there may be work that it was not woken for
+                self._wait()
+                for room in self._rooms:
+                    room.take_error()
                 break
             except BaseException as error:  # noqa: BLE001
                 interrupt = error
@@ -79,51 +121,37 @@ class Workers:
 
 
 class _Room:
-    """One thread's work, handed to and fro by number.
+    """One worker's place: its task, its bell, and what it raised.
 
-    An exception may come between any two operations of the caller, so that each must leave
-    the room in order: what was told is kept, and the bell only wakes who looks for it.
+    As long as the worker's word is not ASLEEP, the worker is in its task or has been rung for.
     """
 
-    def __init__(self, part: int) -> None:
-        self._part = part
-        self._told: tuple[int, BaseException | None] = (0, None)
-        self._bell = threading.Lock()  # free where the worker has told something
-        self.wanted: queue.SimpleQueue[tuple[int, Part] | None] = queue.SimpleQueue()
+    def __init__(self, worker: int, words: Words) -> None:
+        self.worker = worker
+        self.task: Task | None = None
+        self.bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._words = words
+        self._error: BaseException | None = None
 
-    def finish(self, number: int) -> BaseException | None:
-        """Wait until task `number` is done; what it raised."""
-        while self._told[0] < number:
-            self._bell.acquire()
-        _, error = self._told
-        self._told = (number, None)
+    def take_error(self) -> BaseException | None:
+        """What the worker raised."""
+        error, self._error = self._error, None
         return error
 
     def serve(self) -> None:
-        """Do tasks until there comes None in their place."""
-        while (wanted := self.wanted.get()) is not None:
-            number, task = wanted
-            error = _raised(task, self._part)
-            self._told = number, error
-            # An idle thread that held on to a task would keep its arena alive.
-            del wanted, task, error
-            if self._bell.locked():
-                self._bell.release()
-
-
-def _raised(task: Part, part: int) -> BaseException | None:
-    try:
-        task(part)
-    except BaseException as error:  # noqa: BLE001
-        return error
-    return None
-
-
-def _nothing(part: int) -> None:
-    """Take no time."""
+        """At each ring work if there is work, until the bell tells to end."""
+        while self.bell.get():
+            if self.task is None or is_asleep(self._words, self.worker):
+                continue
+            try:
+                self.task(self.worker + 1)
+            except BaseException as error:  # noqa: BLE001
+                self._error = error
+                fall_asleep(self._words, self.worker)
 
 
 def _close(rooms: list[_Room], process: int) -> None:
     if process == os.getpid():  # a forked process has the rooms without their threads
         for room in rooms:
-            room.wanted.put(None)
+            room.task = None
+            room.bell.put(False)

@@ -15,11 +15,30 @@ import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
+from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.sim.core.handover import (
+    ASLEEP,
+    DONE,
+    POSTED,
+    STRIDE,
+    WORKING,
+    Turns,
+    fall_asleep,
+    is_at_work,
+    post,
+    take_rows,
+)
+from aimbot_lab.sim.step_task import new_turns
 from aimbot_lab.sim.workers import Workers
 
 ROWS = 256
 THREADS = 2
 ACTIONS = random_play(1, ROWS)[0]
+
+
+@kernel
+def chunk_of(turns: Turns, owner: int, rows: int) -> tuple[int, int]:
+    return take_rows(turns, owner, rows)
 
 
 def new_threaded() -> Stage:
@@ -30,23 +49,47 @@ class InterruptError(Exception):
     """What the handler of a signal raises."""
 
 
-def interrupt(*_: object) -> None:
-    raise InterruptError
+class Alarm:
+    """A signal whose handler raises, again and again while it is armed.
+
+    Once would not do: Python drops what is raised in a destructor.
+    """
+
+    def __init__(self) -> None:
+        self._armed = False
+        signal.signal(signal.SIGALRM, self._ring)
+
+    def _ring(self, *_: object) -> None:
+        if self._armed:
+            raise InterruptError
+
+    def arm(self, moment: float) -> None:
+        self._armed = True
+        signal.setitimer(signal.ITIMER_REAL, moment, 0.01)
+
+    def disarm(self) -> None:
+        done = False
+        while not done:
+            try:
+                self._armed = False  # from here on nothing is raised any more
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+                done = True
+            except InterruptError:
+                pass
 
 
 def play_interrupted(rounds: int) -> None:
     """Step while a signal's handler raises at random moments; then all must be in order."""
     stage, calm = new_threaded(), new_threaded()
     stage.step(ACTIONS)  # numba does not bear an interrupt while it loads a kernel
-    signal.signal(signal.SIGALRM, interrupt)
+    alarm = Alarm()
     for moment in np.random.default_rng(0).uniform(1e-5, 1e-3, rounds):
         try:
-            # Again and again, because Python drops what is raised in a destructor.
-            signal.setitimer(signal.ITIMER_REAL, moment, 0.01)
+            alarm.arm(moment)
             while True:
                 stage.step(ACTIONS)
         except InterruptError:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            alarm.disarm()
     calm.arena.restore(stage.arena.snapshot())
     for actions in random_play(30, ROWS, seed=1):
         stage.step(actions)
@@ -62,7 +105,7 @@ def bounded(code: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
         cwd=Path(__file__).parent,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
@@ -74,21 +117,63 @@ def test_a_signal_that_raises_in_a_step_leaves_an_arena_that_steps() -> None:
     bounded("from test_workers import play_interrupted; play_interrupted(1500)")
 
 
-def test_a_raising_part_ends_the_task_and_not_the_workers() -> None:
+class Chores:
+    """A task of 3 threads that all take part: nobody ends before all have begun."""
+
+    def __init__(self, workers: Workers, broken: int | None = None) -> None:
+        self.workers, self.broken = workers, broken
+        self.all_here = threading.Barrier(3, timeout=30.0)
+        self.done: list[int] = []
+
+    def __call__(self, seat: int) -> None:
+        words, worker = self.workers.words, seat - 1
+        if worker >= 0:
+            assert words[worker * STRIDE] == POSTED
+            words[worker * STRIDE] = WORKING
+        self.all_here.wait()
+        if seat == self.broken:
+            raise LookupError(seat)
+        self.done.append(seat)
+        if worker >= 0:
+            fall_asleep(words, worker)
+
+
+def test_a_raising_thread_ends_the_task_and_not_the_workers() -> None:
     workers = Workers(3)
     for broken in (0, 1, 2):
-        done = []
-
-        def task(part: int, broken: int = broken, done: list[int] = done) -> None:
-            if part == broken:
-                raise LookupError(part)
-            done.append(part)
-
+        task = Chores(workers, broken)
         with pytest.raises(LookupError, match=str(broken)):
             workers.run(task)
-        assert sorted(done) == [part for part in range(3) if part != broken]
-        workers.run(done.append)
-        assert sorted(done[2:]) == [0, 1, 2]
+        assert sorted(task.done) == [seat for seat in range(3) if seat != broken]
+        sound = Chores(workers)
+        workers.run(sound)
+        assert sorted(sound.done) == [0, 1, 2]
+
+
+def test_a_worker_that_never_comes_delays_nobody() -> None:
+    words = np.full(2 * STRIDE, ASLEEP, np.int64)
+    assert post(words) == 0b11
+    assert not is_at_work(words, 0)
+    assert not is_at_work(words, 1)
+    assert words[[0, STRIDE]].tolist() == [DONE, DONE]
+
+
+def test_a_worker_that_looks_out_is_told_without_being_woken() -> None:
+    words = np.full(2 * STRIDE, ASLEEP, np.int64)
+    words[STRIDE] = DONE
+    assert post(words) == 0b01
+    assert words[[0, STRIDE]].tolist() == [POSTED, POSTED]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 63, 64, 1000])
+def test_the_threads_take_every_row_once(rows: int, threads: int) -> None:
+    turns = new_turns(np.zeros((threads - 1) * STRIDE, np.int64), threads=threads)
+    taken: list[int] = []
+    for owner in reversed(range(threads)):
+        while (chunk := chunk_of(turns, owner, rows))[0] < chunk[1]:
+            taken.extend(range(*chunk))
+    assert sorted(taken) == list(range(rows))
 
 
 def forked_play() -> None:

@@ -12,7 +12,7 @@ from aimbot_lab.sim.core.observation import observe
 from aimbot_lab.sim.core.rays import cast_rays
 from aimbot_lab.sim.core.reward import distance_to_fire_base
 from aimbot_lab.sim.core.state import ArenaState, ArenaTables, Floats32
-from aimbot_lab.sim.core.step import MOUSE, common_reward, target_reward
+from aimbot_lab.sim.core.step import MOUSE, begin_row, common_reward, target_reward
 
 
 @kernel
@@ -54,3 +54,12 @@ def reward_all(
         reward = common_reward(state, row, float(actions[row, MOUSE]), moved, MISSED)
         reward += target_reward(state, tables, row, before, actions[row, 2] > 0.0)
         buffers.rewards[row] = reward
+
+
+@kernel
+def begin_all(
+    state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, span: tuple[int, int]
+) -> None:
+    """Begin the next episode in the rows `span[0]` to `span[1]`, with rays and observation."""
+    for row in range(span[0], span[1]):
+        begin_row(state, tables, scratch, buffers, row)

@@ -1,12 +1,24 @@
 """The entry points that `sim.arena` calls: check actions, start rows, step rows."""
 
-import math
 from typing import Any
+
+import numpy as np
 
 from aimbot_lab.foundation.jit import inlined, kernel
 from aimbot_lab.sim.core.clock import is_over
 from aimbot_lab.sim.core.episode import begin_episode, is_won, record_end
 from aimbot_lab.sim.core.gun import HIT_OTHER, HIT_TARGET, cool_down, shoot
+from aimbot_lab.sim.core.handover import (
+    BEGIN,
+    STEP,
+    STRIDE,
+    Seat,
+    Turns,
+    begins,
+    finish,
+    take_rows,
+    wait_for_workers,
+)
 from aimbot_lab.sim.core.motion import turn, walk
 from aimbot_lab.sim.core.observation import observe
 from aimbot_lab.sim.core.rays import cast_rays
@@ -35,20 +47,34 @@ from aimbot_lab.sim.core.state import (
 )
 
 BRANCHES = (3, 3, 2)
+LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch
+ZERO = np.float32(0.0)
 MOUSE = 3  # column of the mouse in an action
+
+
+@inlined
+def is_possible(actions: Floats32, row: int) -> bool:
+    """Whether the action of `row` exists; without a branch, so that it runs on vector registers."""
+    mouse = actions[row, MOUSE]
+    possible = mouse - mouse == ZERO  # neither infinite nor no number
+    for branch in range(MOUSE):
+        value = actions[row, branch]
+        last = LAST[branch]
+        possible = possible & (value >= ZERO) & (value <= last) & (value == np.floor(value))
+    return possible
 
 
 @kernel
 def first_bad_action(actions: Floats32) -> int:
-    """Flat index into `actions` [B, 4] of the first impossible value, or -1."""
-    columns = actions.shape[1]
+    """Row of `actions` [B, 4] with the first impossible value, or -1."""
+    bad = 0
     for row in range(actions.shape[0]):
-        for branch in range(MOUSE):
-            value = actions[row, branch]
-            if not (0.0 <= value < BRANCHES[branch]) or value != math.floor(value):
-                return row * columns + branch
-        if not math.isfinite(actions[row, MOUSE]):
-            return row * columns + MOUSE
+        bad += not is_possible(actions, row)
+    if bad == 0:
+        return -1
+    for row in range(actions.shape[0]):
+        if not is_possible(actions, row):
+            return row
     return -1
 
 
@@ -117,46 +143,91 @@ def step_row(
     return reward, finished, won
 
 
-@kernel
-def step_rows(
+@inlined
+def begin_row(
+    state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, row: int
+) -> None:
+    """Begin the next episode in `row`.
+
+    Moves its last observation to the final ones and writes that of the new episode.
+    """
+    for column in range(buffers.observations.shape[1]):
+        buffers.final_observations[row, column] = buffers.observations[row, column]
+    begin_episode(state, tables, row)
+    cast_rays(state, scratch, row)
+    observe(state, tables, buffers.observations, row)
+
+
+@inlined
+def make_decision(
     state: ArenaState,
     tables: ArenaTables,
     scratch: Floats32,
     actions: Floats32,
     buffers: Any,
     log: EpisodeLog,
-    span: tuple[int, int],
+    row: int,
 ) -> int:
-    """Step the rows `span[0]` to `span[1]`; how many of them finished their episode.
+    """One decision of `row`, written to `buffers` and, where it ends the episode, `log`; 1 then."""
+    reward, finished, won = step_row(state, tables, scratch, actions, row)
+    buffers.rewards[row] = reward
+    buffers.finished[row] = finished
+    observe(state, tables, buffers.observations, row)
+    if finished:
+        record_end(state, log, row, won)
+        return 1
+    return 0
 
-    `actions` [B, 4] must have been checked. Writes rewards, finished flags and observations of
-    `buffers` and, where finished, `log`; finished rows wait for `begin_rows`. `scratch`
-    [4, R padded] belongs to the calling thread.
-    """
-    ended = 0
-    for row in range(span[0], span[1]):
-        reward, finished, won = step_row(state, tables, scratch, actions, row)
-        buffers.rewards[row] = reward
-        buffers.finished[row] = finished
-        observe(state, tables, buffers.observations, row)
-        if finished:
-            record_end(state, log, row, won)
-            ended += 1
-    return ended
+
+@inlined
+def advance(
+    state: ArenaState,
+    tables: ArenaTables,
+    actions: Floats32,
+    buffers: Any,
+    log: EpisodeLog,
+    seat: Seat,
+    turns: Turns,
+) -> None:
+    """Do the turn's duty on chunk after chunk, the thread's own first, until none is left."""
+    threads = turns.taken.size // STRIDE
+    for away in range(threads):
+        owner = (seat.number + away) % threads
+        first, last = take_rows(turns, owner, state.yaw.size)
+        while first < last:
+            ended = 0
+            if turns.duty[0] & STEP:
+                for row in range(first, last):
+                    ended += make_decision(state, tables, seat.scratch, actions, buffers, log, row)
+                turns.ended[seat.number * STRIDE] += ended
+            if turns.duty[0] & BEGIN and (ended or not turns.duty[0] & STEP):
+                for row in range(first, last):
+                    if buffers.finished[row]:
+                        begin_row(state, tables, seat.scratch, buffers, row)
+            first, last = take_rows(turns, owner, state.yaw.size)
 
 
 @kernel
-def begin_rows(
-    state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, span: tuple[int, int]
+def advance_rows(
+    state: ArenaState,
+    tables: ArenaTables,
+    actions: Floats32,
+    buffers: tuple[Any, Any],
+    log: EpisodeLog,
+    seat: Seat,
+    turns: Turns,
 ) -> None:
-    """Begin the next episode in every finished row from `span[0]` to `span[1]`.
+    """Step the rows, begin the next episode in those that are finished, or both.
 
-    Moves their last observation to the final ones and writes that of the new episode.
+    `turns` says what to do and which of the buffers to write, and is told how many episodes
+    ended. A worker goes on so as long as there is work in time. `actions` [B, 4] must have been
+    checked. Writes rewards, finished flags and observations and, where an episode ended, `log`.
     """
-    for row in range(span[0], span[1]):
-        if buffers.finished[row]:
-            for column in range(buffers.observations.shape[1]):
-                buffers.final_observations[row, column] = buffers.observations[row, column]
-            begin_episode(state, tables, row)
-            cast_rays(state, scratch, row)
-            observe(state, tables, buffers.observations, row)
+    worker = seat.number - 1
+    while worker < 0 or begins(turns.words, worker, seat.looks):
+        written = buffers[0] if turns.buffers[0] == 0 else buffers[1]
+        advance(state, tables, actions, written, log, seat, turns)
+        if worker < 0:
+            wait_for_workers(turns.words, seat.looks)
+            return
+        finish(turns.words, worker)

@@ -1,0 +1,122 @@
+"""Words of an array that two threads hand to and fro, changed in one indivisible step.
+
+Numba calls an intrinsic with the types of its arguments, which its signature then fixes: most
+go unread. For kernels alone: threads that wait in Python need the interpreter to see a change.
+"""
+
+import threading
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from aimbot_lab.foundation.jit import inlined
+
+Words = np.ndarray[Any, np.dtype[np.int64]]
+ALIGNMENT = 8  # bytes of a word
+_ORDER = "seq_cst"
+_GIL_IS_NOT_ENOUGH = threading.Lock()  # where kernels run as plain Python
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    view = context.make_array(kind)(context, builder, array)
+    item: Any = cgutils.get_item_pointer
+    return item(context, builder, kind, view, [index], wraparound=False)
+
+
+@intrinsic
+def _load(typing: Any, words: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *values)
+        return builder.load_atomic(address, _ORDER, ALIGNMENT)
+
+    return types.int64(words, types.intp), generate
+
+
+@intrinsic
+def _store(typing: Any, words: Any, index: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *values[:2])
+        builder.store_atomic(values[2], address, _ORDER, ALIGNMENT)
+        return context.get_dummy_value()
+
+    return types.void(words, types.intp, types.int64), generate
+
+
+@intrinsic
+def _swap(typing: Any, words: Any, index: Any, old: Any, new: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *values[:2])
+        changed = builder.cmpxchg(address, values[2], values[3], _ORDER, _ORDER)
+        return builder.extract_value(changed, 1)
+
+    return types.boolean(words, types.intp, types.int64, types.int64), generate
+
+
+@intrinsic
+def _add(typing: Any, words: Any, index: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = _address(context, builder, signature.args[0], *values[:2])
+        return builder.atomic_rmw("add", address, values[2], _ORDER)
+
+    return types.int64(words, types.intp, types.int64), generate
+
+
+def _plain_swap(words: Words, index: int, old: int, new: int) -> bool:
+    with _GIL_IS_NOT_ENOUGH:
+        if words[index] != old:
+            return False
+        words[index] = new
+        return True
+
+
+def _plain_load(words: Words, index: int) -> int:
+    with _GIL_IS_NOT_ENOUGH:
+        return int(words[index])
+
+
+def _plain_store(words: Words, index: int, value: int) -> None:
+    with _GIL_IS_NOT_ENOUGH:
+        words[index] = value
+
+
+def _plain_add(words: Words, index: int, value: int) -> int:
+    with _GIL_IS_NOT_ENOUGH:
+        words[index] += value
+        return int(words[index]) - value
+
+
+_COMPILED = not vars(numba.config)["DISABLE_JIT"]
+_load_word: Any = _load if _COMPILED else _plain_load
+_store_word: Any = _store if _COMPILED else _plain_store
+_add_to_word: Any = _add if _COMPILED else _plain_add
+_swap_word: Any = _swap if _COMPILED else _plain_swap
+
+
+@inlined
+def load(words: Words, index: int) -> int:
+    """`words[index]`, with everything that was written before it."""
+    value: int = _load_word(words, index)
+    return value
+
+
+@inlined
+def store(words: Words, index: int, value: int) -> None:
+    """Set `words[index]`, after everything that was written before."""
+    _store_word(words, index, value)
+
+
+@inlined
+def swap(words: Words, index: int, old: int, new: int) -> bool:
+    """Set `words[index]` to `new` where it is `old`; whether it was."""
+    swapped: bool = _swap_word(words, index, old, new)
+    return swapped
+
+
+@inlined
+def add(words: Words, index: int, value: int) -> int:
+    """Add `value` to `words[index]`; what it was before."""
+    before: int = _add_to_word(words, index, value)
+    return before
