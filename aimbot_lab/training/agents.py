@@ -45,7 +45,8 @@ def save_agent(
     Each file appears whole or not at all.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: tensor.contiguous() for name, tensor in policy.state_dict().items()}
+    # Copies, because a file keeps no two names for one tensor, as policies have for some.
+    weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
     description = {"format": FORMAT, "env": asdict(env), "train": asdict(train), "about": about}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
