@@ -17,6 +17,7 @@ ALGOS: tuple[Algo, ...] = get_args(Algo)
 ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
 from a replay buffer."""
+MOST_LAYERS = 32
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 
@@ -129,3 +130,5 @@ class TrainSettings:
             raise ValueError("aim_bins must hold at least two rising values")
         if not self.network.layers:
             raise ValueError("network.layers must name at least one layer")
+        if len(self.network.layers) > MOST_LAYERS:
+            raise ValueError(f"network.layers must name at most {MOST_LAYERS} layers")

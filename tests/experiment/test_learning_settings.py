@@ -118,6 +118,16 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
     assert params["train.reward_scale"] == "running"
 
 
+def test_the_readmes_example_is_right() -> None:
+    readme = Path(__file__).parents[2] / "README.md"
+    blocks = readme.read_text(encoding="utf-8").split("```yaml\n")[1:]
+    (example,) = (one.split("```")[0] for one in blocks if one.startswith("train:\n"))
+    Path("c.yaml").write_text(GOOD.split("train:")[0] + example)
+    train = load_curriculum("c.yaml").config.train
+    assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)
+    assert train.network.scaling == "running"
+
+
 def test_overrides_set_a_schedule_a_part_of_it_and_a_number_again() -> None:
     Path("c.yaml").write_text(
         f"{GOOD}  learning_rate: {{schedule: linear, start: 1, end: 0, end_fraction: 0.1}}\n"
