@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch as th
-from tiny_training import plan
+from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents import load_agent
 from aimbot_lab.training.devices import chosen_device
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 
 
@@ -60,3 +62,25 @@ def test_a_training_sets_torchs_threads() -> None:
             assert th.get_num_threads() == threads
     finally:
         th.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_training_repeats_itself_with_one_thread_and_with_two(threads: int) -> None:
+    """With layers and batches so large that torch does share their work out."""
+    before = th.get_num_threads()
+    wide = plan(
+        "ppo",
+        total_steps=2048,
+        n_steps=64,
+        batch_size=1024,
+        network=NetworkSettings(layers=(256, 256)),
+        torch_threads=threads,
+    )
+    try:
+        first, second = (
+            Training(wide).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+            for _ in range(2)
+        )
+    finally:
+        th.set_num_threads(before)
+    assert first == second
