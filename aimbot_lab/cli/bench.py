@@ -7,6 +7,7 @@ import click
 
 import aimbot_lab
 from aimbot_lab.cli import options
+from aimbot_lab.cli.bench_ablation import ablation
 from aimbot_lab.cli.text import print_json, table
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ def bench() -> None:
     Example:
       aimbot-lab bench sim
     """
+
+
+bench.add_command(ablation)
 
 
 @bench.command(short_help="Measure the simulator's steps per second.")

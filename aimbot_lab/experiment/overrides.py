@@ -8,13 +8,15 @@ from aimbot_lab.experiment.paths import Path, is_parameters, shown_path
 from aimbot_lab.experiment.tree import read_tree
 from aimbot_lab.sim.parameters import parameter_bounds
 
+ONE_VALUE = frozenset({"sampler_type", "schedule"})
 FORM = "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"
 
 
 class Override(NamedTuple):
     """One `--set` as it was written, and the values it gives.
 
-    A mapping gives several, but a sampler is one value: the keys of two kinds do not mix.
+    A mapping gives several, but a sampler or a schedule is one value: the keys of two kinds do
+    not mix.
     """
 
     text: str
@@ -38,7 +40,7 @@ def parse_override(text: str, data: object) -> Override:
 
 
 def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
-    if isinstance(value, dict) and value and "sampler_type" not in value:
+    if isinstance(value, dict) and value and not ONE_VALUE & value.keys():
         for key, inner in value.items():
             yield from _leaves([*parts, key], inner)
     else:

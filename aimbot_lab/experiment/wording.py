@@ -26,6 +26,8 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "too_short": "must not be empty",
         "too_long": "must hold {max_length} values (got {actual_length})",
         "parameter_type": "must be a number or a sampler (got {got})",
+        "schedule_type": "must be a number or a schedule (got {got})",
+        "reward_scale_type": "must be a number or 'running' (got {got})",
         "option_type": "must be a number, true, false or null (got {got})",
         "dataclass_type": "must be a mapping of keys (got {got})",
         "dict_type": "must be a mapping of keys (got {got})",

@@ -9,6 +9,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from aimbot_lab.faces.gymnasium_env import checked_render_mode
 from aimbot_lab.faces.gymnasium_infos import episode_result
+from aimbot_lab.faces.reward_scale import ConstantRewardScale, RewardScale
 from aimbot_lab.faces.sb3_actions import LearnerActions, learner_codec
 from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
@@ -45,7 +46,7 @@ class WorldVecEnv(VecEnv):
         actions: LearnerActions = "bins",
         show_masks: bool = False,
         seed: int = 0,
-        reward_scale: float = 1.0,
+        reward_scale: float | RewardScale = 1.0,
         render_mode: str | None = None,
     ) -> None:
         self.world = world
@@ -55,7 +56,11 @@ class WorldVecEnv(VecEnv):
         self._show_masks = show_masks
         self._seed = seed
         self._resets = 0
-        self._reward_scale = reward_scale
+        self.reward_scale = (
+            ConstantRewardScale(reward_scale)
+            if isinstance(reward_scale, float | int)
+            else reward_scale
+        )
         size = len(world.spec.observation_names)
         self._buffers = [new_step_buffers(world.num_envs, size) for _ in range(2)]
         self._turn = 0
@@ -72,6 +77,7 @@ class WorldVecEnv(VecEnv):
         self._resets += 1
         observations = self._next_buffers().observations
         self.world.reset(seed, observations)
+        self.reward_scale.restart()
         self.episodes = None
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
@@ -97,7 +103,7 @@ class WorldVecEnv(VecEnv):
                     "l": int(self.episodes.length[index]),
                 },
             }
-        rewards = buffers.rewards * np.float32(self._reward_scale)
+        rewards = self.reward_scale.scaled(buffers.rewards, buffers.finished)
         return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
 
     def action_masks(self) -> BoolArray:

@@ -14,6 +14,7 @@ import yaml
 from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.core.state import DIFFICULTY_COUNT
 from aimbot_lab.sim.preset_check import TARGETS, broken_rules
@@ -24,6 +25,7 @@ PRESET_KEYS = ("name", "fire_base", "obstacles", "enemies")
 FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
 MAX_NAME_LENGTH = 60
+MAX_BYTES = 2**20  # of a file
 MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
 
 
@@ -124,7 +126,7 @@ class _FileReader:
         """
         text = ""
         try:
-            text = self.path.read_bytes().decode("utf-8")
+            text = read_bounded(self.path, MAX_BYTES).decode("utf-8")
             root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         except OSError as error:
             self.faults.append(f"{self.path}:1:1: cannot be read: {error.strerror}")

@@ -6,6 +6,7 @@ import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.faces.sb3_actions import learner_codec
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
 from aimbot_lab.training.algorithms import ALGORITHMS
 from aimbot_lab.training.settings import TrainSettings
@@ -46,6 +47,7 @@ class Agent:
 
         `starts` [B] is True where an episode begins and forgets the memory; `branch_masks`
         [B, sum of branches] are the world's. What the policy has no use for is left aside.
+        Raises LabError where weights are so large that the network has no answer.
         """
         given: dict[str, Any] = {}
         if branch_masks is None:
@@ -54,9 +56,12 @@ class Agent:
             observations = np.concatenate([observations, branch_masks], axis=1, dtype=np.float32)
         elif self.masked:
             given["action_masks"] = self._codec.masks(branch_masks)
-        chosen, state = self._policy.predict(
-            observations, state, starts, deterministic=deterministic, **given
-        )
+        try:
+            chosen, state = self._policy.predict(
+                observations, state, starts, deterministic=deterministic, **given
+            )
+        except ValueError as error:  # torch refuses a distribution of what are no numbers
+            raise LabError("the agent's network gives what are no numbers") from error
         actions = np.zeros((len(observations), self._width), np.float32)
         self._codec.to_world(chosen, actions)
         return actions, state

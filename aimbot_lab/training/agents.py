@@ -8,18 +8,22 @@ from typing import Any
 import torch as th
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from stable_baselines3.common.policies import BasePolicy
 
+from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.algorithms import new_policy
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.weights import policy_of
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
+PARTS = frozenset({"format", "env", "train", "about"})
+MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**20, 2**30
+FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ def save_agent(
     Each file appears whole or not at all.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: tensor.contiguous() for name, tensor in policy.state_dict().items()}
+    # Copies, because a file keeps no two names for one tensor, as policies have for some.
+    weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
     description = {"format": FORMAT, "env": asdict(env), "train": asdict(train), "about": about}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
@@ -59,22 +64,37 @@ def save_agent(
 def load_agent(folder: Path) -> SavedAgent:
     """The agent saved in `folder`; torch uses as many threads from here on as it was trained with.
 
-    Raises LabError where its files are missing or damaged.
+    Whoever made the files, reading them runs no code, and takes no more memory than they are
+    large. Raises LabError, which says why, where they are missing or not of one agent.
     """
     try:
-        description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-        if description["format"] != FORMAT:
-            raise LabError(f"{folder}: agent of format {description['format']}, not {FORMAT}")
+        description = _description(read_bounded(folder / DESCRIPTION, MOST_DESCRIPTION_BYTES))
         env = TypeAdapter(ArenaSettings).validate_python(description["env"])
         train = TypeAdapter(TrainSettings).validate_python(description["train"])
         spec = arena_spec(env)
-        th.set_num_threads(train.torch_threads)
-        policy = new_policy(train, spec)
-        policy.load_state_dict(load_file(folder / WEIGHTS))
-        policy.set_training_mode(False)
+        policy = policy_of(read_bounded(folder / WEIGHTS, MOST_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
-    except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        reason = "settings" if isinstance(error, ValidationError) else str(error).splitlines()[0]
-        raise LabError(f"{folder}: the agent's files are damaged ({reason})") from error
-    return SavedAgent(Agent(policy, spec, train), env, train, description.get("about", {}))
+    except FAULTS as error:
+        raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
+    th.set_num_threads(train.torch_threads)
+    return SavedAgent(Agent(policy, spec, train), env, train, description["about"])
+
+
+def _description(data: bytes) -> dict[str, Any]:
+    """The JSON document in `data`, of this format."""
+    description = json.loads(data.decode("utf-8"))
+    if not isinstance(description, dict) or not description.keys() >= PARTS:
+        raise ValueError(f"{DESCRIPTION} describes no agent")
+    if description["format"] != FORMAT:
+        raise ValueError(f"{DESCRIPTION} is of another format than {FORMAT}")
+    return description
+
+
+def _reason(error: Exception) -> str:
+    """`error` in a few visible characters: names in a file may hold anything."""
+    if isinstance(error, ValidationError):
+        return f"{DESCRIPTION} holds settings that there are not"
+    text = error.strerror or "" if isinstance(error, OSError) else str(error)
+    line = text.split("\n", maxsplit=1)[0]
+    return "".join(letter if letter.isprintable() else "?" for letter in line)[:120]

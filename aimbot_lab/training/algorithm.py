@@ -11,9 +11,12 @@ from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.faces.sb3_actions import LearnerActions
 from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.schedules import value_at
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 
 Arguments = dict[str, Any]
+NUMBERS = frozenset({"ent_coef"})
+"""Arguments that the classes take as numbers only; a schedule gives its first value."""
 
 
 class Face(NamedTuple):
@@ -54,6 +57,8 @@ class Algorithm:
     ) -> Arguments:
         """Keyword arguments of the model's class, its policy's and the seed left out."""
         shared = {name: getattr(settings, key) for key, name in self.shared.items()}
+        for name in NUMBERS & shared.keys():
+            shared[name] = value_at(shared[name], 1.0)
         # None means the class's own default where the class does not take None itself.
         given = {name: value for name, value in shared.items() if value is not None}
         options = {k: v for k, v in settings.options.items() if k not in self.policy_options}

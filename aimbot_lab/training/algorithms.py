@@ -13,6 +13,7 @@ from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithm import Algorithm
+from aimbot_lab.training.devices import chosen_device
 from aimbot_lab.training.policy_gradient import (
     DUEL_PPO,
     MASKABLE_PPO,
@@ -39,8 +40,10 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
 def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> BaseAlgorithm:
     """An untrained model for `env`, all its random choices drawn from `seed`.
 
-    Raises ConfigurationError where the algorithm's class refuses the settings.
+    Raises ConfigurationError where the algorithm's class refuses the settings, or where there is
+    no such device.
     """
+    device = chosen_device(settings.device)
     algorithm = ALGORITHMS[settings.algo]
     assert isinstance(env.observation_space, spaces.Box)
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
@@ -51,7 +54,7 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
             env,
             policy_kwargs=policy_arguments,
             seed=seed,
-            device="cpu",
+            device=device,
             **arguments,
         )
     except (AssertionError, ValueError, RuntimeError, MemoryError) as error:

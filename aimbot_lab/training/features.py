@@ -1,4 +1,4 @@
-"""What the networks see: raw observations scaled by their declared ranges, in one place."""
+"""What the networks see: raw observations scaled, in one place."""
 
 from collections.abc import Sequence
 
@@ -6,18 +6,28 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.training.running_scale import Moments, RunningScale, moments
+
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 EGOCENTRIC_COLUMNS = 5
 
 
 class ScaledFeatures(BaseFeaturesExtractor):
-    """Each observation column mapped linearly from its declared range to -1 to 1."""
+    """Each observation column mapped linearly from its declared range to -1 to 1.
+
+    With `running`, then to mean 0 and standard deviation 1 by what was seen so far.
+    """
 
     scale: th.Tensor  # [D]
     shift: th.Tensor  # [D]
 
-    def __init__(self, observation_space: spaces.Box, extra: int = 0) -> None:
-        super().__init__(observation_space, features_dim=observation_space.shape[0] + extra)
+    def __init__(
+        self, observation_space: spaces.Box, *, running: bool = False, extra: int = 0
+    ) -> None:
+        columns = observation_space.shape[0]
+        super().__init__(observation_space, features_dim=columns + extra)
+        self.statistics = RunningScale(columns) if running else None
         low = th.as_tensor(observation_space.low)
         high = th.as_tensor(observation_space.high)
         self.register_buffer("scale", 2.0 / (high - low), persistent=False)
@@ -25,7 +35,13 @@ class ScaledFeatures(BaseFeaturesExtractor):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D] of raw observations [N, D]."""
-        return th.addcmul(self.shift, observations, self.scale)
+        scaled = th.addcmul(self.shift, observations, self.scale)
+        return scaled if self.statistics is None else self.statistics(scaled)
+
+    def moments(self, observations: Float32Array) -> Moments:
+        """What raw observations [N, D or more] say about the columns once scaled by ranges."""
+        seen = observations[:, : len(self.scale)]
+        return moments(seen * self.scale.cpu().numpy() + self.shift.cpu().numpy())
 
 
 class EgocentricFeatures(ScaledFeatures):
@@ -33,11 +49,14 @@ class EgocentricFeatures(ScaledFeatures):
 
     Added columns: FireBase centre ahead and to the right in metres over the floor's side, the
     same as a unit vector, and the closeness of the target; all 0 without a FireBase. A ray's
-    distance d becomes 1 - 2 exp(-d / 3 m), so that near walls are told apart best.
+    distance d becomes 1 - 2 exp(-d / 3 m), so that near walls are told apart best; that and
+    the added columns are the same with `running`.
     """
 
-    def __init__(self, observation_space: spaces.Box, names: Sequence[str]) -> None:
-        super().__init__(observation_space, extra=EGOCENTRIC_COLUMNS)
+    def __init__(
+        self, observation_space: spaces.Box, names: Sequence[str], *, running: bool = False
+    ) -> None:
+        super().__init__(observation_space, running=running, extra=EGOCENTRIC_COLUMNS)
         index = {name: column for column, name in enumerate(names)}
         self._floor = float(observation_space.high[index["agent_x"]])
         self._pose = [

@@ -26,8 +26,9 @@ def _common(network: NetworkSettings, spec: WorldSpec) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "activation_fn": ACTIVATIONS[network.activation],
         "features_extractor_class": ScaledFeatures,
+        "features_extractor_kwargs": {"running": network.scaling == "running"},
     }
     if network.features == "egocentric":
         arguments["features_extractor_class"] = EgocentricFeatures
-        arguments["features_extractor_kwargs"] = {"names": spec.observation_names}
+        arguments["features_extractor_kwargs"]["names"] = spec.observation_names
     return arguments

@@ -20,7 +20,16 @@ WORDS: Mapping[Any, str] = {
 # What no curriculum sets: what the run gives itself, and what is only for display.
 OURS = frozenset({"seed", "verbose", "stats_window_size", "_init_setup_model"})
 # Settings of the training itself, which every algorithm has.
-EVERY = {"algo", "total_steps", "reward_scale", "aim_bins", "network", "torch_threads", "options"}
+EVERY = {
+    "algo",
+    "total_steps",
+    "reward_scale",
+    "aim_bins",
+    "network",
+    "device",
+    "torch_threads",
+    "options",
+}
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
 
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.training.schedules import NotNegative, Positive
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 Units = Annotated[Int, Ge(1), Le(4096)]
@@ -16,6 +17,7 @@ ALGOS: tuple[Algo, ...] = get_args(Algo)
 ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
 from a replay buffer."""
+MOST_LAYERS = 32
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 
@@ -28,6 +30,21 @@ def _plain(value: Any) -> Any:
     raise PydanticCustomError("option_type", "must be a number, true, false or null")
 
 
+def _reward_kind(value: object) -> str | None:
+    if value == "running":
+        return "word"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if is_number else None
+
+
+RewardScale = Annotated[
+    Annotated[Float, Gt(0), Tag("number")] | Annotated[Literal["running"], Tag("word")],
+    Discriminator(
+        _reward_kind,
+        custom_error_type="reward_scale_type",
+        custom_error_message="must be a number or 'running'",
+    ),
+]
 OptionValue = Annotated[Any, AfterValidator(_plain)]
 
 
@@ -40,8 +57,10 @@ class NetworkSettings:
     activation: Literal["tanh", "relu"] = "tanh"
     """Non-linearity between the layers."""
     features: Literal["scaled", "egocentric"] = "egocentric"
-    """Input: the observation scaled by its declared ranges, or that and where the target lies
-    as seen by the agent."""
+    """Input: the scaled observation, or that and where the target lies as seen by the agent."""
+    scaling: Literal["ranges", "running"] = "ranges"
+    """How observations are scaled: by their declared ranges, or by the mean and the standard
+    deviation of all that was seen, brought up to date between rollouts."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -60,24 +79,27 @@ class TrainSettings:
     """Samples per gradient step."""
     n_epochs: Annotated[Int, Ge(1)] = 4
     """Passes over a rollout; dqn and qrdqn take as many samples from the replay buffer."""
-    learning_rate: Annotated[Float, Gt(0)] = 1e-3
-    """Step size of Adam."""
+    learning_rate: Positive = 1e-3
+    """Step size of Adam: a number, or a schedule such as
+    {schedule: linear, start: 1e-3, end: 1e-4}, linear or cosine."""
     gamma: Fraction = 0.99
     """Discount factor."""
     gae_lambda: Fraction = 0.95
     """Bias-variance factor of the advantage estimate."""
-    clip_range: Annotated[Float, Gt(0)] = 0.2
-    """Clip range of the probability ratio."""
-    ent_coef: Annotated[Float, Ge(0)] = 0.01
-    """Weight of the entropy bonus."""
+    clip_range: Positive = 0.2
+    """Clip range of the probability ratio: a number or a schedule."""
+    ent_coef: NotNegative = 0.01
+    """Weight of the entropy bonus: a number or a schedule."""
     vf_coef: Annotated[Float, Ge(0)] = 0.5
     """Weight of the value loss."""
     max_grad_norm: Annotated[Float, Gt(0)] = 0.5
     """Largest norm of a gradient."""
     target_kl: Annotated[Float, Gt(0)] | None = None
-    """Stop the epochs of an update beyond this divergence."""
-    reward_scale: Annotated[Float, Gt(0)] = 0.01
-    """Factor on rewards before they reach the learner; tracked rewards stay raw."""
+    """Stop an update before a gradient step whose minibatch shows more than 1.5 times this
+    divergence (Kullback-Leibler) from the policy of the rollout; trpo bounds its step by it."""
+    reward_scale: RewardScale = 0.01
+    """Factor on rewards before they reach the learner, or `running`: rewards over the standard
+    deviation of all discounted returns so far. Tracked rewards stay raw."""
     aim_bins: tuple[Float, ...] = AIM_BINS
     """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
     aim: Literal["bins", "hybrid"] = "bins"
@@ -90,6 +112,9 @@ class TrainSettings:
     """duel_ppo: where the advantage A is negative the objective is no less than this times A."""
     network: NetworkSettings = NetworkSettings()
     """The networks."""
+    device: Literal["auto", "cpu", "cuda"] = "cpu"
+    """Where the networks are: on the CPU, on the CUDA device, or there if there is one. The same
+    seed gives the same training on a CPU; on CUDA nothing of that is promised."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
     """Threads of torch. More gain little on small networks, and beside another busy process they
     lose much, because threads that wait take the core from the one that works."""
@@ -105,3 +130,5 @@ class TrainSettings:
             raise ValueError("aim_bins must hold at least two rising values")
         if not self.network.layers:
             raise ValueError("network.layers must name at least one layer")
+        if len(self.network.layers) > MOST_LAYERS:
+            raise ValueError(f"network.layers must name at most {MOST_LAYERS} layers")

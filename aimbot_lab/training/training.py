@@ -13,11 +13,13 @@ from stable_baselines3.common.logger import Logger
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.faces.registry import make_world
+from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.adjustments import adjustments
 from aimbot_lab.training.agents import save_agent
 from aimbot_lab.training.algorithms import ALGORITHMS, new_model
 from aimbot_lab.training.callbacks import (
@@ -70,7 +72,9 @@ class Training:
             actions=face.actions,
             show_masks=face.masks_shown,
             seed=derive_seed(plan.seed, "world"),
-            reward_scale=plan.train.reward_scale,
+            reward_scale=reward_scale(
+                plan.train.reward_scale, world.num_envs, gamma=plan.train.gamma
+            ),
         )
         seed = derive_seed(plan.seed, "learner")
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
@@ -95,7 +99,8 @@ class Training:
             every_steps=every_steps,
         )
         best = BestAgentCallback(self.progress, self._keep_best, every_steps=every_steps)
-        callbacks: list[BaseCallback] = [lessons, report, best]
+        # Adjustments first: what is reported or kept where a rollout begins includes them.
+        callbacks: list[BaseCallback] = [*adjustments(self.plan.train), lessons, report, best]
         began = time.monotonic()
         try:
             self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))

@@ -1,5 +1,7 @@
 """The stable-baselines3 face over the arena."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from stable_baselines3.common.buffers import RolloutBuffer
@@ -34,10 +36,10 @@ class OneBufferFace(WorldVecEnv):
         return self._buffers[0]
 
 
-def new_face(kind: type[WorldVecEnv] = WorldVecEnv, **settings: float) -> WorldVecEnv:
-    world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0, **settings))
+def new_face(kind: type[WorldVecEnv] = WorldVecEnv, **arguments: Any) -> WorldVecEnv:
+    world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0))
     world.set_scenario(Scenario({"goto": 1.0}))
-    return kind(world, BINS, seed=3)
+    return kind(world, BINS, seed=3, **arguments)
 
 
 def rollout(face: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
@@ -140,8 +142,7 @@ def test_pictures_of_all_rows_come_with_the_render_mode() -> None:
 
 
 def test_rewards_are_fresh_every_step_and_scaled() -> None:
-    plain, scaled = new_face(), new_face()
-    scaled._reward_scale = 0.5
+    plain, scaled = new_face(), new_face(reward_scale=0.5)
     for face in (plain, scaled):
         face.reset()
     actions = np.stack([plain.action_space.sample() for _ in range(ROWS)])

@@ -1,5 +1,6 @@
 """Preset files: what ships, how a user's own are read, and how broken ones are refused."""
 
+import os
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
 from aimbot_lab.sim.preset_check import TARGETS, preset_faults
-from aimbot_lab.sim.presets import Preset, load_presets, preset_files
+from aimbot_lab.sim.presets import MAX_BYTES, Preset, load_presets, preset_files
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()
@@ -239,6 +240,18 @@ def test_a_name_with_a_nul_is_a_fault_and_no_other_error() -> None:
     with pytest.raises(ConfigurationError, match="NUL"):
         preset_files(["mine\0.yaml"])
     assert faults_of(Path("mine\0.yaml")) == ["mine\0.yaml:1:1: cannot be read: embedded null byte"]
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    pipe, device, large = (tmp_path / name for name in ("pipe", "device", "large"))
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    large.write_bytes(b"#" * (MAX_BYTES + 1))
+    for path in (pipe, device):
+        assert faults_of(path) == [f"{path}:1:1: cannot be read: is no regular file"]
+    assert faults_of(large) == [
+        f"{large}:1:1: cannot be read: is larger than {MAX_BYTES} bytes",
+    ]
 
 
 def test_a_character_that_does_not_exist_is_a_fault(tmp_path: Path) -> None:

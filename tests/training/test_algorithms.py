@@ -8,22 +8,20 @@ import numpy as np
 import pytest
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import DQN, PPO
+from tiny_training import ROWS, Sink, plan
 
-from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.agents import load_agent
 from aimbot_lab.training.algorithms import ALGORITHMS
 from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.options import HYPER_PARAMETERS, known_options
-from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS, NetworkSettings
+from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS
 from aimbot_lab.training.settings import TrainSettings as Train
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.training import Training
 
-ROWS = 16
 CLASSES = {
     "ppo": PPO,
     "maskable_ppo": MaskablePPO,
@@ -33,37 +31,6 @@ CLASSES = {
     "qrdqn": QRDQN,
     "duel_ppo": DuelPPO,
 }
-OPTIONS = {
-    "recurrent_ppo": {"lstm_hidden_size": 8},
-    "qrdqn": {"n_quantiles": 5, "exploration_fraction": 0.5},
-    "trpo": {"cg_max_steps": 3},
-    "maskable_ppo": {"clip_range_vf": 0.5},
-}
-
-
-class Sink:
-    def __init__(self) -> None:
-        self.logged: list[tuple[int, dict[str, float]]] = []
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        self.logged.append((step, metrics))
-
-
-def plan(algo: str, **train: object) -> TrainingPlan:
-    settings = {
-        "algo": algo,
-        "total_steps": 3072,
-        "n_steps": 32,
-        "batch_size": 128,
-        "n_epochs": 1,
-        "network": NetworkSettings(layers=(16,)),
-        "torch_threads": 1,
-        "options": OPTIONS.get(algo, {}),
-        **train,
-    }
-    lesson = Lesson(name="one", targets={"goto": 1.0})
-    env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=3.0)
-    return TrainingPlan(seed=1, env=env, lessons=(lesson,), train=Train(**settings))
 
 
 def learned(algo: str) -> tuple[Training, Sink]:

@@ -96,9 +96,10 @@ def test_without_switches_it_is_stable_baselines3_to_the_bit(space: str, given: 
         assert recorded[key] == pytest.approx(wanted[key], rel=1e-12), key
 
 
-def test_the_comparison_sees_a_skipped_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("space", SPACES)
+def test_the_comparison_sees_a_skipped_epoch(space: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def env() -> Guess:
-        return Guess(SPACES["box"])
+        return Guess(SPACES[space])
 
     theirs = learned(PPO, "MlpPolicy", env)
     epoch, count = update_module._epoch, iter(range(10**6))
@@ -106,15 +107,34 @@ def test_the_comparison_sees_a_skipped_epoch(monkeypatch: pytest.MonkeyPatch) ->
     assert largest_difference(theirs, learned(DuelPPO, DuelPolicy, env)) > 1e-5
 
 
-def test_with_masks_it_is_maskable_ppo() -> None:
+def test_a_divergence_beyond_one_and_a_half_targets_ends_an_update() -> None:
+    """Before the gradient step whose minibatch shows it, and without the epochs that are left."""
+
+    def steps_and_epochs(target: float | None) -> tuple[int, int]:
+        given = {"target_kl": target, "learning_rate": 1e-3}
+        model = learned(DuelPPO, DuelPolicy, lambda: Guess(SPACES["box"]), **given)
+        (state, *_) = model.policy.optimizer.state_dict()["state"].values()
+        return int(state["step"]), model._n_updates
+
+    whole = STEPS * ROWS // 48 + 1
+    assert steps_and_epochs(None) == (UPDATES * 3 * whole, UPDATES * 3)
+    # The first minibatch of an update diverges by nothing, any other by more than this.
+    assert steps_and_epochs(1e-6) == (UPDATES, UPDATES)
+
+
+@pytest.mark.parametrize(
+    ("space", "branches"),
+    [(SPACES["multi_discrete"], (3, 4)), (spaces.Discrete(7), (7,))],
+    ids=["multi_discrete", "discrete"],
+)
+def test_with_masks_it_is_maskable_ppo(space: spaces.Space[Any], branches: tuple[int, ...]) -> None:
     """Within 1e-6 after five updates: the same choices, probabilities rounded differently."""
-    space = SPACES["multi_discrete"]
     theirs = learned(MaskablePPO, "MlpPolicy", lambda: Guess(space))
     ours = learned(
         DuelPPO,
         DuelPolicy,
         lambda: Guess(space, masks_shown=True),
-        policy_kwargs={"masked": (3, 4)},
+        policy_kwargs={"masked": branches},
     )
     np.testing.assert_array_equal(ours.rollout_buffer.actions, theirs.rollout_buffer.actions)
     assert largest_difference(theirs, ours) < 1e-6

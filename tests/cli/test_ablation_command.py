@@ -1,0 +1,75 @@
+"""`aimbot-lab bench ablation`: tables, JSON, and what is left after Ctrl-C."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from aimbot_lab.bench import ablation as trainings
+from aimbot_lab.bench.ablation import SWITCHES, AblationPlan, Attempt
+from aimbot_lab.cli.bench import bench
+
+
+class Stub:
+    """Attempts that no training is needed for; breaks off after `few`."""
+
+    few: int | None = None
+
+    def __call__(self, plan: AblationPlan, say: Any) -> Iterator[Attempt]:
+        for count, name in enumerate(SWITCHES):
+            if count == self.few:
+                raise KeyboardInterrupt
+            say(f"{name} done")
+            yield Attempt(name, 1, reached=name != "masks", steps=1000 * plan.seeds, seconds=2.0)
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
+    stub = Stub()
+    monkeypatch.setattr(trainings, "attempts", stub)
+    return stub
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(bench, ["ablation", *arguments])
+
+
+def test_the_table_has_a_line_for_every_variant(stub: Stub) -> None:
+    result = run("--target", "free", "--threshold", "0.6", "--seeds", "3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Free, all difficulties, until a win rate above 0.6 is proved")
+    for name in SWITCHES:
+        steps = "never" if name == "masks" else "3,000"
+        assert re.search(rf"^{name} +[01] of 1 +{steps} \[", result.stdout, re.MULTILINE), name
+        assert f"{name} done" in result.stderr
+
+
+def test_json_holds_every_attempt(stub: Stub) -> None:
+    document = json.loads(run("--json").stdout)
+    assert document["schema"] == 1
+    assert document["plan"]["target"] == "attack"
+    assert document["plan"]["seeds"] == 5
+    assert [one["variant"] for one in document["variants"]] == list(SWITCHES)
+    bins, masks = document["variants"][0], document["variants"][2]
+    assert bins["steps"] == {"median": 5000, "lowest": 5000, "highest": 5000}
+    assert bins["attempts"][0]["seconds"] == 2.0
+    assert masks["steps"] == {"median": None, "lowest": None, "highest": None}
+
+
+def test_ctrl_c_shows_what_is_done_so_far(stub: Stub) -> None:
+    stub.few = 2
+    result = run()
+    assert result.exit_code != 0
+    assert "bins" in result.stdout
+    assert "hybrid aim" in result.stdout
+    assert "masks" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--threshold", "1"), ("--seeds", "0"), ("--target", "stay"), ("--steps", "0")]
+)
+def test_a_plan_that_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
+    assert run(*arguments).exit_code == 2

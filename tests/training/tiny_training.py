@@ -1,0 +1,40 @@
+"""A training small enough for a test, by any algorithm."""
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.settings import TrainSettings as Train
+from aimbot_lab.training.training import TrainingPlan
+
+ROWS = 16
+OPTIONS = {
+    "recurrent_ppo": {"lstm_hidden_size": 8},
+    "qrdqn": {"n_quantiles": 5, "exploration_fraction": 0.5},
+    "trpo": {"cg_max_steps": 3},
+    "maskable_ppo": {"clip_range_vf": 0.5},
+}
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        self.logged.append((step, metrics))
+
+
+def plan(algo: str, **train: object) -> TrainingPlan:
+    settings = {
+        "algo": algo,
+        "total_steps": 3072,
+        "n_steps": 32,
+        "batch_size": 128,
+        "n_epochs": 1,
+        "network": NetworkSettings(layers=(16,)),
+        "torch_threads": 1,
+        "options": OPTIONS.get(algo, {}),
+        **train,
+    }
+    lesson = Lesson(name="one", targets={"goto": 1.0})
+    env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=3.0)
+    return TrainingPlan(seed=1, env=env, lessons=(lesson,), train=Train(**settings))
