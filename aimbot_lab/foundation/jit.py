@@ -10,13 +10,16 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+KEPT_SECONDS = 30 * 24 * 3600.0
 PACKAGE = Path(__file__).parent.parent
 
 
@@ -27,6 +30,15 @@ def _source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+def _drop_old(used: Path) -> None:
+    """Remove the kernels of other versions beside `used` that were not used for long."""
+    os.utime(used)
+    for folder in used.parent.glob("kernels-*"):
+        with suppress(OSError):  # another process may be at the same
+            if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(folder)
+
+
 def _cache_folder() -> Path:
     """A folder for compiled kernels that can be written; a temporary one as the last resort."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -34,6 +46,7 @@ def _cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
+            _drop_old(folder)
             return folder
     except OSError:
         # One of its own each time: another user could have laid code in a folder with a known name.
