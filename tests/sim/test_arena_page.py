@@ -16,7 +16,7 @@ def test_the_code_of_the_page_runs_from_top_to_bottom(capsys) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:
-        exec(block, names)  # noqa: S102
+        exec(block, names)
     assert float(capsys.readouterr().out.split()[-1]) > 0.0
     assert names["weights"].weights[0] == 0.2
     np.testing.assert_equal(names["picture"].shape, (480, 480, 3))
