@@ -53,7 +53,9 @@ def run_curriculum(
     """
     config = request.curriculum.config
     observer.stage("preparing the simulator (compiled once, then kept)")
-    training = Training(TrainingPlan(config.seed, config.env, config.lessons, config.train))
+    training = Training(
+        TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
+    )
     observer.stage("opening the tracking store (made once, then kept)")
     curriculum = _without_passwords(request.curriculum)
     tracker = _open(request, describe_run(curriculum, request.name), on_trouble=on_trouble)

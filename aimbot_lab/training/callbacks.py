@@ -45,21 +45,20 @@ class LessonCallback(BaseCallback):
         self._observer = observer
         self._should_stop = should_stop
         self.stopped = False
-        self._begin_lesson()
+        self._set_scenario()
 
-    def _begin_lesson(self) -> None:
-        self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
+    def _set_scenario(self) -> None:
+        if self._progress.wants_scenario:
+            self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
 
     def _on_step(self) -> bool:
-        episodes = self._env.episodes
-        if episodes:
-            check = self._progress.add(episodes, step=self.num_timesteps)
-            if check is not None and check.decision != "stay":
-                report = self._progress.lesson_reports[check.lesson]
-                self._observer.promotion(report, self.num_timesteps)
-                if check.decision == "finish":
-                    return False
-                self._begin_lesson()
+        check = self._progress.add(self._env.episodes, step=self.num_timesteps)
+        if check is not None and check.decision in ("promote", "finish"):
+            report = self._progress.lesson_reports[check.lesson]
+            self._observer.promotion(report, self.num_timesteps)
+        if self._progress.finished:
+            return False
+        self._set_scenario()
         self.stopped = self._should_stop()
         return not self.stopped
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
@@ -44,6 +44,7 @@ class TrainingPlan:
     env: ArenaSettings
     lessons: tuple[Lesson, ...]
     train: TrainSettings
+    forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,12 @@ class Training:
         th.set_num_threads(plan.train.torch_threads)
         compile_kernels(plan.env)
         world = make_world(plan.env)
-        self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
+        self.progress = CurriculumProgress(
+            plan.lessons,
+            world.spec.difficulties,
+            total_steps=plan.train.total_steps,
+            forgetting=plan.forgetting,
+        )
         face = ALGORITHMS[plan.train.algo].face(plan.train)
         self.env = WorldVecEnv(
             world,
