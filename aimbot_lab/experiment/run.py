@@ -64,7 +64,7 @@ def run_curriculum(
         tracker.log_text(curriculum.source_text, "curriculum.yaml")
         tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
-        ended = training.learn(tracker, observer, should_stop)
+        ended = training.learn(tracker, observer, should_stop, record=tracker)
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"

@@ -22,8 +22,18 @@ class MetricSink(Protocol):
         ...
 
 
+class RecordSink(Protocol):
+    """Where texts go that grow while a training runs; a tracker is one."""
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
+        ...
+
+
 class LessonCallback(BaseCallback):
-    """Feeds finished episodes to the curriculum and sets the next lesson's scenario.
+    """Feeds finished episodes to the curriculum and sets the scenario that it wants.
+
+    What the curriculum wants to be kept goes to `record`.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
     so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
@@ -38,11 +48,13 @@ class LessonCallback(BaseCallback):
         *,
         observer: Observer,
         should_stop: Callable[[], bool],
+        record: RecordSink | None = None,
     ) -> None:
         super().__init__()
         self._env = env
         self._progress = progress
         self._observer = observer
+        self._record = record
         self._should_stop = should_stop
         self.stopped = False
         self._set_scenario()
@@ -56,6 +68,9 @@ class LessonCallback(BaseCallback):
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]
             self._observer.promotion(report, self.num_timesteps)
+        if self._record is not None:
+            for name, text, place in self._progress.record:
+                self._record.grow(name, text, place=place)
         if self._progress.finished:
             return False
         self._set_scenario()

@@ -26,6 +26,7 @@ from aimbot_lab.training.callbacks import (
     BestAgentCallback,
     LessonCallback,
     MetricSink,
+    RecordSink,
     ReportCallback,
 )
 from aimbot_lab.training.fingerprint import state_sha256
@@ -89,12 +90,20 @@ class Training:
         self._best_about: dict[str, Any] = {}
 
     def learn(
-        self, sink: MetricSink, observer: Observer, should_stop: Callable[[], bool]
+        self,
+        sink: MetricSink,
+        observer: Observer,
+        should_stop: Callable[[], bool],
+        *,
+        record: RecordSink | None = None,
     ) -> TrainingOutcome:
-        """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
+        """Train until the last lesson passes, the steps are spent, or `should_stop` says so.
+
+        `record` gets every counted episode and every event of the curriculum.
+        """
         every_steps = self.plan.train.total_steps // MOST_POINTS
         lessons = LessonCallback(
-            self.env, self.progress, observer=observer, should_stop=should_stop
+            self.env, self.progress, observer=observer, should_stop=should_stop, record=record
         )
         report = ReportCallback(
             self.env,
@@ -109,7 +118,9 @@ class Training:
         callbacks: list[BaseCallback] = [*adjustments(self.plan.train), lessons, report, best]
         began = time.monotonic()
         try:
-            self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
+            self.model.learn(
+                self.plan.train.total_steps, callback=CallbackList(callbacks)
+            )
         except ValueError as error:
             # torch refuses a distribution whose parameters are not numbers any more.
             if not self._is_finite():
