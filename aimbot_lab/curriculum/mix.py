@@ -57,10 +57,11 @@ class LiveMix:
     def change(self, change: WeightChange) -> DifficultyWeights:
         """The weights after `change`. Raises ConfigurationError where it is impossible."""
         weights = change.apply(self.weights(change.target))
-        self._take(change.target, weights)
+        self.put(change.target, weights)
         return weights
 
-    def _take(self, target: str, weights: DifficultyWeights) -> None:
+    def put(self, target: str, weights: DifficultyWeights) -> None:
+        """Draw the difficulties of `target` by `weights`."""
         self._moved[target] = weights
         self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
 

@@ -11,7 +11,7 @@ from aimbot_lab.curriculum.open_lesson import OpenLesson
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.reading import Reader
-from aimbot_lab.curriculum.records import Piece, RunRecord
+from aimbot_lab.curriculum.records import LessonEnd, Piece, RunRecord
 from aimbot_lab.curriculum.reports import (
     CellReport,
     Check,
@@ -214,7 +214,7 @@ class CurriculumProgress:
         """End the lesson, passed, and begin the next."""
         last = self.lesson == len(self._lessons) - 1
         check = self._check("finish" if last else "promote")
-        self._note("lesson", check=check and asdict(check))
+        self._note_end(check, None if last else self.lesson + 1)
         self._guard.take(floors(self._open, self._guard.margin))
         self._ended.append(lesson_report(self._open, self._step))
         if last:
@@ -227,10 +227,15 @@ class CurriculumProgress:
     def _go_back(self, lesson: int) -> Check | None:
         """End the lesson, unpassed, and begin the earlier `lesson` again."""
         check = self._check("demote")
-        self._note("lesson", check=check and asdict(check))
+        self._note_end(check, lesson)
         del self._ended[lesson:]
         self._open_lesson()
         return check
+
+    def _note_end(self, check: Check | None, following: int | None) -> None:
+        if check is not None:
+            end = LessonEnd(check.statistic, check.bound, check.decision, following)
+            self._note("lesson", **end._asdict())
 
     @property
     def lesson_reports(self) -> tuple[LessonReport, ...]:

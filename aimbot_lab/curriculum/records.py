@@ -37,6 +37,15 @@ class CountedEpisode(NamedTuple):
     use: Use  # whether the lesson counted it, or it is watched only
 
 
+class LessonEnd(NamedTuple):
+    """What an event of the kind `lesson` says besides its place: how a lesson ended."""
+
+    statistic: float
+    bound: float
+    decision: str
+    following: int | None  # the lesson that begins, from 0
+
+
 class RunRecord:
     """Lines since the last `begin_step`, and how long the files are."""
 

@@ -117,10 +117,17 @@ class Training:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         callbacks: list[BaseCallback] = [*adjustments(self.plan.train), lessons, report, best]
         began = time.monotonic()
+        self._fit(callbacks)
+        return TrainingOutcome(
+            steps=self.model.num_timesteps,
+            seconds=time.monotonic() - began,
+            stopped=lessons.stopped,
+            state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    def _fit(self, callbacks: list[BaseCallback]) -> None:
         try:
-            self.model.learn(
-                self.plan.train.total_steps, callback=CallbackList(callbacks)
-            )
+            self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
         except ValueError as error:
             # torch refuses a distribution whose parameters are not numbers any more.
             if not self._is_finite():
@@ -128,12 +135,6 @@ class Training:
             raise
         if not self._is_finite():
             raise self._diverged()
-        return TrainingOutcome(
-            steps=self.model.num_timesteps,
-            seconds=time.monotonic() - began,
-            stopped=lessons.stopped,
-            state_sha256=state_sha256(self.model, self.progress.state()),
-        )
 
     def _is_finite(self) -> bool:
         return all(bool(th.isfinite(weight).all()) for weight in self.model.policy.parameters())
