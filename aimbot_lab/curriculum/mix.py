@@ -1,6 +1,7 @@
 """The mix in force: a lesson's own, as it was moved by hand, with shares for other cells."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario, scenario_cells
@@ -54,11 +55,13 @@ class LiveMix:
             )
         return self._moved.get(target) or DifficultyWeights.normalised(written[target])
 
-    def change(self, change: WeightChange) -> DifficultyWeights:
-        """The weights after `change`. Raises ConfigurationError where it is impossible."""
+    def changed(self, change: WeightChange) -> "LiveMix":
+        """This mix after `change`. Raises ConfigurationError where it is impossible."""
         weights = change.apply(self.weights(change.target))
-        self.put(change.target, weights)
-        return weights
+        mix = copy(self)
+        mix._moved = dict(self._moved)
+        mix.put(change.target, weights)
+        return mix
 
     def put(self, target: str, weights: DifficultyWeights) -> None:
         """Draw the difficulties of `target` by `weights`."""

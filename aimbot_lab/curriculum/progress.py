@@ -1,6 +1,6 @@
 """A curriculum's way through its lessons, driven by finished episodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,8 +10,9 @@ from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
 from aimbot_lab.curriculum.open_lesson import OpenLesson
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.path import LessonPath
 from aimbot_lab.curriculum.reading import Reader
-from aimbot_lab.curriculum.records import LessonEnd, Piece, RunRecord
+from aimbot_lab.curriculum.records import Piece, RunRecord
 from aimbot_lab.curriculum.reports import (
     CellReport,
     Check,
@@ -22,12 +23,12 @@ from aimbot_lab.curriculum.reports import (
     floors,
     held_back,
     lesson_report,
-    not_begun,
     view,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.sim.difficulty_weights import DifficultyWeights
 
@@ -61,18 +62,17 @@ class CurriculumProgress:
         self._memory = MlAgentsMemory(criteria)
         self._record = RunRecord(with_rewards=any(one.measure == "reward" for one in criteria))
         self._guard = Guard(forgetting or ForgettingSettings(), self._lessons)
-        self._ended: list[LessonReport] = []
+        self._path = LessonPath(self._lessons)
         self._order = StartOrder()
         self._reader = Reader()
         self._step = 0
-        self.finished = False
         self.wants_scenario = True
         self.falls: list[Fall] = []
         self._open_lesson()
 
     def _open_lesson(self) -> None:
         """Begin the lesson that is due."""
-        lesson = self._lessons[self.lesson]
+        lesson = self._path.lesson
         self._order.begin(None)
         self._reader.begin_lesson()
         self._memory.end_lesson()
@@ -84,22 +84,27 @@ class CurriculumProgress:
     @property
     def lesson(self) -> int:
         """Number of the current lesson, from 0."""
-        return len(self._ended) - self.finished
+        return self._path.number
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last lesson is passed."""
+        return self._path.finished
 
     @property
     def scenario(self) -> Scenario:
         """What the next episodes are to be drawn from."""
-        return self._mix.with_shares(self._shares)
+        return self._mix.with_shares(self._guard.shares(self._mix.cells))
 
     @property
-    def _shares(self) -> dict[Any, float]:
-        return self._guard.shares(self._open.cells)
+    def step(self) -> int:
+        """Environment steps at the last call of `add`."""
+        return self._step
 
     @property
     def goal_reached(self) -> bool:
         """Whether training may end here, won: the last lesson passed or asks for nothing."""
-        last = self.lesson == len(self._lessons) - 1
-        return self.finished or (last and self._open.lesson.completion_criteria is None)
+        return self._path.goal_reached
 
     @property
     def unparsed(self) -> Mapping[str, int]:
@@ -115,18 +120,28 @@ class CurriculumProgress:
         """Count the episodes that the world draws as scenario `number` and as later ones."""
         if self._order.first is None:
             self._order.begin(number)
-        self._reader.count_shares(number, self._mix.counted_shares(self._shares))
+        self._reader.count_shares(
+            number, self._mix.counted_shares(self._guard.shares(self._mix.cells))
+        )
         self.wants_scenario = False
 
-    def change_weights(self, change: WeightChange) -> DifficultyWeights:
+    def change_weights(
+        self, change: WeightChange, set_scenario: Callable[[Scenario], int]
+    ) -> DifficultyWeights:
         """The weights after `change` of the present lesson's mix, in force at each next episode.
 
-        Raises ConfigurationError where it is impossible; nothing has changed then.
+        `set_scenario` is the world's. Raises ConfigurationError, with nothing changed, where the
+        lessons are over, where the locks forbid it, and where the world can't draw that mix.
         """
-        weights = self._mix.change(change)
-        self._open.ask(self._mix.cells)
+        if self.finished:
+            raise ConfigurationError("the last lesson is passed: nothing is drawn any more")
+        mix = self._mix.changed(change)
+        number = set_scenario(mix.with_shares(self._guard.shares(mix.cells)))
+        self._mix = mix
+        self._open.ask(mix.cells)
+        self.begin_scenario(number)
+        weights = mix.weights(change.target)
         self._note("weights", target=change.target, **asdict(weights))
-        self.wants_scenario = True
         return weights
 
     def weights(self, target: str) -> DifficultyWeights:
@@ -177,7 +192,7 @@ class CurriculumProgress:
 
     def _show(self, outcome: Outcome) -> None:
         if not outcome.counts:
-            self._keep(outcome, "watch")
+            self._record.episode(self._step, self.lesson, outcome=outcome, use="watch")
             return
         self._open.show(outcome)
         if not self._open.counts_ends:
@@ -186,10 +201,7 @@ class CurriculumProgress:
     def _count(self, outcome: Outcome) -> None:
         if outcome.counts:
             self._open.count(outcome)
-            self._keep(outcome, "lesson")
-
-    def _keep(self, outcome: Outcome, use: Any) -> None:
-        self._record.episode(self._step, self.lesson, outcome=outcome, use=use)
+            self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
 
     def _watch(self, outcome: Outcome) -> Fall | None:
         fall = self._guard.count(outcome)
@@ -212,14 +224,13 @@ class CurriculumProgress:
 
     def _move_on(self) -> Check | None:
         """End the lesson, passed, and begin the next."""
-        last = self.lesson == len(self._lessons) - 1
+        last = self._path.is_last
         check = self._check("finish" if last else "promote")
-        self._note_end(check, None if last else self.lesson + 1)
+        self._record.lesson_end(check, following=None if last else self.lesson + 1)
         self._guard.take(floors(self._open, self._guard.margin))
-        self._ended.append(lesson_report(self._open, self._step))
+        self._path.advance(lesson_report(self._open, self._step))
         if last:
             self._order.begin(None)
-            self.finished = True
         else:
             self._open_lesson()
         return check
@@ -227,22 +238,15 @@ class CurriculumProgress:
     def _go_back(self, lesson: int) -> Check | None:
         """End the lesson, unpassed, and begin the earlier `lesson` again."""
         check = self._check("demote")
-        self._note_end(check, lesson)
-        del self._ended[lesson:]
+        self._record.lesson_end(check, following=lesson)
+        self._path.go_back(lesson)
         self._open_lesson()
         return check
-
-    def _note_end(self, check: Check | None, following: int | None) -> None:
-        if check is not None:
-            end = LessonEnd(check.statistic, check.bound, check.decision, following)
-            self._note("lesson", **end._asdict())
 
     @property
     def lesson_reports(self) -> tuple[LessonReport, ...]:
         """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
-        current = () if self.finished else (lesson_report(self._open, None),)
-        begun = (*self._ended, *current)
-        return (*begun, *(not_begun(lesson.name) for lesson in self._lessons[len(begun) :]))
+        return self._path.reports(self._open)
 
     @property
     def cell_reports(self) -> tuple[CellReport, ...]:
@@ -252,8 +256,8 @@ class CurriculumProgress:
     @property
     def view(self) -> CurriculumView:
         """Where the curriculum stands."""
-        moved = self._mix.moved or bool(self._shares)
-        shares = cell_shares(self.scenario) if moved else None
+        written = not self._mix.moved and not self._guard.shares(self._mix.cells)
+        shares = None if written else cell_shares(self.scenario)
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
     def held_back_by(self) -> tuple[CellReport, ...]:
@@ -266,8 +270,7 @@ class CurriculumProgress:
     def state(self) -> dict[str, Any]:
         """Everything the future depends on, as plain JSON values."""
         return {
-            "ended": [asdict(report) for report in self._ended],
-            "finished": self.finished,
+            "passed": self._path.state(),
             "step": self._step,
             "wants_scenario": self.wants_scenario,
             "falls": [asdict(fall) for fall in self.falls],
@@ -283,8 +286,7 @@ class CurriculumProgress:
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lessons."""
-        self._ended = [LessonReport(**report) for report in state["ended"]]
-        self.finished = state["finished"]
+        self._path.resume(state["passed"])
         self._open_lesson()
         self._step, self.wants_scenario = state["step"], state["wants_scenario"]
         self.falls = [Fall(**fall) for fall in state["falls"]]

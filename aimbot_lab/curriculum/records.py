@@ -8,10 +8,11 @@ that a run which goes on from an earlier state overwrites what came after that s
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.foundation.world import Cell
 
 EPISODES_NAME = "episodes.csv"
@@ -35,15 +36,6 @@ class CountedEpisode(NamedTuple):
     lesson: int  # from 0
     outcome: Outcome
     use: Use  # whether the lesson counted it, or it is watched only
-
-
-class LessonEnd(NamedTuple):
-    """What an event of the kind `lesson` says besides its place: how a lesson ended."""
-
-    statistic: float
-    bound: float
-    decision: str
-    following: int | None  # the lesson that begins, from 0
 
 
 class RunRecord:
@@ -70,6 +62,11 @@ class RunRecord:
     def event(self, kind: str, document: Mapping[str, Any]) -> None:
         """Keep an event."""
         self._events.append(json.dumps({"kind": kind, **document}) + "\n")
+
+    def lesson_end(self, check: Check | None, *, following: int | None) -> None:
+        """Keep how a lesson ended, and which lesson follows (from 0)."""
+        if check is not None:
+            self.event("lesson", {**asdict(check), "lesson": check.lesson + 1, "next": following})
 
     def end_step(self) -> None:
         """Turn what the step brought into pieces."""

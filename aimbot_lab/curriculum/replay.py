@@ -6,8 +6,9 @@ run's own criteria ends every lesson where the run did.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.mix import LiveMix
@@ -78,19 +79,26 @@ def attempts(record: KeptRecord) -> tuple[Attempt, ...]:
             place += 1
         episodes = tuple(counted[first:place])
         found.append(Attempt(lesson, began, episodes, tuple(events), event))
-        if event is None or event["following"] is None:
+        if event is None or event["next"] is None:
             break
-        lesson, began, events = event["following"], event["step"], []
+        lesson, began, events = event["next"], event["step"], []
     return tuple(found)
+
+
+class Replayed(NamedTuple):
+    """An attempt under the run's own criteria and under another threshold."""
+
+    attempt: Attempt
+    own: Replay | None  # None: the lesson has no criterion
+    other: Replay | None  # None: nor was another threshold given
 
 
 def replays(
     record: KeptRecord, world: World, *, threshold: float | None = None
-) -> Iterator[Replay | None]:
-    """Each attempt under the run's criteria or, with `threshold`, under that one.
+) -> Iterator[Replayed]:
+    """Every attempt, each with all that came before it as it was in the run.
 
-    None for a lesson without a criterion. Raises ValueError where a lesson's criterion does not
-    take that threshold.
+    Raises ValueError where a lesson's criterion does not take `threshold`.
     """
     criteria = [one.completion_criteria for one in world.lessons if one.completion_criteria]
     memory = MlAgentsMemory(criteria)
@@ -98,12 +106,14 @@ def replays(
         memory.end_lesson()
         lesson = world.lessons[attempt.lesson]
         if lesson.completion_criteria is None:
-            yield None
+            yield Replayed(attempt, None, None)
             continue
+        other = None
         if threshold is not None:
-            other = replace(lesson.completion_criteria, threshold=threshold)
-            lesson = replace(lesson, completion_criteria=other)
-        yield _replay(attempt, lesson, world, memory=memory)
+            criterion = replace(lesson.completion_criteria, threshold=threshold)
+            changed = replace(lesson, completion_criteria=criterion)
+            other = _replay(attempt, changed, world, memory=deepcopy(memory))
+        yield Replayed(attempt, _replay(attempt, lesson, world, memory=memory), other)
 
 
 def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory) -> Replay:

@@ -15,6 +15,7 @@ from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.foundation.errors import AbortedError, StoreError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mailbox import Mailbox
 from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
@@ -64,7 +65,8 @@ def run_curriculum(
         tracker.log_text(curriculum.source_text, "curriculum.yaml")
         tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
-        ended = training.learn(tracker, observer, should_stop, record=tracker)
+        mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
+        ended = training.learn(tracker, observer, should_stop, record=tracker, requests=mailbox)
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"

@@ -9,6 +9,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.training.live_weights import LiveWeights, Requests
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.tally import EpisodeTally
@@ -33,7 +34,8 @@ class RecordSink(Protocol):
 class LessonCallback(BaseCallback):
     """Feeds finished episodes to the curriculum and sets the scenario that it wants.
 
-    What the curriculum wants to be kept goes to `record`.
+    What the curriculum wants to be kept goes to `record`; difficulty weights are changed as
+    `requests` ask.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
     so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
@@ -49,12 +51,15 @@ class LessonCallback(BaseCallback):
         observer: Observer,
         should_stop: Callable[[], bool],
         record: RecordSink | None = None,
+        requests: Requests | None = None,
     ) -> None:
         super().__init__()
         self._env = env
         self._progress = progress
         self._observer = observer
         self._record = record
+        self._requests = requests
+        self._weights = LiveWeights(progress, env.world)
         self._should_stop = should_stop
         self.stopped = False
         self._set_scenario()
@@ -74,6 +79,8 @@ class LessonCallback(BaseCallback):
         if self._progress.finished:
             return False
         self._set_scenario()
+        if self._requests is not None:
+            self._weights.answer(self._requests)
         self.stopped = self._should_stop()
         return not self.stopped
 
