@@ -34,7 +34,7 @@ from aimbot_lab.sim.difficulty_weights import DifficultyWeights
 
 
 class CurriculumProgress:
-    """The current lesson, its open question, and how the lessons before it went.
+    """The current lesson, its open question, how the lessons before went, and what is watched.
 
         after each step of the world:
             check = progress.add(batch, step=steps)
@@ -42,9 +42,8 @@ class CurriculumProgress:
             progress.begin_scenario(world.set_scenario(progress.scenario))
 
     Episodes count only from the scenario that a lesson begins with to the promotion that ends it.
-    `difficulties` is the world's number of difficulties of each target; `total_steps` is needed
-    where a lesson is measured by progress. Raises ConfigurationError where the lessons make no
-    chain.
+    `difficulties` is the world's number of each target; `total_steps` is needed where a lesson is
+    measured by progress. Raises ConfigurationError where the lessons make no chain.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class CurriculumProgress:
 
     @property
     def step(self) -> int:
-        """Environment steps at the last call of `add`."""
+        """Environment steps so far."""
         return self._step
 
     @property
@@ -151,7 +150,7 @@ class CurriculumProgress:
     def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.
 
-        `batch` has the episodes that ended in it; `step` is the number of environment steps so far.
+        `batch` has the episodes that ended in it, `step` is the number of environment steps.
         """
         self._record.begin_step()
         self._step = step
@@ -159,7 +158,8 @@ class CurriculumProgress:
             return None
         outcomes = self._read(batch) if batch else []
         released = self._order.add(batch, outcomes) if batch else []
-        check = self._take(released, [outcome for outcome in outcomes if outcome is not None])
+        ended = [outcome for outcome in outcomes if outcome is not None and outcome.counts]
+        check = self._take(released, ended)
         self._record.end_step()
         return check
 
@@ -199,9 +199,8 @@ class CurriculumProgress:
             self._count(outcome)
 
     def _count(self, outcome: Outcome) -> None:
-        if outcome.counts:
-            self._open.count(outcome)
-            self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
+        self._open.count(outcome)
+        self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
 
     def _watch(self, outcome: Outcome) -> Fall | None:
         fall = self._guard.count(outcome)
@@ -219,8 +218,8 @@ class CurriculumProgress:
         rule = self._open.rule
         if rule is None:
             return None
-        episodes, statistic = self._open.episodes, rule.statistic
-        return Check(self.lesson, self._step, episodes, statistic, rule.bound, decision)
+        place = self.lesson, self._step, self._open.episodes
+        return Check(*place, rule.statistic, rule.bound, decision)
 
     def _move_on(self) -> Check | None:
         """End the lesson, passed, and begin the next."""
@@ -256,8 +255,8 @@ class CurriculumProgress:
     @property
     def view(self) -> CurriculumView:
         """Where the curriculum stands."""
-        written = not self._mix.moved and not self._guard.shares(self._mix.cells)
-        shares = None if written else cell_shares(self.scenario)
+        other = self._mix.moved or self._guard.shares(self._mix.cells)
+        shares = cell_shares(self.scenario) if other else None
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
     def held_back_by(self) -> tuple[CellReport, ...]:

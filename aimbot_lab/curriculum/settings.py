@@ -12,6 +12,15 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Sampler, Uniform
 from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Le, Lt, dataclass
 
+__all__ = [
+    "CompletionCriteria",
+    "ForgettingSettings",
+    "Lesson",
+    "Name",
+    "chain_faults",
+    "checked_chain",
+]
+
 Key = str | int
 Weight = Annotated[Float, Ge(0), Le(1e6)]
 

@@ -20,6 +20,7 @@ from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
+from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
 
@@ -66,7 +67,8 @@ def run_curriculum(
         tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
         mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
-        ended = training.learn(tracker, observer, should_stop, record=tracker, requests=mailbox)
+        links = RunLinks(record=tracker, requests=mailbox)
+        ended = training.learn(tracker, observer, should_stop, links=links)
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"

@@ -9,7 +9,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.training.live_weights import LiveWeights, Requests
+from aimbot_lab.training.links import UNLINKED, RunLinks
+from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.tally import EpisodeTally
@@ -23,19 +24,11 @@ class MetricSink(Protocol):
         ...
 
 
-class RecordSink(Protocol):
-    """Where texts go that grow while a training runs; a tracker is one."""
-
-    def grow(self, name: str, text: str, *, place: int) -> bool:
-        """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
-        ...
-
-
 class LessonCallback(BaseCallback):
     """Feeds finished episodes to the curriculum and sets the scenario that it wants.
 
-    What the curriculum wants to be kept goes to `record`; difficulty weights are changed as
-    `requests` ask.
+    What the curriculum wants to be kept goes to the record of `links`; difficulty weights are
+    changed as its requests ask.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
     so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
@@ -50,15 +43,13 @@ class LessonCallback(BaseCallback):
         *,
         observer: Observer,
         should_stop: Callable[[], bool],
-        record: RecordSink | None = None,
-        requests: Requests | None = None,
+        links: RunLinks = UNLINKED,
     ) -> None:
         super().__init__()
         self._env = env
         self._progress = progress
         self._observer = observer
-        self._record = record
-        self._requests = requests
+        self._links = links
         self._weights = LiveWeights(progress, env.world)
         self._should_stop = should_stop
         self.stopped = False
@@ -73,14 +64,14 @@ class LessonCallback(BaseCallback):
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]
             self._observer.promotion(report, self.num_timesteps)
-        if self._record is not None:
+        if self._links.record is not None:
             for name, text, place in self._progress.record:
-                self._record.grow(name, text, place=place)
+                self._links.record.grow(name, text, place=place)
         if self._progress.finished:
             return False
         self._set_scenario()
-        if self._requests is not None:
-            self._weights.answer(self._requests)
+        if self._links.requests is not None:
+            self._weights.answer(self._links.requests)
         self.stopped = self._should_stop()
         return not self.stopped
 

@@ -1,26 +1,14 @@
 """Difficulty weights that are changed while an agent trains."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.sim.difficulty_weights import DifficultyWeights
-
-
-class Requests(Protocol):
-    """Who asks a training from outside; a mailbox is one."""
-
-    def requests(self) -> Sequence[tuple[str, Any]]:
-        """What is asked, each with a key."""
-        ...
-
-    def answer(self, key: str, document: Mapping[str, Any]) -> None:
-        """Answer it."""
-        ...
+from aimbot_lab.training.links import Requests
 
 
 class LiveWeights:

@@ -26,11 +26,10 @@ from aimbot_lab.training.callbacks import (
     BestAgentCallback,
     LessonCallback,
     MetricSink,
-    RecordSink,
     ReportCallback,
 )
 from aimbot_lab.training.fingerprint import state_sha256
-from aimbot_lab.training.live_weights import Requests
+from aimbot_lab.training.links import UNLINKED, RunLinks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.tally import EpisodeTally
@@ -96,22 +95,12 @@ class Training:
         observer: Observer,
         should_stop: Callable[[], bool],
         *,
-        record: RecordSink | None = None,
-        requests: Requests | None = None,
+        links: RunLinks = UNLINKED,
     ) -> TrainingOutcome:
-        """Train until the last lesson passes, the steps are spent, or `should_stop` says so.
-
-        `record` gets every counted episode and every event of the curriculum; what `requests`
-        ask for is done between two steps.
-        """
+        """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
         every_steps = self.plan.train.total_steps // MOST_POINTS
         lessons = LessonCallback(
-            self.env,
-            self.progress,
-            observer=observer,
-            should_stop=should_stop,
-            record=record,
-            requests=requests,
+            self.env, self.progress, observer=observer, should_stop=should_stop, links=links
         )
         report = ReportCallback(
             self.env,
