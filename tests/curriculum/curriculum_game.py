@@ -34,6 +34,12 @@ class Game:
         self.rank = 0
         progress.begin_scenario(scenario)
 
+    def begin_next(self) -> None:
+        """Do what the curriculum wants of the world."""
+        if self.progress.wants_scenario:
+            self.scenario += 1
+            self.progress.begin_scenario(self.scenario)
+
     def play(self, *lines: str, step: int = 0) -> Check | None:
         count = len(lines)
         ranks = np.arange(self.rank, self.rank + count)
