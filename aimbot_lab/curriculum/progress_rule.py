@@ -19,17 +19,12 @@ class ProgressRule:
         self._criteria = criteria
         self._episodes = 0
         self.statistic = math.nan
+        self.passed = False
 
     @property
     def bound(self) -> float:
         """The threshold, which must be exceeded."""
         return self._criteria.threshold
-
-    @property
-    def passed(self) -> bool:
-        """Whether the share exceeds the threshold."""
-        long_enough = self._episodes >= self._criteria.min_lesson_length
-        return long_enough and self.statistic > self.bound
 
     def lacks(self, cell: Cell) -> bool:  # noqa: ARG002
         """Whether the lesson is not passed: no cell by itself is judged."""
@@ -43,15 +38,17 @@ class ProgressRule:
         self._episodes += 1
 
     def look(self, share: float) -> None:
-        """Take the share of all training steps."""
+        """Compare the share of all training steps."""
         self.statistic = share
+        long_enough = self._episodes >= self._criteria.min_lesson_length
+        self.passed = long_enough and share > self.bound
 
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
         share = None if math.isnan(self.statistic) else self.statistic
-        return {"episodes": self._episodes, "share": share}
+        return {"episodes": self._episodes, "share": share, "passed": self.passed}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
-        self._episodes = state["episodes"]
+        self._episodes, self.passed = state["episodes"], state["passed"]
         self.statistic = math.nan if state["share"] is None else state["share"]
