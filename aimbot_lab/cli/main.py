@@ -9,11 +9,13 @@ import aimbot_lab
 from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.check import check
 from aimbot_lab.cli.evaluate import evaluate
+from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
 from aimbot_lab.cli.streams import guard_streams
 from aimbot_lab.cli.ui import ui
+from aimbot_lab.cli.weights import weights
 
 INTERRUPTED = 130
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -46,7 +48,7 @@ def cli() -> None:
     """
 
 
-for command in (run, runs, ui, check, evaluate, presets, bench):
+for command in (run, runs, ui, check, evaluate, explain, weights, presets, bench):
     cli.add_command(command)
 
 

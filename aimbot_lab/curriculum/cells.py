@@ -25,7 +25,11 @@ def lesson_scenario(lesson: Lesson, difficulties: Mapping[str, int]) -> Scenario
 
 def lesson_cells(lesson: Lesson, difficulties: Mapping[str, int]) -> tuple[Cell, ...]:
     """The cells with a weight above 0, in the order of the lesson's mix."""
-    scenario = lesson_scenario(lesson, difficulties)
+    return scenario_cells(lesson_scenario(lesson, difficulties))
+
+
+def scenario_cells(scenario: Scenario) -> tuple[Cell, ...]:
+    """The cells that `scenario` draws, in the order of its mix."""
     return tuple(
         cell
         for target in scenario.targets

@@ -15,6 +15,10 @@ weighted sum is an e-process again; restarts are those of e-detectors (Shin, Ram
 
 All bettors with the same f gain the same from an episode, so one number per f, the log of
 their weighted sum, is the whole state, and an episode costs the same after any number of them.
+
+Nothing but x >= 0 is used of x, so the same bet serves any value that is never negative, such as
+a reward counted from the lowest that there can be: 1 + (f / q) (x - q) is at least 1 - f, and at
+most 1 on average while the mean of x is at most q.
 """
 
 from collections.abc import Sequence
@@ -26,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+Value = bool | float | npt.NDArray[np.bool_] | FloatArray
 
 STAKES = (0.1, 0.2, 0.4, 0.8)
 MIDDLING = 2  # index of a stake between bold and timid
@@ -55,10 +60,12 @@ class EvidenceTest:
         """Evidence before the first episode, for one lesson or for `shape` parallel ones."""
         return Evidence(np.full((*shape, len(STAKES)), _log_weight(0)), 0)
 
-    def fold(self, evidence: Evidence, won: bool | npt.NDArray[np.bool_]) -> Evidence:
-        """Evidence after one more episode; `won` is one outcome or one per parallel lesson."""
-        gain, loss = self._log_factors
-        wealth = evidence.log_wealth + np.where(np.expand_dims(won, -1), gain, loss)
+    def fold(self, evidence: Evidence, value: Value) -> Evidence:
+        """Evidence after one more episode; `value` is one or, [...], one per parallel lesson.
+
+        Either whether it was won, or a number that is at least 0.
+        """
+        wealth = evidence.log_wealth + self._log_growth(value)
         episodes = evidence.episodes + 1
         if episodes % RESTART_EVERY == 0:
             wealth = np.logaddexp(wealth, _log_weight(episodes // RESTART_EVERY))
@@ -66,10 +73,25 @@ class EvidenceTest:
 
     def log_evidence(self, evidence: Evidence) -> FloatArray:
         """Log of the e-process, [...]."""
-        started = evidence.episodes // RESTART_EVERY + 1
-        mean = np.logaddexp.reduce(evidence.log_wealth, axis=-1) - np.log(len(STAKES))
-        unstarted = -np.log(started + 1.0)
-        return np.asarray(np.logaddexp(mean, unstarted))
+        return _mixture(evidence.log_wealth, evidence.episodes // RESTART_EVERY + 1)
+
+    def trace(self, values: npt.NDArray[np.bool_] | FloatArray) -> FloatArray:
+        """Log of the e-process after each of `values` [N, ...], [N, ...].
+
+        The same numbers to the bit as by `fold` one by one, far sooner.
+        """
+        growth = self._log_growth(values)
+        log_evidence = np.empty(growth.shape[:-1])
+        wealth = self.start(growth.shape[1:-1]).log_wealth
+        for first in range(0, len(growth), RESTART_EVERY):
+            block = growth[first : first + RESTART_EVERY]
+            held = np.cumsum(np.concatenate([wealth[None], block]), axis=0)[1:]
+            starts = first // RESTART_EVERY
+            log_evidence[first : first + len(block)] = _mixture(held, starts + 1)
+            if len(block) == RESTART_EVERY:
+                wealth = np.logaddexp(held[-1], _log_weight(starts + 1))
+                log_evidence[first + len(block) - 1] = _mixture(wealth, starts + 2)
+        return log_evidence
 
     def episodes_that_carry_it(self, won: Sequence[bool]) -> int:
         """How many of the last outcomes of `won` [N] speak most for a rate above the threshold.
@@ -81,6 +103,16 @@ class EvidenceTest:
         log_wealth = np.cumsum(np.where(np.array(won, np.bool_)[::-1], gain, loss))
         return int(np.argmax(log_wealth)) + 1
 
+    def _log_growth(self, values: Value) -> FloatArray:
+        """Log of what each stake's wealth is multiplied by, [..., stakes]."""
+        if np.asarray(values).dtype == np.bool_:
+            gain, loss = self._log_factors
+            return np.where(np.expand_dims(values, -1), gain, loss)
+        above = np.expand_dims(values, -1) - self.threshold
+        return np.asarray(
+            np.log(self.threshold + np.array(STAKES) * above) - np.log(self.threshold)
+        )
+
     @cached_property
     def _log_factors(self) -> tuple[FloatArray, FloatArray]:
         stakes = np.array(STAKES)
@@ -90,3 +122,9 @@ class EvidenceTest:
 
 def _log_weight(start: int) -> float:
     return float(-np.log((start + 1.0) * (start + 2.0)))
+
+
+def _mixture(log_wealth: FloatArray, started: int) -> FloatArray:
+    """Log of the e-process over `started` bettors of each stake and all that have not started."""
+    mean = np.logaddexp.reduce(log_wealth, axis=-1) - np.log(len(STAKES))
+    return np.asarray(np.logaddexp(mean, -np.log(started + 1.0)))

@@ -1,128 +1,101 @@
-"""The lesson that is being learned: its counted episodes and its open test."""
+"""The lesson that is being learned: its counted episodes and its open question."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.curriculum.evidence import Evidence, EvidenceTest
+from aimbot_lab.curriculum.evidence_rule import EvidenceRule, carrying
+from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
 from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.curriculum.rules import Rule, new_rule
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.world import Cell
 
 RECENT_EPISODES = 500
 
 
 class OpenLesson:
-    """Counts a lesson's outcomes, in the order in which they are given."""
+    """Counts a lesson's outcomes in the order in which they are given.
 
-    def __init__(self, lesson: Lesson, difficulties: Mapping[str, int]) -> None:
+    `recent` are those that win rates are shown of, which is in the order of their beginnings
+    under every rule.
+    """
+
+    def __init__(self, lesson: Lesson, cells: Sequence[Cell], *, memory: MlAgentsMemory) -> None:
         self.lesson = lesson
-        self.cells = lesson_cells(lesson, difficulties)
+        self.cells = tuple(cells)
         self.episodes = 0
         self.recent: deque[Outcome] = deque(maxlen=RECENT_EPISODES)
-        self._parts = [_Part(criteria) for criteria in self._part_criteria()]
-
-    def _part_criteria(self) -> list[CompletionCriteria]:
-        criteria = self.lesson.completion_criteria
-        if criteria is None:
-            return []
-        return [criteria] * (len(self.cells) if self.every_cell else 1)
+        criteria = lesson.completion_criteria
+        self.rule: Rule | None = None
+        if criteria is not None:
+            self.rule = new_rule(criteria, self.cells, memory=memory)
 
     @property
-    def every_cell(self) -> bool:
-        """Whether each cell must pass by itself."""
-        criteria = self.lesson.completion_criteria
-        return criteria is not None and criteria.scope == "every_cell"
+    def counts_ends(self) -> bool:
+        """Whether the rule wants episodes in the order of their ends."""
+        return self.rule is not None and self.rule.order == "ends"
 
     @property
     def passed(self) -> bool:
-        """Whether the lesson's criterion is met at this very episode."""
-        criteria = self.lesson.completion_criteria
-        if criteria is None or self.episodes < criteria.min_lesson_length:
-            return False
-        return all(part.passed for part in self._parts)
+        """Whether the lesson's criterion is met at this very moment."""
+        return self.rule is not None and self.rule.passed
 
     @property
     def log_evidence(self) -> float | None:
         """Log of the evidence, of the weakest cell where every cell must pass."""
-        return min((part.log_evidence for part in self._parts), default=None)
+        return self.rule.statistic if isinstance(self.rule, EvidenceRule) else None
 
     @property
     def log_bound(self) -> float | None:
         """Log of the evidence that passes."""
-        return self._parts[0].test.log_bound if self._parts else None
+        return self.rule.bound if isinstance(self.rule, EvidenceRule) else None
 
     @property
     def lacking(self) -> tuple[bool, ...]:
         """Which cells have not passed; where all are judged together, all or none of them."""
-        if self.every_cell:
-            return tuple(not part.passed for part in self._parts)
-        lacks = any(not part.passed for part in self._parts)
-        return (lacks,) * len(self.cells)
+        return tuple(self.rule is not None and self.rule.lacks(cell) for cell in self.cells)
+
+    def ask(self, cells: Sequence[Cell]) -> None:
+        """The lesson's mix is made of `cells` now."""
+        self.cells = tuple(cells)
+        if self.rule is not None:
+            self.rule.ask(cells)
 
     def carrying_episodes(self) -> list[Outcome]:
         """Of the most recent episodes those that speak most for having passed."""
         recent = list(self.recent)
         criteria = self.lesson.completion_criteria
-        if criteria is None or not recent:
+        if criteria is None or criteria.measure != "win_rate" or not recent:
             return recent
-        test = EvidenceTest(criteria.threshold, criteria.alpha)
-        return recent[-test.episodes_that_carry_it([outcome.won for outcome in recent]) :]
+        return recent[-carrying([outcome.won for outcome in recent], criteria) :]
 
-    def count_until_passed(self, outcomes: Iterable[Outcome]) -> None:
-        """Count `outcomes`, up to the one that passes the lesson."""
-        for outcome in outcomes:
-            self._count(outcome)
-            if self.passed:
-                return
-
-    def _count(self, outcome: Outcome) -> None:
+    def show(self, outcome: Outcome) -> None:
+        """Let an episode be seen in win rates."""
         self.episodes += 1
         self.recent.append(outcome)
-        if self._parts:
-            self._parts[outcome.cell if self.every_cell else 0].count(outcome.won)
+
+    def count(self, outcome: Outcome) -> None:
+        """Let an episode count for the rule."""
+        if self.rule is not None:
+            self.rule.count(outcome)
+
+    def look(self, share: float) -> None:
+        """A step of the world is over; `share` of all training steps are taken."""
+        if self.rule is not None:
+            self.rule.look(share)
 
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
         return {
             "episodes": self.episodes,
-            "recent": [[int(outcome.won), outcome.cell] for outcome in self.recent],
-            "evidence": [part.state() for part in self._parts],
+            "recent": [outcome.as_json() for outcome in self.recent],
+            "rule": None if self.rule is None else self.rule.state(),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state()` gave for the same lesson."""
+        """Go on from what `state()` gave for the same lesson and cells."""
         self.episodes = state["episodes"]
-        self.recent.extend(Outcome(bool(won), cell) for won, cell in state["recent"])
-        for part, kept in zip(self._parts, state["evidence"], strict=True):
-            part.resume(kept)
-
-
-class _Part:
-    """The test of all cells together, or of one."""
-
-    def __init__(self, criteria: CompletionCriteria) -> None:
-        self.test = EvidenceTest(criteria.threshold, criteria.alpha)
-        self._take(self.test.start())
-
-    def _take(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-        self.log_evidence = float(self.test.log_evidence(evidence))
-
-    @property
-    def passed(self) -> bool:
-        return self.log_evidence >= self.test.log_bound
-
-    def count(self, won: bool) -> None:
-        self._take(self.test.fold(self._evidence, won))
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "log_wealth": self._evidence.log_wealth.tolist(),
-            "episodes": self._evidence.episodes,
-        }
-
-    def resume(self, state: Mapping[str, Any]) -> None:
-        self._take(Evidence(np.array(state["log_wealth"], np.float64), state["episodes"]))
+        self.recent.extend(map(Outcome.from_json, state["recent"]))
+        if self.rule is not None:
+            self.rule.resume(state["rule"])

@@ -12,31 +12,35 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 
 
 class StartOrder:
-    """Releases the outcomes of one scenario in the order in which their episodes began."""
+    """Releases the outcomes of a lesson in the order in which their episodes began.
 
-    def __init__(self, scenario: int | None = None) -> None:
-        self.scenario = scenario
+    The lesson's episodes are those of scenario `first` and of all later ones: a world numbers its
+    scenarios upwards, and a lesson whose mix is changed goes on under further numbers.
+    """
+
+    def __init__(self, first: int | None = None) -> None:
+        self.first = first
         self._waiting: list[tuple[int, Outcome]] = []
 
-    def begin(self, scenario: int | None) -> None:
-        """Forget all that waits; from now on only episodes of `scenario` count."""
-        self.scenario = scenario
+    def begin(self, first: int | None) -> None:
+        """Forget all that waits; from now on episodes from scenario `first` on count."""
+        self.first = first
         self._waiting = []
 
     def add(self, batch: EpisodeBatch, outcomes: Sequence[Outcome | None]) -> list[Outcome]:
         """The outcomes that `batch` released; `outcomes` has one for each of its episodes.
 
-        An episode of another scenario, and one whose outcome is None, is dropped; neither
+        An episode of an earlier scenario, and one whose outcome is None, is dropped; neither
         keeps others waiting.
         """
-        if not batch:
+        if not batch or self.first is None:
             return []
         for rank, scenario, outcome in zip(
             batch.order.tolist(), batch.scenario.tolist(), outcomes, strict=True
         ):
-            if scenario == self.scenario and outcome is not None:
+            if scenario >= self.first and outcome is not None:
                 heappush(self._waiting, (rank, outcome))
-        running = batch.running_order[batch.running_scenario == self.scenario]
+        running = batch.running_order[batch.running_scenario >= self.first]
         return self._release(int(running.min()) if running.size else None)
 
     def _release(self, oldest_running: int | None) -> list[Outcome]:
@@ -48,10 +52,10 @@ class StartOrder:
     @property
     def waiting(self) -> list[tuple[int, Outcome]]:
         """What waits, by rank; to be stored and given to `resume`."""
-        return sorted(self._waiting)
+        return sorted(self._waiting, key=lambda entry: entry[0])
 
-    def resume(self, scenario: int | None, waiting: Sequence[tuple[int, Outcome]]) -> None:
+    def resume(self, first: int | None, waiting: Sequence[tuple[int, Outcome]]) -> None:
         """Go on from a stored state."""
-        self.scenario = scenario
+        self.first = first
         self._waiting = list(waiting)
         heapify(self._waiting)

@@ -1,146 +1,251 @@
 """A curriculum's way through its lessons, driven by finished episodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
-from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.guard import Fall, Guard
+from aimbot_lab.curriculum.mix import LiveMix, cell_shares
+from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
 from aimbot_lab.curriculum.open_lesson import OpenLesson
 from aimbot_lab.curriculum.ordering import StartOrder
-from aimbot_lab.curriculum.outcomes import Outcome, read_outcome
+from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.path import LessonPath
+from aimbot_lab.curriculum.reading import Reader
+from aimbot_lab.curriculum.records import Piece, RunRecord
 from aimbot_lab.curriculum.reports import (
     CellReport,
     Check,
     CurriculumView,
+    Decision,
     LessonReport,
     cell_reports,
-    recent_win_rate,
+    floors,
+    held_back,
+    lesson_report,
+    view,
 )
-from aimbot_lab.curriculum.settings import Lesson, chain_faults
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
+from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.intervals import wilson
-from aimbot_lab.foundation.results import UnparsedLineError
 from aimbot_lab.foundation.world import Scenario
-
-MOST_REASONS = 20
-OTHER_REASONS = "other reasons"
+from aimbot_lab.sim.difficulty_weights import DifficultyWeights
 
 
 class CurriculumProgress:
-    """The current lesson, its open test, and how the lessons before it went.
+    """The current lesson, its open question, how the lessons before went, and what is watched.
 
-        number = world.set_scenario(progress.scenario)
-        progress.begin_scenario(number)
-        ... after each step of the world ...
-        check = progress.add(batch, step=steps)
-        if check and check.decision == "promote": set the next scenario as above
+        after each step of the world:
+            check = progress.add(batch, step=steps)
+        before the first one, and whenever `wants_scenario` is true:
+            progress.begin_scenario(world.set_scenario(progress.scenario))
 
-    Episodes count only between `begin_scenario` and the promotion that ends the lesson.
-    `difficulties` is the world's number of difficulties of each target. Raises
-    ConfigurationError where the lessons make no chain.
+    Episodes count only from the scenario that a lesson begins with to the promotion that ends it.
+    `difficulties` is the world's number of each target; `total_steps` is needed where a lesson is
+    measured by progress. Raises ConfigurationError where the lessons make no chain.
     """
 
-    def __init__(self, lessons: Sequence[Lesson], difficulties: Mapping[str, int]) -> None:
-        faults = [
-            ": ".join((".".join(map(str, ("lessons", *where))), what))
-            for where, what in chain_faults(lessons)
-        ]
-        if faults:
-            raise ConfigurationError(*faults)
-        self._lessons = tuple(lessons)
+    def __init__(
+        self,
+        lessons: Sequence[Lesson],
+        difficulties: Mapping[str, int],
+        *,
+        total_steps: int | None = None,
+        forgetting: ForgettingSettings | None = None,
+    ) -> None:
+        self._lessons = checked_chain(lessons, total_steps)
         self._difficulties = dict(difficulties)
-        self._ended: list[LessonReport] = []
+        self._total_steps = total_steps
+        criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
+        self._memory = MlAgentsMemory(criteria)
+        self._record = RunRecord(with_rewards=any(one.measure == "reward" for one in criteria))
+        self._guard = Guard(forgetting or ForgettingSettings(), self._lessons)
+        self._path = LessonPath(self._lessons)
         self._order = StartOrder()
-        self._open = OpenLesson(self._lessons[0], self._difficulties)
-        self.finished = False
-        self.unparsed: dict[str, int] = {}
+        self._reader = Reader()
+        self._step = 0
+        self.wants_scenario = True
+        self.falls: list[Fall] = []
+        self._open_lesson()
+
+    def _open_lesson(self) -> None:
+        """Begin the lesson that is due."""
+        lesson = self._path.lesson
+        self._order.begin(None)
+        self._reader.begin_lesson()
+        self._memory.end_lesson()
+        self._mix = LiveMix(lesson, self._difficulties)
+        self._open = OpenLesson(lesson, self._mix.cells, memory=self._memory)
+        self._guard.begin_lesson(self.lesson)
+        self.wants_scenario = True
 
     @property
     def lesson(self) -> int:
         """Number of the current lesson, from 0."""
-        return len(self._ended) - self.finished
+        return self._path.number
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last lesson is passed."""
+        return self._path.finished
 
     @property
     def scenario(self) -> Scenario:
-        """What the current lesson's episodes are drawn from."""
-        return lesson_scenario(self._open.lesson, self._difficulties)
+        """What the next episodes are to be drawn from."""
+        return self._mix.with_shares(self._guard.shares(self._mix.cells))
+
+    @property
+    def step(self) -> int:
+        """Environment steps so far."""
+        return self._step
 
     @property
     def goal_reached(self) -> bool:
         """Whether training may end here, won: the last lesson passed or asks for nothing."""
-        last = self.lesson == len(self._lessons) - 1
-        return self.finished or (last and self._open.lesson.completion_criteria is None)
+        return self._path.goal_reached
+
+    @property
+    def unparsed(self) -> Mapping[str, int]:
+        """How many lines carried no result, by reason."""
+        return self._reader.unparsed
+
+    @property
+    def record(self) -> Sequence[Piece]:
+        """What the run should keep of the last call of `add`."""
+        return self._record.pieces
 
     def begin_scenario(self, number: int) -> None:
-        """Count the episodes that the world draws as scenario `number`, and no others."""
-        self._order.begin(number)
+        """Count the episodes that the world draws as scenario `number` and as later ones."""
+        if self._order.first is None:
+            self._order.begin(number)
+        self._reader.count_shares(
+            number, self._mix.counted_shares(self._guard.shares(self._mix.cells))
+        )
+        self.wants_scenario = False
 
-    def add(self, batch: EpisodeBatch, *, step: int) -> Check | None:
-        """The check that these episodes led to; None where none counted or nothing is asked.
+    def change_weights(
+        self, change: WeightChange, set_scenario: Callable[[Scenario], int]
+    ) -> DifficultyWeights:
+        """The weights after `change` of the present lesson's mix, in force at each next episode.
 
-        `step` is the number of environment steps taken so far.
+        `set_scenario` is the world's. Raises ConfigurationError, with nothing changed, where the
+        lessons are over, where the locks forbid it, and where the world can't draw that mix.
         """
-        if not batch:
+        if self.finished:
+            raise ConfigurationError("the last lesson is passed: nothing is drawn any more")
+        mix = self._mix.changed(change)
+        number = set_scenario(mix.with_shares(self._guard.shares(mix.cells)))
+        self._mix = mix
+        self._open.ask(mix.cells)
+        self.begin_scenario(number)
+        weights = mix.weights(change.target)
+        self._note("weights", target=change.target, **asdict(weights))
+        return weights
+
+    def weights(self, target: str) -> DifficultyWeights:
+        """The present weights of `target`'s difficulties. Raises ConfigurationError without any."""
+        return self._mix.weights(target)
+
+    def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
+        """The check that a step of the world led to; None where nothing was to be checked.
+
+        `batch` has the episodes that ended in it, `step` is the number of environment steps.
+        """
+        self._record.begin_step()
+        self._step = step
+        if self.finished:
             return None
-        released = self._order.add(batch, self._read(batch))
-        if not released or self.finished:
-            return None
-        self._open.count_until_passed(released)
-        return self._check(step)
+        outcomes = self._read(batch) if batch else []
+        released = self._order.add(batch, outcomes) if batch else []
+        ended = [outcome for outcome in outcomes if outcome is not None and outcome.counts]
+        check = self._take(released, ended)
+        self._record.end_step()
+        return check
 
     def _read(self, batch: EpisodeBatch) -> list[Outcome | None]:
-        outcomes: list[Outcome | None] = []
-        for line, scenario in zip(batch.lines, batch.scenario.tolist(), strict=True):
-            current = scenario == self._order.scenario
-            cells = self._open.cells if current else ()
-            required = current and self._open.every_cell
-            try:
-                outcomes.append(read_outcome(line, cells, cell_required=required))
-            except UnparsedLineError as error:
-                self._note_unparsed(str(error))
-                outcomes.append(None)
-        return outcomes
-
-    def _note_unparsed(self, reason: str) -> None:
-        if reason not in self.unparsed and len(self.unparsed) >= MOST_REASONS:
-            reason = OTHER_REASONS
-        self.unparsed[reason] = self.unparsed.get(reason, 0) + 1
-
-    def _check(self, step: int) -> Check | None:
-        statistic, bound = self._open.log_evidence, self._open.log_bound
-        if statistic is None or bound is None:
-            return None
-        number, episodes = self.lesson, self._open.episodes
-        decision = self._move_on(step) if self._open.passed else "stay"
-        return Check(number, step, episodes, statistic, bound, decision)
-
-    def _move_on(self, step: int) -> Literal["promote", "finish"]:
-        self._ended.append(self._report(step))
-        self._order.begin(None)
-        if len(self._ended) == len(self._lessons):
-            self.finished = True
-            return "finish"
-        self._open = OpenLesson(self._lessons[len(self._ended)], self._difficulties)
-        return "promote"
-
-    def _report(self, step: int | None) -> LessonReport:
-        recent = self._open.recent if step is None else self._open.carrying_episodes()
-        return LessonReport(
-            self._open.lesson.name,
-            step,
-            self._open.episodes,
-            len(recent),
-            *recent_win_rate(recent),
+        return self._reader.read(
+            batch,
+            first=self._order.first,
+            known=self._mix.known,
+            watched=self._guard.cells,
+            criteria=self._open.lesson.completion_criteria,
         )
+
+    def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
+        before = self._open.episodes
+        for outcome in released:
+            fall = self._watch(outcome)
+            if fall is not None and fall.kind == "lost" and fall.action == "demote":
+                return self._go_back(fall.lesson)
+            self._show(outcome)
+            if self._open.passed:
+                return self._move_on()
+        for outcome in ended if self._open.counts_ends else ():
+            self._count(outcome)
+        self._open.look(self._step / self._total_steps if self._total_steps else 0.0)
+        if self._open.passed:
+            return self._move_on()
+        rule = self._open.rule
+        asked = rule is not None and (rule.every_step or self._open.episodes > before)
+        return self._check("stay") if asked else None
+
+    def _show(self, outcome: Outcome) -> None:
+        if not outcome.counts:
+            self._record.episode(self._step, self.lesson, outcome=outcome, use="watch")
+            return
+        self._open.show(outcome)
+        if not self._open.counts_ends:
+            self._count(outcome)
+
+    def _count(self, outcome: Outcome) -> None:
+        self._open.count(outcome)
+        self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
+
+    def _watch(self, outcome: Outcome) -> Fall | None:
+        fall = self._guard.count(outcome)
+        if fall is not None:
+            self.falls.append(fall)
+            self._note("fall", fall=asdict(fall))
+            self.wants_scenario |= fall.action == "rehearse"
+        return fall
+
+    def _note(self, kind: str, **about: Any) -> None:
+        place = {"step": self._step, "lesson": self.lesson + 1, "episodes": self._open.episodes}
+        self._record.event(kind, {**place, **about})
+
+    def _check(self, decision: Decision) -> Check | None:
+        rule = self._open.rule
+        if rule is None:
+            return None
+        place = self.lesson, self._step, self._open.episodes
+        return Check(*place, rule.statistic, rule.bound, decision)
+
+    def _move_on(self) -> Check | None:
+        """End the lesson, passed, and begin the next."""
+        last = self._path.is_last
+        check = self._check("finish" if last else "promote")
+        self._record.lesson_end(check, following=None if last else self.lesson + 1)
+        self._guard.take(floors(self._open, self._guard.margin))
+        self._path.advance(lesson_report(self._open, self._step))
+        if last:
+            self._order.begin(None)
+        else:
+            self._open_lesson()
+        return check
+
+    def _go_back(self, lesson: int) -> Check | None:
+        """End the lesson, unpassed, and begin the earlier `lesson` again."""
+        check = self._check("demote")
+        self._record.lesson_end(check, following=lesson)
+        self._path.go_back(lesson)
+        self._open_lesson()
+        return check
 
     @property
     def lesson_reports(self) -> tuple[LessonReport, ...]:
         """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
-        current = () if self.finished else (self._report(None),)
-        begun = (*self._ended, *current)
-        rest = (lesson.name for lesson in self._lessons[len(begun) :])
-        return (*begun, *(LessonReport(name, None, 0, 0, *wilson(0, 0)) for name in rest))
+        return self._path.reports(self._open)
 
     @property
     def cell_reports(self) -> tuple[CellReport, ...]:
@@ -150,52 +255,46 @@ class CurriculumProgress:
     @property
     def view(self) -> CurriculumView:
         """Where the curriculum stands."""
-        criteria = self._open.lesson.completion_criteria
-        return CurriculumView(
-            lesson=self.lesson,
-            lessons=len(self._lessons),
-            name=self._open.lesson.name,
-            episodes=self._open.episodes,
-            window=len(self._open.recent),
-            win_rate=recent_win_rate(self._open.recent),
-            threshold=criteria.threshold if criteria else None,
-            min_lesson_length=criteria.min_lesson_length if criteria else 0,
-            log_evidence=self._open.log_evidence,
-            log_bound=self._open.log_bound,
-            cells=self.cell_reports,
-        )
+        other = self._mix.moved or self._guard.shares(self._mix.cells)
+        shares = cell_shares(self.scenario) if other else None
+        return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
     def held_back_by(self) -> tuple[CellReport, ...]:
         """Of the cells that have not passed, those with the lowest win rate.
 
         A cell without episodes counts as lowest. Empty where nothing is lacking.
         """
-        pairs = zip(self.cell_reports, self._open.lacking, strict=True)
-        lacking = [cell for cell, lacks in pairs if lacks]
-        worst = min((_rank(cell) for cell in lacking), default=0.0)
-        return tuple(cell for cell in lacking if _rank(cell) == worst)
+        return held_back(self._open)
 
     def state(self) -> dict[str, Any]:
         """Everything the future depends on, as plain JSON values."""
         return {
-            "ended": [asdict(report) for report in self._ended],
-            "finished": self.finished,
-            "unparsed": dict(self.unparsed),
-            "scenario": self._order.scenario,
-            "waiting": [[rank, int(won), cell] for rank, (won, cell) in self._order.waiting],
+            "passed": self._path.state(),
+            "step": self._step,
+            "wants_scenario": self.wants_scenario,
+            "falls": [asdict(fall) for fall in self.falls],
+            "reader": self._reader.state(),
+            "scenario": self._order.first,
+            "waiting": [[rank, *outcome.as_json()] for rank, outcome in self._order.waiting],
+            "mix": self._mix.state(),
             "open": self._open.state(),
+            "ml_agents": self._memory.state(),
+            "guard": self._guard.state(),
+            "record": self._record.state(),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lessons."""
-        self._ended = [LessonReport(**report) for report in state["ended"]]
-        self.finished = state["finished"]
-        self.unparsed = dict(state["unparsed"])
-        waiting = [(rank, Outcome(bool(won), cell)) for rank, won, cell in state["waiting"]]
+        self._path.resume(state["passed"])
+        self._open_lesson()
+        self._step, self.wants_scenario = state["step"], state["wants_scenario"]
+        self.falls = [Fall(**fall) for fall in state["falls"]]
+        self._reader.resume(state["reader"])
+        waiting = [(rank, Outcome.from_json(outcome)) for rank, *outcome in state["waiting"]]
         self._order.resume(state["scenario"], waiting)
-        self._open = OpenLesson(self._lessons[self.lesson], self._difficulties)
+        self._mix.resume(state["mix"])
+        self._open.ask(self._mix.cells)
         self._open.resume(state["open"])
-
-
-def _rank(cell: CellReport) -> float:
-    return -1.0 if cell.win_rate is None else cell.win_rate
+        self._memory.resume(state["ml_agents"])
+        self._guard.resume(state["guard"])
+        self._record.resume(state["record"])

@@ -1,12 +1,17 @@
 """What a curriculum tells about itself: checks, cells, lessons, and a view for displays."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from aimbot_lab.curriculum.open_lesson import OpenLesson
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.foundation.intervals import WinRate, wilson
 from aimbot_lab.foundation.world import Cell
+
+Decision = Literal["stay", "promote", "finish", "demote"]
 
 
 @dataclass(frozen=True)
@@ -16,9 +21,9 @@ class Check:
     lesson: int
     step: int  # environment steps
     episodes: int
-    statistic: float  # log of the evidence; of the weakest cell where every cell must pass
-    bound: float  # log of the evidence that promotes
-    decision: Literal["stay", "promote", "finish"]
+    statistic: float  # log of the evidence, of the weakest cell; or the measure itself
+    bound: float  # log of the evidence that promotes; or the threshold
+    decision: Decision
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,15 @@ class LessonReport:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What a lesson compares with its threshold."""
+
+    measure: str
+    value: float | None  # None: nothing yet
+    threshold: float
+
+
+@dataclass(frozen=True)
 class CurriculumView:
     """Where a curriculum stands, for the eyes of a person."""
 
@@ -61,11 +75,92 @@ class CurriculumView:
     episodes: int  # counted episodes of this lesson
     window: int  # of these, how many the win rate is taken over
     win_rate: WinRate
-    threshold: float | None  # None: the lesson has no criterion
+    threshold: float | None  # of the win rate; None: the lesson asks for none
     min_lesson_length: int
     log_evidence: float | None
     log_bound: float | None
     cells: tuple[CellReport, ...]
+    measured: Measured | None = None  # where the lesson is not judged by evidence of a win rate
+    shares: Mapping[Cell, float] | None = None  # of the episodes, where the mix is not as written
+
+
+def view(
+    lesson_now: OpenLesson, *, lesson: int, lessons: int, shares: Mapping[Cell, float] | None
+) -> CurriculumView:
+    """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
+    criteria = lesson_now.lesson.completion_criteria
+    of_wins = criteria is not None and criteria.measure == "win_rate"
+    return CurriculumView(
+        lesson=lesson,
+        lessons=lessons,
+        name=lesson_now.lesson.name,
+        episodes=lesson_now.episodes,
+        window=len(lesson_now.recent),
+        win_rate=recent_win_rate(lesson_now.recent),
+        threshold=criteria.threshold if criteria and of_wins else None,
+        min_lesson_length=criteria.min_lesson_length if criteria else 0,
+        log_evidence=lesson_now.log_evidence,
+        log_bound=lesson_now.log_bound,
+        cells=cell_reports(lesson_now.cells, lesson_now.recent),
+        measured=_measured(lesson_now),
+        shares=shares,
+    )
+
+
+def _measured(lesson: OpenLesson) -> Measured | None:
+    criteria, rule = lesson.lesson.completion_criteria, lesson.rule
+    if criteria is None or rule is None:
+        return None
+    if lesson.log_evidence is None:
+        value = None if math.isnan(rule.statistic) else rule.statistic
+    elif criteria.measure == "win_rate":
+        return None
+    else:
+        rewards = [one.reward for one in lesson.recent if one.reward is not None]
+        value = math.fsum(rewards) / len(rewards) if rewards else None
+    return Measured(criteria.measure, value, criteria.threshold)
+
+
+def lesson_report(lesson: OpenLesson, step: int | None) -> LessonReport:
+    """How `lesson` went that was passed at `step`, or as it stands where that is None."""
+    recent = lesson.recent if step is None else lesson.carrying_episodes()
+    rate = recent_win_rate(recent)
+    return LessonReport(lesson.lesson.name, step, lesson.episodes, len(recent), *rate)
+
+
+def not_begun(name: str) -> LessonReport:
+    """The report of a lesson that is still to come."""
+    return LessonReport(name, None, 0, 0, *wilson(0, 0))
+
+
+def held_back(lesson: OpenLesson) -> tuple[CellReport, ...]:
+    """Of the cells of `lesson` that have not passed, those with the lowest win rate."""
+    pairs = zip(cell_reports(lesson.cells, lesson.recent), lesson.lacking, strict=True)
+    lacking = [cell for cell, lacks in pairs if lacks]
+    worst = min((_rank(cell) for cell in lacking), default=0.0)
+    return tuple(cell for cell in lacking if _rank(cell) == worst)
+
+
+def _rank(cell: CellReport) -> float:
+    return -1.0 if cell.win_rate is None else cell.win_rate
+
+
+def floors(lesson: OpenLesson, margin: float) -> dict[Cell, float]:
+    """Below what no cell's win rate may fall, now that `lesson` is passed.
+
+    A cell that passed by itself has shown the threshold; one that passed with others, no more
+    than the lower end of its own interval. Empty where the lesson was not passed by its win rate.
+    """
+    criteria = lesson.lesson.completion_criteria
+    if criteria is None or criteria.measure != "win_rate":
+        return {}
+    return {
+        Cell(cell.target, cell.difficulty): (
+            criteria.threshold if criteria.every_cell else min(criteria.threshold, cell.lower)
+        )
+        - margin
+        for cell in cell_reports(lesson.cells, lesson.recent)
+    }
 
 
 def recent_win_rate(recent: Sequence[Outcome]) -> WinRate:
@@ -75,13 +170,9 @@ def recent_win_rate(recent: Sequence[Outcome]) -> WinRate:
 
 def cell_reports(cells: Sequence[Cell], recent: Sequence[Outcome]) -> tuple[CellReport, ...]:
     """One report for each of `cells` over `recent`."""
-    episodes = [0] * len(cells)
-    wins = [0] * len(cells)
-    for outcome in recent:
-        if outcome.cell >= 0:
-            episodes[outcome.cell] += 1
-            wins[outcome.cell] += outcome.won
-    return tuple(map(_cell_report, cells, episodes, wins))
+    episodes = Counter(outcome.cell for outcome in recent)
+    wins = Counter(outcome.cell for outcome in recent if outcome.won)
+    return tuple(_cell_report(cell, episodes[cell], wins[cell]) for cell in cells)
 
 
 def _cell_report(cell: Cell, episodes: int, wins: int) -> CellReport:

@@ -1,4 +1,4 @@
-"""A lesson as a curriculum writes it: what is played and what ends it."""
+"""Lessons as a curriculum writes them: what is played, what ends it, what is watched on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -7,8 +7,19 @@ from typing import Annotated, Literal
 from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator, Discriminator, Tag
 
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, Sampler, Uniform
-from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Int, Le, Lt, dataclass
+from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Le, Lt, dataclass
+
+__all__ = [
+    "CompletionCriteria",
+    "ForgettingSettings",
+    "Lesson",
+    "Name",
+    "chain_faults",
+    "checked_chain",
+]
 
 Key = str | int
 Weight = Annotated[Float, Ge(0), Le(1e6)]
@@ -47,19 +58,24 @@ Parameter = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class CompletionCriteria:
-    """What ends a lesson: evidence that the measure exceeds the threshold."""
+class ForgettingSettings:
+    """How what earlier lessons passed is watched on, and what happens when it is lost.
 
-    measure: Literal["win_rate"] = "win_rate"
-    """What is measured."""
-    threshold: Annotated[Float, Gt(0), Lt(1)]
-    """Value that the measure must exceed."""
-    min_lesson_length: Annotated[Int, Ge(0)] = 100
-    """Episodes that a lesson lasts at least."""
+    Each cell (a target at a difficulty) of a lesson that was passed by its win rate is watched in
+    all later lessons with the same parameters.
+    """
+
+    on_forgetting: Literal["ignore", "rehearse", "demote"] = "ignore"
+    """What a significant fall leads to, besides the report: nothing; more episodes of that cell
+    until it is back; or back to the lesson that it belongs to (once, then it is rehearsed)."""
+    margin: Annotated[Float, Gt(0), Lt(1)] = 0.1
+    """How far a win rate may fall below what was passed."""
     alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
-    """Chance, at most, that the lesson ends although the threshold was never exceeded."""
-    scope: Literal["pooled", "every_cell"] = "pooled"
-    """Whether all episodes together must pass or every target at every difficulty."""
+    """Chance, at most, that in a whole run a fall is reported that was none."""
+    watch_share: Annotated[Float, Ge(0), Le(0.5)] = 0.02
+    """Share of the episodes that is drawn from the cells that the lesson's mix has no more."""
+    rehearsal_share: Annotated[Float, Gt(0), Le(0.5)] = 0.25
+    """Share of the episodes that is drawn from the cells that are rehearsed."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -102,3 +118,20 @@ def chain_faults(lessons: Sequence[Lesson | None]) -> Iterator[tuple[tuple[Key, 
                     (number, "difficulty", target),
                     f"must be among the lesson's targets ({known})",
                 )
+
+
+def checked_chain(lessons: Sequence[Lesson], total_steps: int | None) -> tuple[Lesson, ...]:
+    """`lessons`. Raises ConfigurationError where they make no chain.
+
+    Nor do they where one is measured by progress and nobody says of how many steps.
+    """
+    faults = [
+        ": ".join((".".join(map(str, ("lessons", *where))), what))
+        for where, what in chain_faults(lessons)
+    ]
+    measures = {one.completion_criteria.measure for one in lessons if one.completion_criteria}
+    if "progress" in measures and not total_steps:
+        faults.append("total_steps: must be given, because a lesson is measured by progress")
+    if faults:
+        raise ConfigurationError(*faults)
+    return tuple(lessons)

@@ -17,7 +17,9 @@ from aimbot_lab.experiment.validation import validate
 from aimbot_lab.foundation.errors import ConfigurationError
 
 MOST_BYTES = 64 * 1024
-_FORM = "must be a mapping with the keys name and lessons, and perhaps seed, env, train, tracking"
+_FORM = (
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, train, tracking"
+)
 
 
 @dataclass(frozen=True)

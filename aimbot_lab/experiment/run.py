@@ -15,10 +15,12 @@ from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.foundation.errors import AbortedError, StoreError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mailbox import Mailbox
 from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
+from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
 
@@ -53,7 +55,9 @@ def run_curriculum(
     """
     config = request.curriculum.config
     observer.stage("preparing the simulator (compiled once, then kept)")
-    training = Training(TrainingPlan(config.seed, config.env, config.lessons, config.train))
+    training = Training(
+        TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
+    )
     observer.stage("opening the tracking store (made once, then kept)")
     curriculum = _without_passwords(request.curriculum)
     tracker = _open(request, describe_run(curriculum, request.name), on_trouble=on_trouble)
@@ -62,7 +66,9 @@ def run_curriculum(
         tracker.log_text(curriculum.source_text, "curriculum.yaml")
         tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
-        ended = training.learn(tracker, observer, should_stop)
+        mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
+        links = RunLinks(record=tracker, requests=mailbox)
+        ended = training.learn(tracker, observer, should_stop, links=links)
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"

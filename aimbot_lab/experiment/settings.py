@@ -4,7 +4,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from aimbot_lab.curriculum.settings import Lesson, Name
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.experiment.checks import cross_faults
 from aimbot_lab.experiment.paths import shown_path
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
@@ -25,6 +25,8 @@ class CurriculumFile:
     """The arena; what is left out keeps its default."""
     lessons: tuple[Lesson, ...]
     """The lessons in the order in which they are learned."""
+    forgetting: ForgettingSettings = ForgettingSettings()
+    """How what earlier lessons passed is watched on."""
     train: TrainSettings = TrainSettings()
     """The algorithm and its hyper-parameters."""
     tracking: TrackingSettings = TrackingSettings()

@@ -9,6 +9,7 @@ WIN_RATE_UPPER = "win_rate/pooled_upper"
 LESSON_NUMBER = "lesson/number"
 LESSON_THRESHOLD = "lesson/threshold"
 LESSON_EVIDENCE = "lesson/evidence"
+LESSON_MEASURE = "lesson/measure"
 LESSON_EPISODES = "lesson/episodes"
 EPISODE_SECONDS = "episode/seconds"
 EPISODE_LENGTH = "episode/length"
@@ -21,6 +22,11 @@ STEPS_PER_SECOND = "speed/steps_per_second"
 def cell_win_rate(target: str, difficulty: int) -> str:
     """Win rate of one target at one difficulty (0: the target has no difficulties)."""
     return f"win_rate/{target}/{difficulty}" if difficulty else f"win_rate/{target}"
+
+
+def cell_share(target: str, difficulty: int) -> str:
+    """Share of the episodes drawn of one cell, where the mix is not as the lesson is written."""
+    return f"mix/{target}/{difficulty}" if difficulty else f"mix/{target}"
 
 
 def reward_term(term: str) -> str:

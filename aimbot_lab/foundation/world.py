@@ -84,7 +84,10 @@ class BatchWorld(Protocol):
     """Called in a step with the finished rows [B], while these still show how they ended."""
 
     def set_scenario(self, scenario: Scenario) -> int:
-        """Number of the scenario that every episode from now on is drawn from."""
+        """Number of the scenario that every episode from now on is drawn from.
+
+        Higher than every number before it.
+        """
         ...
 
     def reset(self, seed: int, observations: Float32Array) -> None:

@@ -7,9 +7,16 @@ from typing import NamedTuple
 
 from aimbot_lab.tracking.delivery import EntrySink
 from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.growing_files import GrowingFiles, growing_entries
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.keeper import Keeper
-from aimbot_lab.tracking.limits import checked_metrics, checked_name, checked_tags, name_in_folder
+from aimbot_lab.tracking.limits import (
+    checked_file_name,
+    checked_metrics,
+    checked_name,
+    checked_tags,
+    name_in_folder,
+)
 from aimbot_lab.tracking.reserve import Reserve
 from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.sender import FIRST_PAUSE, Sender
@@ -88,10 +95,16 @@ class JournalTracker:
         self._sender.notify()
         return kept
 
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into a file that grows; whether the disk took it."""
+        self._journal.check_open()
+        return self._keeper.keep_growth(checked_file_name(name), text, place=place)
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back."""
         if self._report is None:
             if self._journal.ending is None:
+                self._keeper.keep_grown(growing_entries(self._folder.path))
                 self._last = self._keeper.close(EndEntry(status, now_ms()))
             delivered = self._sender.finish(wait_seconds, last=self._last)
             self._report = self._current_report(status)
@@ -128,7 +141,7 @@ def start_tracker(
     """
     reserve = Reserve(folder.path)
     reserve.take()
-    keeper = Keeper(Journal(folder.path), reserve, tell=tell)
+    keeper = Keeper(Journal(folder.path), reserve, growing=GrowingFiles(folder.path), tell=tell)
     sender = Sender(keeper.journal, sink, tell=tell, first_pause=first_pause)
     return JournalTracker(address, folder, keeper=keeper, sender=sender)
 

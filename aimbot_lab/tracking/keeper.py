@@ -1,10 +1,12 @@
 """Keeping entries on a disk that may refuse them: nothing fails, and what is lost is counted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.growing_files import GrowingFiles
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.reserve import Reserve
 from aimbot_lab.tracking.trouble import Tell, Trouble
@@ -19,11 +21,14 @@ class Keeper:
     has room of its own: they are few, and they say how the run ended.
     """
 
-    def __init__(self, journal: Journal, reserve: Reserve, *, tell: Tell) -> None:
+    def __init__(
+        self, journal: Journal, reserve: Reserve, *, growing: GrowingFiles, tell: Tell
+    ) -> None:
         self.dropped = 0  # metrics and files that could not be kept
         self.reason: str | None = None  # why the disk refused the last entry that it refused
         self.journal = journal
         self._reserve = reserve
+        self._growing = growing
         self._disk = Trouble(tell)
         self._tags: dict[str, str] = {}  # set, and not on the disk
 
@@ -44,6 +49,18 @@ class Keeper:
     def keep_file(self, source: Path, *, folder: str) -> bool:
         """Whether a copy of `source` is kept. Raises OSError where it can't be read."""
         return self._keep_file(lambda: self.journal.files.keep_file(source), folder)
+
+    def keep_growth(self, name: str, text: str, *, place: int) -> bool:
+        """Whether `text` is kept in the growing file `name`."""
+        kept = self._works(lambda: self._growing.write(name, text.encode(), place=place))
+        self.dropped += not kept
+        return kept
+
+    def keep_grown(self, entries: Sequence[FileEntry]) -> None:
+        """Let the growing files be delivered: they grow no more."""
+        self._growing.close()
+        for entry in entries:
+            self.dropped += not self._works(partial(self.journal.append, entry))
 
     def close(self, ending: EndEntry) -> list[Entry]:
         """End the run; the last entries, its end among them, that the disk refuses even now."""

@@ -47,6 +47,13 @@ def checked_name(name: str) -> str:
     return name
 
 
+def checked_file_name(name: str) -> str:
+    """`name`, an artifact at the top. Raises ValueError where it is in a folder, or as above."""
+    if "/" in name:
+        raise ValueError(f"{name!r} is no file name: no folder is allowed")
+    return checked_name(name)
+
+
 def name_in_folder(folder: str, file_name: str) -> str:
     """The artifact name of a file in `folder`, empty for the top. Raises ValueError as above."""
     return checked_name(f"{folder}/{file_name}" if folder else file_name)

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from aimbot_lab.tracking.limits import checked_metrics, checked_name, checked_tags, name_in_folder
+from aimbot_lab.tracking.limits import (
+    checked_file_name,
+    checked_metrics,
+    checked_name,
+    checked_tags,
+    name_in_folder,
+)
 from aimbot_lab.tracking.tracker import NOTE_TAG, FinishReport, RunStatus
 
 
@@ -46,6 +52,13 @@ class MemoryTracker:
         self._check_open()
         name = name_in_folder(folder, path.name)
         self.artifacts[name] = path.read_bytes()
+        return True
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the artifact `name`; it always can."""
+        self._check_open()
+        before = self.artifacts.get(checked_file_name(name), b"")
+        self.artifacts[name] = before[:place] + text.encode()
         return True
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002

@@ -31,11 +31,15 @@ class Owner:
         """What the run's tag `lab.owner` says; it ends with the token."""
         return f"{self.host}:{self.pid}:{self.token}"
 
+    def is_here(self) -> bool:
+        """Whether this process is, or was, one of this machine."""
+        return self.host == platform.node()
+
     def is_gone(self) -> bool:
         """Whether this process is surely dead; False for one on another machine."""
         if self.pid is None:
             return True
-        if self.host != platform.node():
+        if not self.is_here():
             return False
         return self.boot != _boot_id() or not self._runs()
 

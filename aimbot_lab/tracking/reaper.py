@@ -9,6 +9,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.delivery import EntrySink, deliver_helping, send_group
 from aimbot_lab.tracking.entries import EndEntry
 from aimbot_lab.tracking.file_lock import exclusive
+from aimbot_lab.tracking.growing_files import growing_entries
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.run_folder import RunFolder, left_over_folders
 
@@ -70,6 +71,7 @@ def _deliver(folder: RunFolder, sink: EntrySink) -> EndEntry:
             return journal.ending
         # Not through the journal: the disk may be full.
         ending = EndEntry("KILLED", journal.written_ms)
+        send_group(sink, growing_entries(folder.path))
         send_group(sink, [ending])
         return ending
     finally:

@@ -66,6 +66,16 @@ def create_run_folder(data_folder: DataFolder, owner: Owner) -> RunFolder:
     return RunFolder(path, owner)
 
 
+def living_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
+    """The folders whose owner is a living process of this machine; changes nothing."""
+    if not data_folder.runs.is_dir():
+        return
+    for path in sorted(data_folder.runs.iterdir()):
+        owner = None if path.name.startswith(_DONE) else read_owner(path / _OWNER_NAME)
+        if owner is not None and owner.is_here() and not owner.is_gone():
+            yield RunFolder(path, owner)
+
+
 def left_over_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
     """The folders whose owner is gone; half-deleted ones are deleted on the way."""
     if not data_folder.runs.is_dir():

@@ -76,6 +76,14 @@ class Tracker(Protocol):
         """
         ...
 
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the file `name`, which becomes an artifact when the run ends.
+
+        At byte `place`, with nothing left behind it; at the end where the file is shorter. Whether
+        the disk took it: it is not waited for, but the death of this process leaves it whole.
+        """
+        ...
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run and wait at most `wait_seconds` until all has arrived.
 

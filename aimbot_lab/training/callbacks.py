@@ -9,6 +9,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.training.links import UNLINKED, RunLinks
+from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.tally import EpisodeTally
@@ -23,7 +25,10 @@ class MetricSink(Protocol):
 
 
 class LessonCallback(BaseCallback):
-    """Feeds finished episodes to the curriculum and sets the next lesson's scenario.
+    """Feeds finished episodes to the curriculum and sets the scenario that it wants.
+
+    What the curriculum wants to be kept goes to the record of `links`; difficulty weights are
+    changed as its requests ask.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
     so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
@@ -38,28 +43,35 @@ class LessonCallback(BaseCallback):
         *,
         observer: Observer,
         should_stop: Callable[[], bool],
+        links: RunLinks = UNLINKED,
     ) -> None:
         super().__init__()
         self._env = env
         self._progress = progress
         self._observer = observer
+        self._links = links
+        self._weights = LiveWeights(progress, env.world)
         self._should_stop = should_stop
         self.stopped = False
-        self._begin_lesson()
+        self._set_scenario()
 
-    def _begin_lesson(self) -> None:
-        self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
+    def _set_scenario(self) -> None:
+        if self._progress.wants_scenario:
+            self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
 
     def _on_step(self) -> bool:
-        episodes = self._env.episodes
-        if episodes:
-            check = self._progress.add(episodes, step=self.num_timesteps)
-            if check is not None and check.decision != "stay":
-                report = self._progress.lesson_reports[check.lesson]
-                self._observer.promotion(report, self.num_timesteps)
-                if check.decision == "finish":
-                    return False
-                self._begin_lesson()
+        check = self._progress.add(self._env.episodes, step=self.num_timesteps)
+        if check is not None and check.decision in ("promote", "finish"):
+            report = self._progress.lesson_reports[check.lesson]
+            self._observer.promotion(report, self.num_timesteps)
+        if self._links.record is not None:
+            for name, text, place in self._progress.record:
+                self._links.record.grow(name, text, place=place)
+        if self._progress.finished:
+            return False
+        self._set_scenario()
+        if self._links.requests is not None:
+            self._weights.answer(self._links.requests)
         self.stopped = self._should_stop()
         return not self.stopped
 

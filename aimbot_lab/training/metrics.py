@@ -22,6 +22,11 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
         metrics[names.LESSON_THRESHOLD] = view.threshold
     if view.log_evidence is not None:
         metrics[names.LESSON_EVIDENCE] = view.log_evidence
+    if view.measured is not None and view.measured.value is not None:
+        metrics[names.LESSON_MEASURE] = view.measured.value
+        metrics[names.LESSON_THRESHOLD] = view.measured.threshold
+    for (target, difficulty), share in (view.shares or {}).items():
+        metrics[names.cell_share(target, difficulty)] = share
     for cell in view.cells:
         if cell.win_rate is not None:
             metrics[names.cell_win_rate(cell.target, cell.difficulty)] = cell.win_rate

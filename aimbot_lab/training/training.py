@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
@@ -29,6 +29,7 @@ from aimbot_lab.training.callbacks import (
     ReportCallback,
 )
 from aimbot_lab.training.fingerprint import state_sha256
+from aimbot_lab.training.links import UNLINKED, RunLinks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.tally import EpisodeTally
@@ -44,6 +45,7 @@ class TrainingPlan:
     env: ArenaSettings
     lessons: tuple[Lesson, ...]
     train: TrainSettings
+    forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,12 @@ class Training:
         th.set_num_threads(plan.train.torch_threads)
         compile_kernels(plan.env)
         world = make_world(plan.env)
-        self.progress = CurriculumProgress(plan.lessons, world.spec.difficulties)
+        self.progress = CurriculumProgress(
+            plan.lessons,
+            world.spec.difficulties,
+            total_steps=plan.train.total_steps,
+            forgetting=plan.forgetting,
+        )
         face = ALGORITHMS[plan.train.algo].face(plan.train)
         self.env = WorldVecEnv(
             world,
@@ -83,12 +90,17 @@ class Training:
         self._best_about: dict[str, Any] = {}
 
     def learn(
-        self, sink: MetricSink, observer: Observer, should_stop: Callable[[], bool]
+        self,
+        sink: MetricSink,
+        observer: Observer,
+        should_stop: Callable[[], bool],
+        *,
+        links: RunLinks = UNLINKED,
     ) -> TrainingOutcome:
         """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
         every_steps = self.plan.train.total_steps // MOST_POINTS
         lessons = LessonCallback(
-            self.env, self.progress, observer=observer, should_stop=should_stop
+            self.env, self.progress, observer=observer, should_stop=should_stop, links=links
         )
         report = ReportCallback(
             self.env,
@@ -102,6 +114,15 @@ class Training:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         callbacks: list[BaseCallback] = [*adjustments(self.plan.train), lessons, report, best]
         began = time.monotonic()
+        self._fit(callbacks)
+        return TrainingOutcome(
+            steps=self.model.num_timesteps,
+            seconds=time.monotonic() - began,
+            stopped=lessons.stopped,
+            state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    def _fit(self, callbacks: list[BaseCallback]) -> None:
         try:
             self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
         except ValueError as error:
@@ -111,12 +132,6 @@ class Training:
             raise
         if not self._is_finite():
             raise self._diverged()
-        return TrainingOutcome(
-            steps=self.model.num_timesteps,
-            seconds=time.monotonic() - began,
-            stopped=lessons.stopped,
-            state_sha256=state_sha256(self.model, self.progress.state()),
-        )
 
     def _is_finite(self) -> bool:
         return all(bool(th.isfinite(weight).all()) for weight in self.model.policy.parameters())

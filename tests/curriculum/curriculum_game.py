@@ -3,6 +3,7 @@
 import numpy as np
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import EpisodeBatch
@@ -21,8 +22,10 @@ EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
 TWO_CELLS = {"goto": (1.0, 1.0, 0.0, 0.0, 0.0)}
 
 
-def line(won: bool, difficulty: int = 1, target: str = "goto") -> str:
-    return format_result_line(EpisodeResult(won, target, difficulty))
+def line(
+    won: bool, difficulty: int = 1, target: str = "goto", *, reward: float | None = None
+) -> str:
+    return format_result_line(EpisodeResult(won, target, difficulty, episode_return=reward))
 
 
 class Game:
@@ -32,13 +35,20 @@ class Game:
         self.progress = progress
         self.scenario = scenario
         self.rank = 0
+        self.kept: dict[str, bytes] = {}  # what the curriculum has recorded, by file
         progress.begin_scenario(scenario)
+
+    def begin_next(self) -> None:
+        """Do what the curriculum wants of the world."""
+        if self.progress.wants_scenario:
+            self.scenario += 1
+            self.progress.begin_scenario(self.scenario)
 
     def play(self, *lines: str, step: int = 0) -> Check | None:
         count = len(lines)
         ranks = np.arange(self.rank, self.rank + count)
         self.rank += count
-        return self.progress.add(
+        check = self.progress.add(
             EpisodeBatch(
                 lines=lines,
                 row=np.zeros(count, np.int64),
@@ -51,3 +61,12 @@ class Game:
             ),
             step=step,
         )
+        for name, text, place in self.progress.record:
+            self.kept[name] = self.kept.get(name, b"")[:place] + text.encode()
+        return check
+
+    @property
+    def record(self) -> KeptRecord:
+        """What the curriculum has recorded, read back."""
+        texts = (self.kept.get(name, b"").decode() for name in (EPISODES_NAME, EVENTS_NAME))
+        return read_record(*texts)

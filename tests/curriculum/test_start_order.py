@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.curriculum.open_lesson import OpenLesson
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.world import Cell
 
 SCENARIO = 3
 
@@ -32,7 +33,11 @@ def batch(
 
 def marked(orders: list[int]) -> list[Outcome | None]:
     """Outcomes that tell which episode they are from."""
-    return [Outcome(True, order) for order in orders]
+    return [played(order) for order in orders]
+
+
+def played(order: int) -> Outcome:
+    return Outcome(True, Cell("goto", order))
 
 
 @given(st.permutations(range(12)), st.data())
@@ -44,7 +49,7 @@ def test_every_order_of_ends_counts_the_same_sequence(ends: list[int], data: st.
     for first, last in zip([0, *cuts], [*cuts, 12], strict=True):
         running -= set(ends[first:last])
         released = order.add(batch(ends[first:last], sorted(running)), marked(ends[first:last]))
-        counted += [outcome.cell for outcome in released]
+        counted += [outcome.cell.difficulty for outcome in released if outcome.cell]
         if first != last:
             assert counted == list(range(min(running, default=12)))
     assert counted == list(range(12))
@@ -53,7 +58,7 @@ def test_every_order_of_ends_counts_the_same_sequence(ends: list[int], data: st.
 def test_an_episode_waits_for_all_that_began_before_it() -> None:
     order = StartOrder(SCENARIO)
     assert order.add(batch([2, 3], [0, 1, 4]), marked([2, 3])) == []
-    assert order.add(batch([0], [1, 4, 5]), marked([0])) == [Outcome(True, 0)]
+    assert order.add(batch([0], [1, 4, 5]), marked([0])) == [played(0)]
     assert order.add(batch([1], [4, 5, 6]), marked([1])) == marked([1, 2, 3])
 
 
@@ -70,14 +75,24 @@ def test_episodes_of_another_scenario_keep_none_waiting() -> None:
 
 def test_an_episode_without_an_outcome_keeps_none_waiting() -> None:
     order = StartOrder(SCENARIO)
-    assert order.add(batch([0, 1], [2]), [None, Outcome(True, 1)]) == marked([1])
+    assert order.add(batch([0, 1], [2]), [None, played(1)]) == marked([1])
 
 
-def test_a_new_scenario_forgets_what_waited() -> None:
+def test_a_new_lesson_forgets_what_waited() -> None:
     order = StartOrder(SCENARIO)
     order.add(batch([5], [0]), marked([5]))
     order.begin(4)
     assert order.waiting == []
+
+
+def test_changes_of_scenario_within_a_lesson_lose_nothing() -> None:
+    order = StartOrder(SCENARIO)
+    assert order.add(batch([1], [0, 3], running_in=SCENARIO), marked([1])) == []
+    later = batch([3], [0, 4], scenario=SCENARIO + 1)
+    mixed = later._replace(running_scenario=np.array([SCENARIO, SCENARIO + 1]))
+    assert order.add(mixed, marked([3])) == []
+    last = batch([0], [4, 5])._replace(running_scenario=np.array([SCENARIO + 1, SCENARIO + 2]))
+    assert order.add(last, marked([0])) == marked([0, 1, 3])
 
 
 def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
@@ -103,15 +118,14 @@ def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
 def test_counting_by_ends_promotes_falsely_and_by_beginnings_does_not(
     by_beginning: bool, promotes: bool
 ) -> None:
-    criteria = CompletionCriteria(threshold=0.7)
-    lesson = OpenLesson(
-        Lesson(name="a", targets={"goto": 1.0}, completion_criteria=criteria), {"goto": 5}
-    )
+    rule = EvidenceRule(CompletionCriteria(threshold=0.7), [Cell("goto", 1)])
     order = StartOrder(SCENARIO)
-    passed = False
+    passed, episodes = False, 0
     for ended in simulated_ends(rate=0.5, rows=256, steps=1500):
-        outcomes = [Outcome(line.endswith("Win"), -1) for line in ended.lines]
-        lesson.count_until_passed(order.add(ended, outcomes) if by_beginning else outcomes)
-        passed = passed or lesson.passed
+        outcomes = [Outcome(line.endswith("Win"), None) for line in ended.lines]
+        for outcome in order.add(ended, outcomes) if by_beginning else outcomes:
+            rule.count(outcome)
+            episodes += 1
+            passed = passed or rule.passed
     assert passed is promotes
-    assert lesson.episodes > 100
+    assert episodes > 1000

@@ -60,4 +60,4 @@ def test_waiting_episodes_are_stored() -> None:
     after = CurriculumProgress([lesson("a")], DIFFICULTIES)
     after.resume(json.loads(json.dumps(progress.state())))
     assert after.state() == progress.state()
-    assert after.state()["waiting"] == [[1, 1, 0]]
+    assert after.state()["waiting"] == [[1, 1, ["goto", 1], None, 1]]

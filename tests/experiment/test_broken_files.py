@@ -7,7 +7,7 @@ from broken_curriculum import faults
 
 from aimbot_lab.experiment.document import MOST_BYTES, check_files
 
-FORM = "must be a mapping with the keys name and lessons, and perhaps seed, env, train, tracking"
+FORM = "must be a mapping with name and lessons, and perhaps seed, env, forgetting, train, tracking"
 
 # Whole files and what follows.
 WHOLE = {

@@ -6,6 +6,7 @@ from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import reaper
 from aimbot_lab.tracking.entries import EndEntry
 from aimbot_lab.tracking.file_lock import exclusive
+from aimbot_lab.tracking.growing_files import GrowingFiles
 from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.owner import OWNER_TAG, this_process
@@ -25,6 +26,14 @@ def test_a_dead_run_is_delivered_and_killed(data_folder, store, dead_run):
     assert store.download(dead_run.run_id, "notes/a.txt").read_text() == "x"
     assert list(data_folder.runs.iterdir()) == []
     assert reap_dead_runs(data_folder) == []
+
+
+def test_what_grew_in_a_dead_run_is_delivered(data_folder, store, dead_run):
+    growing = GrowingFiles(dead_run.path)
+    growing.write("episodes.csv", b"1\n2\n", place=0)
+    growing.close()
+    reap_dead_runs(data_folder)
+    assert store.download(dead_run.run_id, "episodes.csv").read_bytes() == b"1\n2\n"
 
 
 def test_replaying_a_journal_stores_nothing_twice(data_folder, store, dead_run, tmp_path):

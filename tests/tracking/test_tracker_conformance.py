@@ -123,6 +123,24 @@ def test_texts_and_files_read_back_byte_for_byte(case, tmp_path):
     }
 
 
+def test_a_growing_file_is_an_artifact_at_the_end_and_may_be_taken_back(case):
+    assert case.tracker.grow("a.csv", "head\n", place=0)
+    assert case.tracker.grow("a.csv", "ü,1\n", place=5)
+    assert case.tracker.grow("a.csv", "lost\n", place=10)
+    assert case.tracker.grow("b.jsonl", "{}\n", place=7)
+    assert case.tracker.grow("a.csv", "2\n", place=10)
+    assert case.tracker.finish("FINISHED").complete
+    assert case.read().artifacts == {"a.csv": "head\nü,1\n2\n".encode(), "b.jsonl": b"{}\n"}
+
+
+def test_a_growing_file_lies_at_the_top(case):
+    with pytest.raises(ValueError, match="no folder"):
+        case.tracker.grow("a/b.csv", "", place=0)
+    case.tracker.finish("FINISHED")
+    with pytest.raises(RuntimeError, match="ended"):
+        case.tracker.grow("a.csv", "", place=0)
+
+
 @pytest.mark.parametrize("status", ["FINISHED", "FAILED", "KILLED"])
 def test_the_status_is_the_one_given(case, status):
     assert case.tracker.finish(status).status == status

@@ -1,0 +1,91 @@
+"""What ends a lesson, as a curriculum writes it."""
+
+from typing import Annotated, Literal
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+
+Measure = Literal["win_rate", "reward", "progress"]
+RuleName = Literal["evidence", "ml-agents"]
+SHARES = ("win_rate", "progress")  # measures between 0 and 1
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CompletionCriteria:
+    """What ends a lesson: a measure that exceeds a threshold, and how that is found out."""
+
+    measure: Measure = "win_rate"
+    """What is measured: the share of episodes won, the mean reward of an episode, or the share of
+    all training steps that are taken."""
+    rule: RuleName = "evidence"
+    """How it is found out. `evidence`: a test that may be looked at after every episode, wrong with
+    a chance of at most `alpha`. `ml-agents`: the mean of the last episodes, as ML-Agents has it, by
+    luck sooner or later."""
+    threshold: Float
+    """Value that the measure must exceed."""
+    min_lesson_length: Annotated[Int, Ge(0)] = 100
+    """Episodes that a lesson lasts at least; under `ml-agents`, the largest of all lessons is also
+    the number of episodes in the mean."""
+    alpha: Annotated[Float, Gt(0), Le(0.5)] = 0.05
+    """Chance, at most, that the lesson ends although the threshold was never exceeded."""
+    scope: Literal["pooled", "every_cell"] = "pooled"
+    """Whether all episodes together must pass or every target at every difficulty."""
+    reward_range: tuple[Float, Float] | None = None
+    """Lowest reward that an episode can bring, and one that counts as high: rewards above it count
+    as it. `evidence` needs it for `reward`, because no test holds for values without a bound."""
+    signal_smoothing: Bool | None = None
+    """Under `ml-agents`: a quarter of the measure before and three quarters of the present one, as
+    ML-Agents has it unless it is false."""
+
+    def __post_init__(self) -> None:
+        self._check_threshold()
+        if self.rule == "ml-agents":
+            self._check_ml_agents()
+        else:
+            self._check_evidence()
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether ML-Agents' rule smooths its measure."""
+        return self.signal_smoothing is not False
+
+    @property
+    def every_cell(self) -> bool:
+        """Whether each cell must pass by itself."""
+        return self.scope == "every_cell"
+
+    def _check_threshold(self) -> None:
+        if self.measure not in SHARES:
+            return
+        if self.threshold >= 1:
+            raise ValueError(f"threshold must be less than 1.0 (got {self.threshold})")
+        lowest_is_fine = self.measure == "progress"
+        if self.threshold < 0 or (self.threshold == 0 and not lowest_is_fine):
+            bound = "at least 0.0" if lowest_is_fine else "greater than 0.0"
+            raise ValueError(f"threshold must be {bound} (got {self.threshold})")
+
+    def _check_ml_agents(self) -> None:
+        if self.every_cell:
+            raise ValueError("scope must be pooled under rule: ml-agents, which knows no cells")
+        if self.reward_range is not None:
+            raise ValueError("reward_range is for rule: evidence; rule: ml-agents has no bounds")
+
+    def _check_evidence(self) -> None:
+        if self.signal_smoothing is not None:
+            raise ValueError("signal_smoothing is for rule: ml-agents; evidence smooths nothing")
+        if self.measure == "progress" and self.every_cell:
+            raise ValueError("scope must be pooled for progress, which is the same in every cell")
+        if self.measure != "reward":
+            if self.reward_range is not None:
+                raise ValueError(f"reward_range is for measure: reward (got {self.measure})")
+            return
+        if self.reward_range is None:
+            raise ValueError(
+                "reward_range is missing: evidence on a reward needs [lowest, high]; "
+                "rule: ml-agents does without"
+            )
+        low, high = self.reward_range
+        if not low < self.threshold < high:
+            raise ValueError(
+                f"reward_range must hold the threshold, {self.threshold:g}, between its two "
+                f"numbers (got {low:g} and {high:g})"
+            )

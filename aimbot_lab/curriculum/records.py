@@ -1,0 +1,127 @@
+"""What a run keeps of its curriculum: every counted episode, and every event, as they come.
+
+`EPISODES_NAME` has one line for each episode, in the order in which checks read them;
+`EVENTS_NAME` one JSON document a line for what can't be told from the episodes alone. Both only
+grow. Each piece of text comes with the place where it belongs, in bytes from the beginning, so
+that a run which goes on from an earlier state overwrites what came after that state.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.reports import Check
+from aimbot_lab.foundation.world import Cell
+
+EPISODES_NAME = "episodes.csv"
+EVENTS_NAME = "events.jsonl"
+_HEAD = "step,lesson,target,difficulty,won,use,return\n"
+Use = Literal["lesson", "watch"]
+
+
+class Piece(NamedTuple):
+    """Text that belongs into a file of the run."""
+
+    name: str
+    text: str
+    place: int  # in bytes
+
+
+class CountedEpisode(NamedTuple):
+    """One line of `EPISODES_NAME`."""
+
+    step: int  # environment steps when it was counted
+    lesson: int  # from 0
+    outcome: Outcome
+    use: Use  # whether the lesson counted it, or it is watched only
+
+
+class RunRecord:
+    """Lines since the last `begin_step`, and how long the files are."""
+
+    def __init__(self, *, with_rewards: bool) -> None:
+        self._with_rewards = with_rewards
+        self._sizes = {EPISODES_NAME: 0, EVENTS_NAME: 0}
+        self._episodes: list[str] = []
+        self._events: list[str] = []
+        self._pieces: list[Piece] = []
+
+    def begin_step(self) -> None:
+        """Forget the pieces of the step before."""
+        self._pieces = []
+
+    def episode(self, step: int, lesson: int, *, outcome: Outcome, use: Use) -> None:
+        """Keep a counted episode."""
+        target, difficulty = outcome.cell or ("", "")
+        reward = "" if outcome.reward is None or not self._with_rewards else repr(outcome.reward)
+        won = int(outcome.won)
+        self._episodes.append(f"{step},{lesson + 1},{target},{difficulty},{won},{use},{reward}\n")
+
+    def event(self, kind: str, document: Mapping[str, Any]) -> None:
+        """Keep an event."""
+        self._events.append(json.dumps({"kind": kind, **document}) + "\n")
+
+    def lesson_end(self, check: Check | None, *, following: int | None) -> None:
+        """Keep how a lesson ended, and which lesson follows (from 0)."""
+        if check is not None:
+            self.event("lesson", {**asdict(check), "lesson": check.lesson + 1, "next": following})
+
+    def end_step(self) -> None:
+        """Turn what the step brought into pieces."""
+        for name, lines in ((EPISODES_NAME, self._episodes), (EVENTS_NAME, self._events)):
+            if lines:
+                head = _HEAD if name == EPISODES_NAME and not self._sizes[name] else ""
+                text = head + "".join(lines)
+                self._pieces.append(Piece(name, text, self._sizes[name]))
+                self._sizes[name] += len(text.encode())
+                lines.clear()
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The texts of the last step."""
+        return self._pieces
+
+    def state(self) -> dict[str, int]:
+        """Plain JSON values."""
+        return dict(self._sizes)
+
+    def resume(self, state: Mapping[str, int]) -> None:
+        """Go on from what `state()` gave."""
+        self._sizes = dict(state)
+
+
+@dataclass(frozen=True)
+class KeptRecord:
+    """What a run has kept of its curriculum."""
+
+    episodes: tuple[CountedEpisode, ...]
+    events: tuple[dict[str, Any], ...]
+
+
+def read_record(episodes: str, events: str) -> KeptRecord:
+    """The record in these two texts; a last line that a crash left torn is passed over.
+
+    Raises ValueError where another line is none.
+    """
+    lines = episodes.splitlines(keepends=True)
+    if lines and lines[0] != _HEAD:
+        raise ValueError(f"{EPISODES_NAME}: does not begin with {_HEAD.strip()}")
+    return KeptRecord(
+        tuple(_episode(line) for line in _whole(lines[1:])),
+        tuple(json.loads(line) for line in _whole(events.splitlines(keepends=True))),
+    )
+
+
+def _whole(lines: Sequence[str]) -> Iterator[str]:
+    return (line for line in lines if line.endswith("\n"))
+
+
+def _episode(line: str) -> CountedEpisode:
+    step, lesson, target, difficulty, won, use, reward = line.rstrip("\n").split(",")
+    cell = Cell(target, int(difficulty)) if target else None
+    outcome = Outcome(won == "1", cell, float(reward) if reward else None, use == "lesson")
+    return CountedEpisode(
+        int(step), int(lesson) - 1, outcome, "lesson" if outcome.counts else "watch"
+    )

@@ -1,0 +1,107 @@
+"""Why the lessons of a tracked run ended or did not, from the episodes that it recorded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.replay import Replayed, World, replays
+from aimbot_lab.curriculum.reports import Check
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.evaluation import find_run
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.sim.scenario import DIFFICULTIES
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.growing_files import growing_file
+from aimbot_lab.tracking.history import download_artifact
+from aimbot_lab.tracking.reaper import reap_dead_runs
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A run's lessons, each with its checks."""
+
+    run_id: str
+    name: str
+    world: World
+    replayed: tuple[Replayed, ...]
+
+
+def explain_run(
+    run: str,
+    data_folder: DataFolder,
+    *,
+    tracking_uri: str | None = None,
+    threshold: float | None = None,
+) -> Explanation:
+    """The lessons of the one run that begins with `run`, which may still be running.
+
+    Raises ConfigurationError where no single run is meant or no lesson takes `threshold`, LabError
+    where the run kept no record or one that can't be read.
+    """
+    reap_dead_runs(data_folder)
+    run_id = find_run(run, data_folder, tracking_uri=tracking_uri)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
+
+    config = load_curriculum(fetch("resolved.yaml")).config
+    world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
+    record = _record(data_folder.run_folder(run_id), fetch)
+    try:
+        replayed = tuple(replays(record, world, threshold=threshold))
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"--threshold {threshold:g}: {reason}") from error
+    return Explanation(run_id, config.name, world, replayed)
+
+
+def _record(run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:
+    texts = [_text(name, run_folder, fetch) for name in (EPISODES_NAME, EVENTS_NAME)]
+    if not any(texts):
+        raise LabError("the run has counted no episode, or is from before episodes were recorded")
+    try:
+        return read_record(*texts)
+    except (ValueError, KeyError) as error:
+        raise LabError(f"the run's record can't be read: {error}") from error
+
+
+def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
+    """What the run has kept under `name`, where it runs or where it was delivered."""
+    growing = growing_file(run_folder, name)
+    try:
+        return (growing if growing.exists() else fetch(name)).read_text(encoding="utf-8")
+    except (OSError, StoreError):
+        return ""
+
+
+def telling(checks: Sequence[Check], *, most: int = 12) -> tuple[Check, ...]:
+    """At most about `most` of `checks` that tell how a lesson went.
+
+    The first and the last, those on both sides of each crossing of the bound (the first and the
+    last few, where there are many), and some between, evenly.
+    """
+    if len(checks) <= most:
+        return tuple(checks)
+    crossings = [
+        place
+        for place in range(1, len(checks))
+        if _reaches(checks[place]) != _reaches(checks[place - 1])
+    ]
+    near = {place - back for place in (*crossings[:2], *crossings[-1:]) for back in (0, 1)}
+    spread = max(most - len(near) - 2, 0)
+    evenly = {len(checks) * part // (spread + 1) for part in range(1, spread + 1)}
+    return tuple(checks[place] for place in sorted({0, len(checks) - 1, *near, *evenly}))
+
+
+def _reaches(check: Check) -> bool:
+    return check.statistic >= check.bound
+
+
+def disagreements(explanation: Explanation) -> Iterator[int]:
+    """Numbers of the attempts that a replay ends elsewhere than the run did: records have a gap."""
+    for number, replayed in enumerate(explanation.replayed):
+        if replayed.own is not None and not replayed.own.agrees:
+            yield number

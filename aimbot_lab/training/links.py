@@ -1,0 +1,39 @@
+"""What ties a training to its run: a record that grows, and requests from outside."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class RecordSink(Protocol):
+    """Where texts go that grow while a training runs; a tracker is one."""
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
+        ...
+
+
+class Requests(Protocol):
+    """Who asks a training from outside; a mailbox is one."""
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        """What is asked, each with a key."""
+        ...
+
+    def answer(self, key: str, document: Mapping[str, Any]) -> None:
+        """Answer it."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunLinks:
+    """The record gets every counted episode and every event of the curriculum.
+
+    What is requested is done between two steps.
+    """
+
+    record: RecordSink | None = None
+    requests: Requests | None = None
+
+
+UNLINKED = RunLinks()

@@ -1,0 +1,43 @@
+"""Difficulty weights that are changed while an agent trains."""
+
+from dataclasses import asdict
+from typing import Any
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.sim.difficulty_weights import DifficultyWeights
+from aimbot_lab.training.links import Requests
+
+
+class LiveWeights:
+    """The difficulty weights of a training: to be read and moved between two steps."""
+
+    def __init__(self, progress: CurriculumProgress, world: BatchWorld) -> None:
+        self._progress = progress
+        self._world = world
+
+    def change(self, change: WeightChange) -> DifficultyWeights:
+        """The weights after `change`: each row draws its next block by them.
+
+        They belong to the present lesson; the next one begins with its own. Raises
+        ConfigurationError, with nothing changed, where the change is impossible.
+        """
+        return self._progress.change_weights(change, self._world.set_scenario)
+
+    def answer(self, requests: Requests) -> None:
+        """Do what is asked; who asks for the impossible is told so."""
+        for key, document in requests.requests():
+            requests.answer(key, self._answered(document))
+
+    def _answered(self, document: Any) -> dict[str, Any]:
+        try:
+            change = WeightChange.from_json(document)
+            if change.moves or change.lock or change.unlock:
+                self.change(change)
+            weights = self._progress.weights(change.target)
+        except ConfigurationError as error:
+            return {"error": str(error)}
+        place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}
+        return {**place, "target": change.target, **asdict(weights)}

@@ -1,0 +1,103 @@
+"""Measures and rules: what may be asked for, and what it takes to pass."""
+
+import numpy as np
+import pytest
+from curriculum_game import DIFFICULTIES, Game, lesson, line
+from pydantic import ValidationError
+
+from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import CompletionCriteria
+from aimbot_lab.foundation.errors import ConfigurationError
+
+REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
+
+
+@pytest.mark.parametrize(
+    ("criteria", "fault"),
+    [
+        ({"threshold": 1.0}, "threshold must be less than 1.0"),
+        ({"threshold": 0.0}, "threshold must be greater than 0.0"),
+        ({"measure": "progress", "threshold": 1.0}, "threshold must be less than 1.0"),
+        ({"measure": "progress", "threshold": -0.1}, "threshold must be at least 0.0"),
+        ({"measure": "reward", "threshold": 1.0}, "reward_range is missing.*rule: ml-agents"),
+        ({**REWARD, "threshold": 10.0}, "reward_range must hold the threshold, 10,"),
+        ({**REWARD, "rule": "ml-agents"}, "reward_range is for rule: evidence"),
+        ({"threshold": 0.5, "reward_range": (0, 1)}, "reward_range is for measure: reward"),
+        ({"threshold": 0.5, "signal_smoothing": True}, "signal_smoothing is for rule: ml-agents"),
+        ({"threshold": 0.5, "rule": "ml-agents", "scope": "every_cell"}, "scope must be pooled"),
+        ({"measure": "progress", "threshold": 0.5, "scope": "every_cell"}, "scope must be pooled"),
+    ],
+)
+def test_what_no_rule_can_do_is_refused_with_a_way_out(criteria: dict, fault: str) -> None:
+    with pytest.raises(ValidationError, match=fault):
+        CompletionCriteria(**criteria)
+
+
+def test_progress_passes_with_the_share_of_the_steps() -> None:
+    criteria = {"measure": "progress", "threshold": 0.5, "min_lesson_length": 0}
+    lessons = [lesson("a", criteria=criteria), lesson("b")]
+    progress = CurriculumProgress(lessons, DIFFICULTIES, total_steps=100)
+    game = Game(progress)
+    game.play(step=50)
+    assert progress.lesson == 0
+    game.play(step=51)
+    assert progress.lesson == 1
+
+
+def test_progress_without_a_number_of_steps_is_refused() -> None:
+    lessons = [lesson("a", criteria={"measure": "progress", "threshold": 0.5})]
+    with pytest.raises(ConfigurationError, match="total_steps"):
+        CurriculumProgress(lessons, DIFFICULTIES)
+
+
+def played_rewards(rewards: np.ndarray) -> CurriculumProgress:
+    progress = CurriculumProgress([lesson("a", criteria=REWARD), lesson("b")], DIFFICULTIES)
+    Game(progress).play(*[line(False, reward=float(reward)) for reward in rewards])
+    return progress
+
+
+def test_a_mean_reward_above_the_threshold_passes_on_evidence() -> None:
+    rewards = np.random.default_rng(1).uniform(0, 10, 400)
+    progress = played_rewards(rewards)
+    assert progress.lesson == 1
+    assert progress.lesson_reports[0].episodes < 200
+
+
+def test_rewards_at_the_threshold_pass_no_more_often_than_stated() -> None:
+    rng = np.random.default_rng(2)
+    scaled = (np.clip(rng.normal(2.0, 4.0, (2000, 300)), -10, 10) + 10) / 20
+    scaled += 0.6 - scaled.mean()  # after the clipping, too
+    test = EvidenceTest(0.6, 0.05)
+    share = (test.trace(np.maximum(scaled, 0.0)) >= test.log_bound).any(axis=0).mean()
+    assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_a_reward_above_its_range_counts_as_the_upper_end() -> None:
+    high, end = (played_rewards(np.full(5, reward)).state() for reward in (1e9, 10.0))
+    assert high["open"]["rule"] == end["open"]["rule"]
+    assert high["open"]["rule"]["below_range"] == 0
+    assert played_rewards(np.full(5, -11.0)).state()["open"]["rule"]["below_range"] == 5
+
+
+def test_a_line_without_a_return_is_no_reward_of_zero() -> None:
+    progress = CurriculumProgress([lesson("a", criteria=REWARD)], DIFFICULTIES)
+    Game(progress).play(line(True), line(True, reward=3.0))
+    assert progress.view.episodes == 1
+    assert progress.unparsed == {"carries no return, which the lesson is measured by": 1}
+    assert progress.view.measured is not None
+    assert (progress.view.measured.value, progress.view.threshold) == (3.0, None)
+
+
+@pytest.mark.parametrize("episodes", [1, 255, 256, 257, 700])
+@pytest.mark.parametrize("kind", ["wins", "rewards"])
+def test_a_trace_is_bit_by_bit_what_folding_gives(episodes: int, kind: str) -> None:
+    rng = np.random.default_rng(episodes)
+    values = rng.random((episodes, 2)) if kind == "rewards" else rng.random((episodes, 2)) < 0.8
+    test = EvidenceTest(0.7, 0.05)
+    evidence = test.start((2,))
+    folded = []
+    for value in values:
+        evidence = test.fold(evidence, value)
+        folded.append(test.log_evidence(evidence))
+    np.testing.assert_array_equal(test.trace(values), folded)

@@ -1,0 +1,150 @@
+"""The rule of ML-Agents against a plain transcription of what its package does."""
+
+import json
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+from curriculum_game import DIFFICULTIES, lesson
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.results import EpisodeResult, format_result_line
+
+STEPS = 60  # of a trace
+
+
+class Trainer:
+    """What ML-Agents keeps and asks, in its own terms; `advance` is one environment step."""
+
+    def __init__(self, curriculum: list[dict[str, Any]], max_steps: int) -> None:
+        self.curriculum = curriculum
+        self.max_steps = max_steps
+        lengths = [one["min_lesson_length"] for one in curriculum if one]
+        self.reward_buffer: deque[float] = deque(maxlen=max(1, *lengths))
+        self.smoothed_value = 0.0
+        self.lesson_num = 0
+
+    def advance(self, finished: list[float], steps: int) -> None:
+        for reward in finished:
+            self.reward_buffer.appendleft(reward)
+        criteria = self.curriculum[self.lesson_num]
+        if not criteria or self.lesson_num + 1 >= len(self.curriculum):
+            return
+        progress = float(steps) / float(self.max_steps)
+        must_increment, self.smoothed_value = self.need_increment(criteria, progress)
+        if must_increment:
+            self.lesson_num += 1
+            self.reward_buffer.clear()
+
+    def need_increment(self, criteria: dict[str, Any], progress: float) -> tuple[bool, float]:
+        smoothing = self.smoothed_value
+        if len(self.reward_buffer) < criteria["min_lesson_length"]:
+            return False, smoothing
+        if criteria["measure"] == "progress":
+            return progress > criteria["threshold"], smoothing
+        if len(self.reward_buffer) < 1:
+            return False, smoothing
+        measure = np.mean(self.reward_buffer)
+        if np.isnan(measure):
+            return False, smoothing
+        if criteria["signal_smoothing"]:
+            measure = 0.25 * smoothing + 0.75 * measure
+            smoothing = measure
+        return bool(measure > criteria["threshold"]), smoothing
+
+
+def random_curriculum(rng: np.random.Generator) -> list[dict[str, Any]]:
+    def criteria() -> dict[str, Any]:
+        progress = rng.random() < 0.15
+        return {
+            "measure": "progress" if progress else "reward",
+            "threshold": float(rng.uniform(0, 0.9) if progress else rng.normal(0.2, 0.5)),
+            "min_lesson_length": int(rng.integers(0, 12)),
+            "signal_smoothing": bool(rng.random() < 0.5),
+        }
+
+    return [criteria() for _ in range(int(rng.integers(1, 5)))] + [{}]
+
+
+def as_lessons(curriculum: list[dict[str, Any]]) -> list[Lesson]:
+    return [
+        lesson(
+            f"lesson {number}",
+            completion_criteria=CompletionCriteria(rule="ml-agents", **one) if one else None,
+        )
+        for number, one in enumerate(curriculum)
+    ]
+
+
+def batch(rewards: list[float], scenarios: list[int], rank: int) -> EpisodeBatch:
+    count = len(rewards)
+    return EpisodeBatch(
+        lines=tuple(
+            format_result_line(EpisodeResult(reward > 0, "goto", 1, episode_return=reward))
+            for reward in rewards
+        ),
+        row=np.zeros(count, np.int64),
+        order=np.arange(rank, rank + count),
+        scenario=np.array(scenarios, np.int64),
+        length=np.ones(count, np.int64),
+        terms=np.zeros((count, 0)),
+        running_order=np.array([rank + count]),
+        running_scenario=np.array([max(scenarios, default=1)]),
+    )
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_the_lessons_are_those_of_a_transcription(part: int) -> None:
+    moves = 0
+    for trace in range(100):
+        rng = np.random.default_rng([part, trace])
+        curriculum = random_curriculum(rng)
+        trainer = Trainer(curriculum, max_steps=8 * STEPS)
+        progress = CurriculumProgress(as_lessons(curriculum), DIFFICULTIES, total_steps=8 * STEPS)
+        progress.begin_scenario(scenario := 1)
+        rank = 0
+        for step in range(8, 8 * STEPS + 1, 8):
+            rewards = rng.normal(0.3, 0.6, rng.integers(0, 4)).tolist()
+            old = rng.integers(max(1, scenario - 1), scenario + 1, len(rewards)).tolist()
+            trainer.advance(rewards, step)
+            progress.add(batch(rewards, old, rank), step=step)
+            rank += len(rewards)
+            assert progress.lesson == trainer.lesson_num
+            if progress.wants_scenario:
+                progress.begin_scenario(scenario := scenario + 1)
+        moves += progress.lesson
+    assert moves > 100
+
+
+def test_smoothing_delays_by_steps_and_filters_no_episode() -> None:
+    def steps_until_passed(mean: float) -> int:
+        criteria = CompletionCriteria(
+            rule="ml-agents", measure="reward", threshold=0.9, min_lesson_length=1
+        )
+        lessons = [lesson("a", completion_criteria=criteria), lesson("b")]
+        progress = CurriculumProgress(lessons, DIFFICULTIES)
+        progress.begin_scenario(1)
+        step = 1
+        progress.add(batch([mean], [1], 0), step=step)
+        while progress.lesson == 0:
+            step += 1
+            progress.add(batch([], [], 1), step=step)
+        return step
+
+    assert (steps_until_passed(0.95), steps_until_passed(0.905)) == (3, 4)
+
+
+def test_the_smoothed_value_and_the_window_outlive_a_stop() -> None:
+    criteria = CompletionCriteria(rule="ml-agents", measure="reward", threshold=5.0)
+    lessons = [lesson("a", completion_criteria=criteria), lesson("b")]
+    before = CurriculumProgress(lessons, DIFFICULTIES)
+    before.begin_scenario(1)
+    before.add(batch([0.25] * 150, [1] * 150, 0), step=8)
+    after = CurriculumProgress(lessons, DIFFICULTIES)
+    after.resume(json.loads(json.dumps(before.state())))
+    assert after.state() == before.state()
+    kept = after.state()["ml_agents"]
+    assert kept == {"values": [0.25] * 100, "smoothing": 0.75 * 0.25}

@@ -1,0 +1,153 @@
+"""A replay of the record ends every lesson where the run did, and tells what others would do."""
+
+import json
+
+import numpy as np
+import pytest
+from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
+
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.evidence_rule import EvidenceRule
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.records import read_record
+from aimbot_lab.curriculum.replay import World, attempts, replays
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
+from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.foundation.world import Cell
+
+ROWS, TOTAL = 8, 40_000
+KINDS = {
+    "pooled": {"threshold": 0.6},
+    "every_cell": {"threshold": 0.6, "scope": "every_cell"},
+    "reward": {"measure": "reward", "threshold": 0.2, "reward_range": (-2.0, 2.0)},
+    "progress": {"measure": "progress", "threshold": 0.02},
+    "ml-agents": {"rule": "ml-agents", "threshold": 0.65, "min_lesson_length": 40},
+    "ml-agents reward": {"rule": "ml-agents", "measure": "reward", "threshold": 0.4},
+}
+
+
+def world(lessons: list[Lesson]) -> World:
+    return World(tuple(lessons), DIFFICULTIES, ROWS, TOTAL)
+
+
+def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = True) -> Game:
+    """A game of an agent that learns, one batch a step, with a change of weights by hand."""
+    settings = ForgettingSettings(on_forgetting="demote")
+    game = Game(CurriculumProgress(lessons, DIFFICULTIES, total_steps=TOTAL, forgetting=settings))
+    rng = np.random.default_rng(seed)
+    for step in range(ROWS, ROWS * steps + 1, ROWS):
+        rate = 0.3 + 0.6 * (step / (ROWS * steps) if climb else 1.0)
+        won = rng.random(rng.integers(0, 5)) < rate
+        game.play(
+            *(line(bool(w), int(rng.integers(1, 4)), reward=float(w - rng.random())) for w in won),
+            step=step,
+        )
+        if step == 40 * ROWS:
+            change = WeightChange("goto", ((3, 0.2),))
+            game.progress.change_weights(change, lambda _: game.scenario)
+        if game.progress.finished:
+            break
+        game.begin_next()
+    return game
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replay_agrees_with_the_run(kind: str) -> None:
+    lessons = [lesson(f"l{n}", difficulty=TWO_CELLS, criteria=KINDS[kind]) for n in range(3)]
+    passed = 0
+    for seed in range(3):
+        game = play(lessons, seed, steps=900)
+        found = list(replays(game.record, world(lessons)))
+        assert [one.attempt.lesson for one in found] == list(range(len(found)))
+        for one in found:
+            assert one.own is not None
+            assert one.own.agrees
+            if one.attempt.end is not None:
+                passed += 1
+                check = one.own.passed
+                assert check is not None
+                assert check.statistic == one.attempt.end["statistic"]
+        assert len(found) == game.progress.lesson + 1
+    assert passed
+
+
+def test_a_record_with_a_gap_is_found_out() -> None:
+    lessons = [lesson("a", difficulty=TWO_CELLS), lesson("b")]
+    game = play(lessons, 1, climb=False)
+    name = "episodes.csv"
+    kept = game.kept[name].splitlines(keepends=True)
+    game.kept[name] = b"".join(kept[:1] + kept[9:])
+    first = next(replays(game.record, world(lessons)))
+    assert first.own is not None
+    assert not first.own.agrees
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.85])
+def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: float) -> None:
+    lessons = [lesson("a", difficulty=TWO_CELLS, criteria={"threshold": 0.6}), lesson("b")]
+    game = play(lessons, 7)
+    first, *_ = replays(game.record, world(lessons), threshold=threshold)
+    criteria = CompletionCriteria(threshold=threshold, min_lesson_length=10)
+    rule = EvidenceRule(criteria, [Cell("goto", 1), Cell("goto", 2)])
+    passed_after = None
+    for number, episode in enumerate(first.attempt.episodes, start=1):
+        rule.count(episode.outcome)
+        if rule.passed:
+            passed_after = number
+            break
+    assert first.other is not None
+    found = first.other.passed
+    assert (found.episodes if found else None) == passed_after
+    assert (passed_after is None) == (threshold == 0.85)
+
+
+def test_a_lesson_that_is_gone_back_to_is_an_attempt_of_its_own() -> None:
+    lessons = [
+        lesson("a", difficulty=TWO_CELLS, criteria={"threshold": 0.8, "scope": "every_cell"}),
+        lesson("b", difficulty=TWO_CELLS),
+    ]
+    settings = ForgettingSettings(on_forgetting="demote")
+    game = Game(CurriculumProgress(lessons, DIFFICULTIES, forgetting=settings))
+    for won, following in ((True, 1), (False, 0), (True, 1)):
+        while game.progress.lesson != following:
+            game.play(line(won, 1), line(won, 2))
+            game.begin_next()
+    found = attempts(game.record)
+    assert [one.lesson for one in found] == [0, 1, 0, 1]
+    assert [one.end["decision"] for one in found if one.end] == ["promote", "demote", "promote"]
+    ended = list(replays(game.record, world(lessons)))
+    assert all(one.own is not None and one.own.agrees for one in ended)
+
+
+def test_what_a_crash_tore_off_is_passed_over_and_what_is_no_record_refused() -> None:
+    game = play([lesson("a", difficulty=TWO_CELLS)], 3, steps=30)
+    episodes = game.kept["episodes.csv"].decode()
+    assert len(read_record(episodes + "240,1,go", "").episodes) == len(game.record.episodes)
+    with pytest.raises(ValueError, match="does not begin with"):
+        read_record("something,else\n", "")
+
+
+def test_the_record_of_a_run_that_goes_on_is_that_of_one_never_stopped() -> None:
+    lessons = [lesson("a", criteria={"threshold": 0.6}), lesson("b")]
+    lines = [line(bool(won)) for won in np.random.default_rng(5).random(300) < 0.75]
+    whole = Game(CurriculumProgress(lessons, DIFFICULTIES))
+    broken = Game(CurriculumProgress(lessons, DIFFICULTIES))
+    for step, text in enumerate(lines):
+        whole.play(text, step=step)
+        whole.begin_next()
+    state, rank, scenario = None, 0, 1
+    for step, text in enumerate(lines[:200]):
+        broken.play(text, step=step)
+        broken.begin_next()
+        if step == 120:
+            state = json.dumps(broken.progress.state())
+            rank, scenario = broken.rank, broken.scenario
+    assert state is not None
+    broken.progress = CurriculumProgress(lessons, DIFFICULTIES)
+    broken.progress.resume(json.loads(state))
+    broken.rank, broken.scenario = rank, scenario
+    for step, text in enumerate(lines[121:], start=121):
+        broken.play(text, step=step)
+        broken.begin_next()
+    assert broken.kept == whole.kept
+    assert broken.progress.state() == whole.progress.state()
