@@ -13,6 +13,7 @@ from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
+from aimbot_lab.cli.schema import schema
 from aimbot_lab.cli.streams import guard_streams
 from aimbot_lab.cli.ui import ui
 from aimbot_lab.cli.weights import weights
@@ -48,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (run, runs, ui, check, evaluate, explain, weights, presets, bench):
+for command in (run, runs, ui, check, schema, evaluate, explain, weights, presets, bench):
     cli.add_command(command)
 
 

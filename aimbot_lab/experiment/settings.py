@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.experiment.checks import cross_faults
@@ -23,7 +23,7 @@ class CurriculumFile:
     """Seed of everything random; the same seed gives the same training."""
     env: ArenaSettings = ArenaSettings()
     """The arena; what is left out keeps its default."""
-    lessons: tuple[Lesson, ...]
+    lessons: Annotated[tuple[Lesson, ...], MinLen(1)]
     """The lessons in the order in which they are learned."""
     forgetting: ForgettingSettings = ForgettingSettings()
     """How what earlier lessons passed is watched on."""

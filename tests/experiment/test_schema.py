@@ -1,0 +1,111 @@
+"""The JSON Schema: what is fit to run it accepts, what is wrong in form it refuses."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broken_curriculum import GOOD, with_parameters
+from jsonschema import Draft7Validator
+from test_broken_curricula import REPLACED
+from test_mutated_curricula import mutated, refusal
+
+from aimbot_lab.experiment.schema import document_schema, schema_text
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.tree import read_tree
+
+SHIPPED = Path(__file__).parents[2] / "curricula"
+SCHEMA = document_schema(CurriculumFile, title="aimbot-lab: a curriculum")
+VALIDATOR = Draft7Validator(SCHEMA)
+
+# What hangs together between keys, or is a text that only the check understands.
+NO_CRITERIA = "# no criteria\n"
+SEEN_BY_THE_CHECK_ALONE = {
+    *(
+        "{goto: 0}",
+        "[0, 0, 0, 0, 0]",
+        "{attack: [1, 0, 0, 0, 0]}",
+        NO_CRITERIA,
+        "name: first",
+        "1000",
+    ),
+    *("n_steps: 1000000000", "rays: {middle_count: 4}", "aim_bins: [-9, 0, 9]"),
+    *("network: {layers: []}", "seed: ${nope}", "seed: ${seed}", "name: ${oc.env:HOME}"),
+    *("name: '${${seed}:HOME}'", ".nan"),
+}
+
+
+def accepts(text: str) -> bool:
+    tree = read_tree(text)
+    assert tree.faults == []
+    return bool(VALIDATOR.is_valid(tree.data))
+
+
+def test_the_shipped_schema_is_the_one_that_the_classes_give() -> None:
+    shipped = (SHIPPED / "curriculum.schema.json").read_text(encoding="utf-8")
+    assert shipped == schema_text(SCHEMA), "run: aimbot-lab schema -o curricula/..."
+
+
+def test_the_schema_obeys_its_own_dialect() -> None:
+    Draft7Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.yaml")), ids=lambda path: path.name)
+def test_every_shipped_curriculum_names_the_schema_and_is_accepted(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    hint, folder = "# yaml-language-server: $schema=", path.parent
+    assert text.startswith(hint)
+    assert (folder / text.splitlines()[0].removeprefix(hint)).is_file()
+    assert accepts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        GOOD.replace("seed: 1", "seed: ${train.batch_size}"),
+        GOOD.replace("1024", "1_024").replace("1_024", "'1_024'"),  # as an editor reads it
+        GOOD.replace("1024", "1.024e3"),
+        GOOD.replace("[1, 0, 0, 0, 0]", "'${lessons.1.difficulty.goto}'"),
+        GOOD.replace("1024", "1024\n  options: {use_sde: false}"),
+        with_parameters("{move_speed: {sampler_type: gaussian, sampler_parameters: {}}}"),
+        with_parameters(
+            "{rewards.win: {sampler_type: multirangeuniform,"
+            " sampler_parameters: {intervals: [[1, 2], [4, 5]], seed: 7}}}"
+        ),
+    ],
+)
+def test_every_way_to_write_a_value_is_accepted(text: str) -> None:
+    assert accepts(text)
+
+
+@pytest.mark.parametrize(("old", "new"), [(old, new) for old, new, _ in REPLACED])
+def test_what_is_wrong_in_form_is_refused(old: str, new: str) -> None:
+    new = NO_CRITERIA if "completion_criteria" in old else new
+    text = GOOD.replace(old, new, 1)
+    if not read_tree(text).faults:
+        assert accepts(text) == (new in SEEN_BY_THE_CHECK_ALONE)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_the_check_accepts_the_schema_accepts(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, content = random.Random(seed), (SHIPPED / "mix.yaml").read_bytes()
+    for _ in range(60):
+        Path("c.yaml").write_bytes(mutated(content, source))
+        if not refusal():
+            assert accepts(Path("c.yaml").read_text(encoding="utf-8-sig"))
+
+
+def test_every_key_says_what_it_is() -> None:
+    def silent(kind: dict[str, Any]) -> set[str]:
+        return {key for key, value in kind.get("properties", {}).items() if not described(value)}
+
+    def described(value: dict[str, Any]) -> bool:
+        return bool(value.get("description"))
+
+    kinds = [SCHEMA, *(kind for name, kind in SCHEMA["$defs"].items() if name != "Lesson")]
+    assert [silent(kind) for kind in kinds if silent(kind)] == []
+    assert silent(SCHEMA["$defs"]["Lesson"]) == set()
