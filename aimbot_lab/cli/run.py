@@ -4,7 +4,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -20,6 +20,17 @@ LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win 
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 
 
+class RunOptions(TypedDict):
+    """The options of `run` besides `--set`."""
+
+    seed: int | None
+    name: str | None
+    dry_run: bool
+    data_dir: Path | None
+    tracking_uri: str | None
+    as_json: bool
+
+
 @click.command(short_help="Train an agent by a curriculum.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -31,18 +42,16 @@ EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run; same as --set seed=N.")
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only print the plan: lessons, their mixes, the episodes that their tests take at assumed "
+    "win rates, what may keep them from being passed, and the whole configuration.",
+)
 @options.data_dir
 @options.tracking_uri
 @options.as_json
-def run(
-    file: Path,
-    overrides: tuple[str, ...],
-    seed: int | None,
-    name: str | None,
-    data_dir: Path | None,
-    tracking_uri: str | None,
-    as_json: bool,
-) -> int:
+def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> int:
     """Train an agent by the curriculum in FILE and track the run.
 
     Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run once the present
@@ -55,38 +64,44 @@ def run(
     Example:
       aimbot-lab run curricula/goto.yaml --seed 2 --set env.rewards.spin_penalty=0.5
     """
-    from aimbot_lab.cli.stopping import stop_on_signals
-    from aimbot_lab.cli.view import training_view
     from aimbot_lab.experiment.document import load_curriculum
 
-    seeds = () if seed is None else (f"seed={seed}",)
+    seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
     curriculum = load_curriculum(file, (*overrides, *seeds))
-    folder = _destination(curriculum, name, data_dir=data_dir, tracking_uri=tracking_uri)
-    with training_view(name or curriculum.name) as view, stop_on_signals(view.notice) as stop:
-        view.stage("loading")
-        from aimbot_lab.experiment.run import RunRequest, run_curriculum
+    folder = _destination(curriculum, given)
+    if given["dry_run"]:
+        from aimbot_lab.cli.plan import show_plan
+        from aimbot_lab.experiment.plan import plan
 
-        request = RunRequest(curriculum, folder, name, tracking_uri)
-        result = run_curriculum(request, view, should_stop=stop, on_trouble=view.notice)
-    _show(result, data_dir, as_json=as_json)
+        show_plan(plan(curriculum), as_json=given["as_json"])
+        return 0
+    result = _train(curriculum, folder, given)
+    _show(result, given["data_dir"], as_json=given["as_json"])
     return EXIT_CODES[result.status]
 
 
-def _destination(
-    curriculum: "LoadedCurriculum",
-    name: str | None,
-    *,
-    data_dir: Path | None,
-    tracking_uri: str | None,
-) -> "DataFolder":
+def _train(curriculum: "LoadedCurriculum", folder: "DataFolder", given: RunOptions) -> "RunResult":
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.view import training_view
+
+    name = given["name"] or curriculum.name
+    with training_view(name) as view, stop_on_signals(view.notice) as stop:
+        view.stage("loading")
+        from aimbot_lab.experiment.run import RunRequest, run_curriculum
+
+        request = RunRequest(curriculum, folder, given["name"], given["tracking_uri"])
+        return run_curriculum(request, view, should_stop=stop, on_trouble=view.notice)
+
+
+def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> "DataFolder":
     """The data folder, once all about where the run goes is found to be usable."""
     from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.limits import checked_run_name
     from aimbot_lab.tracking.opening import check_destination
 
-    checked_run_name(curriculum.name if name is None else name)
-    folder = locate_data_folder(data_dir)
-    check_destination(folder, curriculum.config.tracking, tracking_uri=tracking_uri)
+    checked_run_name(curriculum.name if given["name"] is None else given["name"])
+    folder = locate_data_folder(given["data_dir"])
+    check_destination(folder, curriculum.config.tracking, tracking_uri=given["tracking_uri"])
     return folder
 
 

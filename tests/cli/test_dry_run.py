@@ -1,0 +1,81 @@
+"""`aimbot-lab run FILE --dry-run` tells the plan and creates nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aimbot_lab.cli.main import cli
+from aimbot_lab.cli.plan import plan_text
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.plan import plan
+
+GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AIMBOT_LAB_DATA_DIR", raising=False)
+    return tmp_path
+
+
+def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
+    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"], standalone_mode=False)
+    assert result.return_value == 0
+    assert result.stderr == ""
+    assert "lesson 6/6 'all levels'\n  mix        goto 1 20%, goto 2 20%" in result.stdout
+    assert "in every cell that win_rate exceeds 0.9" in result.stdout
+    assert "gae_lambda: 0.95" in result.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_the_json_document_is_the_plan(folder: Path) -> None:
+    arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
+    document = json.loads(CliRunner().invoke(cli, arguments).stdout)
+    expected = plan(load_curriculum(GOTO, ["seed=5"])).as_json()
+    assert document == json.loads(json.dumps(expected))
+
+
+def test_warnings_are_told_on_standard_error_and_in_the_document() -> None:
+    arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", "train.total_steps=300"]
+    result = CliRunner().invoke(cli, arguments)
+    warnings = json.loads(result.stdout)["warnings"]
+    assert len(warnings) == 2
+    assert result.stderr.splitlines() == [f"warning: {warning}" for warning in warnings]
+
+
+def test_no_line_is_wider_than_asked_for() -> None:
+    lessons = [*plan_text(plan(load_curriculum(GOTO.with_name("mix.yaml"))), 72)][1:-1]
+    lines = [line for lesson in lessons for line in lesson.splitlines()]
+    assert max(map(len, lines)) <= 72
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "lessons.0.completion_criteria.threshold=1.0"], "must be less than 1.0"),
+        (["--set", "lessons.0.completion_criteria=~"], "only the last lesson may do without"),
+        (["--set", "lessons.0.targets.goto=0"], "weights must not sum to 0"),
+        (["--tracking-uri", "nonsense://x"], "nonsense"),
+    ],
+)
+def test_what_cannot_be_met_is_refused(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run", *arguments])
+    assert getattr(result.exception, "exit_code", None) == 2
+    assert said in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_a_plan_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from aimbot_lab.cli.main import cli;"
+        f"cli.main(['run', {str(GOTO)!r}, '--dry-run'], standalone_mode=False);"
+        "heavy = {'torch', 'mlflow', 'optuna', 'stable_baselines3', 'numba'} & set(sys.modules);"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,89 @@
+"""What a curriculum would do: mixes, forecasts and warnings."""
+
+import json
+from pathlib import Path
+
+import pytest
+from broken_curriculum import GOOD
+
+from aimbot_lab.experiment.checks import TRAINABLE_TARGETS
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.plan import Plan, cell_shares, plan
+from aimbot_lab.foundation.errors import ConfigurationError
+
+SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned(text: str, *overrides: str) -> Plan:
+    Path("c.yaml").write_text(text, encoding="utf-8")
+    return plan(load_curriculum("c.yaml", overrides))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_nothing_is_doubtful_about_the_shipped_curricula(path: Path) -> None:
+    assert plan(load_curriculum(path)).warnings == ()
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
+    for lesson in load_curriculum(path).config.lessons:
+        shares = [cell.share for cell in cell_shares(lesson, TRAINABLE_TARGETS)]
+        assert sum(shares) == pytest.approx(1)
+
+
+def test_a_share_is_that_of_the_target_times_that_of_the_difficulty() -> None:
+    mix = "{goto: 3, attack: 1, free: 0}\n    difficulty: {goto: [1, 0, 3, 0, 0]}"
+    text = GOOD.replace("{goto: 1.0}\n    difficulty: {goto: [1, 0, 0, 0, 0]}", mix, 1)
+    cells = planned(text).lessons[0].cells
+    assert [(cell.target, cell.difficulty, cell.share) for cell in cells] == [
+        ("goto", 1, 0.75 * 0.25),
+        ("goto", 3, 0.75 * 0.75),
+        *(("attack", level, pytest.approx(0.05)) for level in (1, 2, 3, 4, 5)),
+    ]
+
+
+def test_a_lesson_without_criterion_has_no_forecast() -> None:
+    first, last = planned(GOOD).lessons
+    assert first.expected
+    assert last.expected == ()
+
+
+# What is changed, and what is said.
+DOUBTFUL = [
+    ("lessons.0.completion_criteria.threshold=0.9999", "threshold 0.9999 can hardly be met"),
+    ("train.total_steps=1000", "less than one rollout, env.num_envs * train.n_steps = 8,192"),
+    ("train.total_steps=50", "cannot be enough: an agent that never loses needs 100 episodes"),
+    ("train.total_steps=20000", "may not be enough: halfway between each threshold and 1"),
+    (
+        "lessons.0.completion_criteria.scope=every_cell|lessons.0.difficulty.goto=[99, 1, 0, 0, 0]",
+        "lessons.0 'first': goto 2 must pass by itself and gets 1.00% of the episodes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("overrides", "said"), DOUBTFUL)
+def test_what_is_doubtful_is_said(overrides: str, said: str) -> None:
+    assert planned(GOOD).warnings == ()
+    assert any(said in warning for warning in planned(GOOD, *overrides.split("|")).warnings)
+
+
+def test_the_document_holds_plan_and_configuration() -> None:
+    found = planned(GOOD, "seed=7")
+    document = json.loads(json.dumps(found.as_json()))
+    assert document["schema"] == 1
+    assert document["resolved"]["seed"] == 7
+    assert document["longest_episode_steps"] == 300
+    assert document["lessons"][0]["cells"] == [{"target": "goto", "difficulty": 1, "share": 1.0}]
+    assert document["lessons"][0]["expected"][-1] == {"win_rate": 1.0, "episodes": 100}
+    assert document["lessons"][1]["completion_criteria"] is None
+
+
+def test_presets_that_cannot_be_used_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no_such_file"):
+        planned(GOOD, "env.presets=[no_such_file.yaml]")
