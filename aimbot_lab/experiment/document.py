@@ -44,9 +44,16 @@ def load_curriculum(path: str | PathLike[str], overrides: Sequence[str] = ()) ->
     `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
     """
     file = fspath(path)
-    text = _read_text(file)
+    return parse_curriculum(read_text(file), file, overrides)
+
+
+def parse_curriculum(text: str, file: str, overrides: Sequence[str] = ()) -> LoadedCurriculum:
+    """The curriculum that `text` says, as if it stood in `file`, which need not exist.
+
+    Raises ConfigurationError as `load_curriculum` does.
+    """
     tree = read_tree(text)
-    _refuse_unless_mapping(tree, file)
+    refuse_unless_mapping(tree, file, form=_FORM)
     composition = Composition(tree.data)
     applied, refused = _apply(overrides, composition)
     composition.resolve()
@@ -75,7 +82,8 @@ def check_files(paths: Iterable[str | PathLike[str]]) -> list[str]:
     return faults
 
 
-def _read_text(file: str) -> str:
+def read_text(file: str) -> str:
+    """What the small UTF-8 file says. Raises ConfigurationError with one line."""
     try:
         with open(file, "rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
@@ -107,11 +115,12 @@ def _resolved_text(config: CurriculumFile, file: str) -> str:
     return text
 
 
-def _refuse_unless_mapping(tree: Tree, file: str) -> None:
+def refuse_unless_mapping(tree: Tree, file: str, *, form: str) -> None:
+    """Raise ConfigurationError, which says the `form`, where `tree` is no mapping of keys."""
     if isinstance(tree.data, dict):
         return
     got = f"got {shown_value(tree.data)}" if tree.values else "the file is empty"
-    faults = tree.faults or [Fault((), f"{_FORM} ({got})")]
+    faults = tree.faults or [Fault((), f"{form} ({got})")]
     raise ConfigurationError(*Origins(file, tree.keys, tree.values).lines(faults))
 
 

@@ -1,11 +1,10 @@
 """Plain data as a checked curriculum, or everything that is wrong with them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.checks import (
@@ -15,10 +14,9 @@ from aimbot_lab.experiment.checks import (
     rollout_faults,
 )
 from aimbot_lab.experiment.faults import Fault
-from aimbot_lab.experiment.keys import advice, keys_at, without_tags
 from aimbot_lab.experiment.paths import Path, is_parameters, starts_with
+from aimbot_lab.experiment.refusals import section_faults
 from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.experiment.wording import describe, describe_tag
 from aimbot_lab.sim.parameters import DECLARED, GAPS
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import TrainSettings
@@ -47,7 +45,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
     try:
         config = TypeAdapter(CurriculumFile).validate_python(data)
     except ValidationError as error:
-        faults = list(_faults(error.errors(include_url=False)))
+        faults = list(section_faults(error, CurriculumFile))
     known = {fault.path for fault in faults}
     lessons, env, train = _sections(_without(data, known))
     between = [
@@ -60,57 +58,6 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
         if not any(starts_with(place, fault.path) for place in known):
             faults.append(fault)
     return (None if faults else config), faults
-
-
-def _faults(errors: Iterable[ErrorDetails]) -> Iterator[Fault]:
-    for error in errors:
-        if error["type"].startswith("union_tag_"):
-            yield from _kind_faults(error)
-        elif not _is_echo(error):
-            fault = _fault(error)
-            yield fault._replace(path=without_tags(CurriculumFile, fault.path))
-
-
-def _is_echo(error: ErrorDetails) -> bool:
-    """Whether other faults say it better.
-
-    They do where `CurriculumFile` itself raised `error`: those between the sections also say
-    where it is. And where a list is called too short only because its items are wrong.
-    """
-    if error["type"] == "too_short":
-        return bool(len(error["input"]) >= error["ctx"]["min_length"])
-    return error["type"] == "value_error" and not error["loc"]
-
-
-def _kind_faults(error: ErrorDetails) -> Iterator[Fault]:
-    """The faults of a mapping that may be of several kinds and does not say which it is."""
-    path = without_tags(CurriculumFile, error["loc"])
-    valid = keys_at(CurriculumFile, error["loc"])
-    key, what = describe_tag(error)
-    yield Fault((*path, key), what)
-    for other in error["input"]:
-        if other not in valid:
-            yield Fault((*path, other), f"unknown key ({advice(other, valid)})", about_key=True)
-
-
-def _fault(error: ErrorDetails) -> Fault:
-    path = error["loc"]
-    what = describe(error)
-    if error["type"] == "unexpected_keyword_argument":
-        valid = keys_at(CurriculumFile, path[:-1])
-        return Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
-    if error["type"] == "value_error":
-        return _value_fault(path, what)
-    return Fault(path, what)
-
-
-def _value_fault(path: Path, what: str) -> Fault:
-    """The fault of a section, at the key that its message begins with if it does."""
-    word, _, rest = what.partition(" ")
-    *sections, key = word.split(".")
-    if key in keys_at(CurriculumFile, (*path, *sections)):
-        return Fault((*path, *sections, key), rest)
-    return Fault(path, what)
 
 
 def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
