@@ -1,26 +1,88 @@
 """`aimbot-lab check`: are these curriculum files right?"""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import click
 
+from aimbot_lab.cli import options
+from aimbot_lab.cli.text import print_json
+
 
 @click.command(short_help="List the faults of curriculum files.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-def check(files: tuple[Path, ...]) -> int:
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@options.overrides
+@options.allow_env
+@options.as_json
+def check(
+    files: tuple[Path, ...],
+    overrides: tuple[str, ...],
+    allow_env: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Check curriculum FILES and list every fault with its place; nothing is created.
 
-    Exit code 0 when all are fit to run, 2 otherwise.
+    A folder stands for its *.yaml and *.yml files, `-` for the standard input. Exit code 0 when
+    all are fit to run, 2 otherwise.
 
     \b
     Example:
-      aimbot-lab check curricula/*.yaml
+      aimbot-lab check curricula/
+      aimbot-lab check curricula/goto.yaml --set train.total_steps=100000
     """
     from aimbot_lab.experiment.document import check_files
 
-    faults = check_files(files)
-    for fault in faults:
-        click.echo(fault, err=True)
-    if not faults:
-        click.echo(f"{len(files)} {'file is' if len(files) == 1 else 'files are'} fit to run")
-    return 2 if faults else 0
+    checked = yaml_files(files)
+    found = [(path, check_files([path], overrides, allowed_env=allow_env)) for path in checked]
+    lines = [line for _, faults in found for line in faults]
+    if as_json:
+        print_json(_document(found))
+    else:
+        for line in lines:
+            click.echo(line, err=True)
+    if not lines and not as_json:
+        click.echo(f"{len(checked)} {'file is' if len(checked) == 1 else 'files are'} fit to run")
+    return 2 if lines else 0
+
+
+def yaml_files(paths: tuple[Path, ...]) -> list[Path]:
+    """The files that `paths` name, each once: folders as their *.yaml and *.yml, in their order.
+
+    Raises ConfigurationError for a folder that holds none.
+    """
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    files: list[Path] = []
+    for path in paths:
+        if "\0" in str(path) or not path.is_dir():
+            files.append(path)
+            continue
+        held = sorted([*path.glob("*.yaml"), *path.glob("*.yml")])
+        if not held:
+            raise ConfigurationError(f"{path}: the folder holds no *.yaml or *.yml file")
+        files += held
+    return list(dict.fromkeys(files))
+
+
+def _document(found: list[tuple[Path, list[str]]]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "files": [
+            {"file": str(path), "faults": [_fault(line, str(path)) for line in faults]}
+            for path, faults in found
+        ],
+    }
+
+
+def _fault(line: str, file: str) -> dict[str, Any]:
+    """A fault by its parts; one that is not in the file has no line and column."""
+    from aimbot_lab.experiment.document import shown_file
+
+    name = re.escape(shown_file(file))
+    match = re.fullmatch(rf"{name}:(?:(\d+):(\d+):)? (.*)", line)
+    if match is None:  # it is about a --set
+        return {"line": None, "column": None, "message": line}
+    row, column, message = match.groups()
+    place = {"line": row and int(row), "column": column and int(column)}
+    return {**place, "message": message}

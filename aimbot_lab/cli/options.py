@@ -17,3 +17,17 @@ tracking_uri = click.option(
     "[env: MLFLOW_TRACKING_URI]",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+overrides = click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a value of the file, for example train.total_steps=100000; repeatable.",
+)
+allow_env = click.option(
+    "--allow-env",
+    metavar="NAME",
+    multiple=True,
+    help="Let the file read the environment variable NAME by ${oc.env:NAME}; the run keeps its "
+    "value. Repeatable.",
+)

@@ -23,6 +23,7 @@ EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 class RunOptions(TypedDict):
     """The options of `run` besides `--set`."""
 
+    allow_env: tuple[str, ...]
     seed: int | None
     name: str | None
     dry_run: bool
@@ -32,14 +33,9 @@ class RunOptions(TypedDict):
 
 
 @click.command(short_help="Train an agent by a curriculum.")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a value of the file, for example train.total_steps=100000; repeatable.",
-)
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@options.overrides
+@options.allow_env
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run; same as --set seed=N.")
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @click.option(
@@ -67,7 +63,7 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     from aimbot_lab.experiment.document import load_curriculum
 
     seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
-    curriculum = load_curriculum(file, (*overrides, *seeds))
+    curriculum = load_curriculum(file, (*overrides, *seeds), allowed_env=given["allow_env"])
     folder = _destination(curriculum, given)
     if given["dry_run"]:
         from aimbot_lab.cli.plan import show_plan

@@ -1,12 +1,13 @@
 """Overrides and references (`${train.n_steps}`) worked into the data of a curriculum file.
 
-OmegaConf does both. Only references to other keys are allowed: its resolvers, such as
-`${oc.env:HOME}`, would let a file read the machine. References are worked out one by one, each
-from values that are already known, so that neither a circle nor a chain that doubles at every
-link can stall the reader.
+OmegaConf does both. Only references to other keys are allowed, and to environment variables that
+the user names: OmegaConf's resolvers would let a file read the machine. References are worked out
+one by one, each from values that are already known, so that neither a circle nor a chain that
+doubles at every link can stall the reader.
 """
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -17,6 +18,7 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
+from aimbot_lab.experiment.environment import with_variables
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.overrides import Override
 from aimbot_lab.experiment.paths import Path, shown_value
@@ -37,8 +39,9 @@ class Composition:
     `faults` says what was wrong; there the data read `???`.
     """
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, Any], allowed_env: Collection[str] = ()) -> None:
         self.faults: list[Fault] = []
+        self._allowed_env = allowed_env
         self._references: dict[Path, str] = {}
         self._values = 0
         self._config = OmegaConf.create(self._aside(data, ()))
@@ -92,6 +95,12 @@ class Composition:
             return {key: self._aside(inner, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._aside(inner, (*path, index)) for index, inner in enumerate(value)]
+        try:
+            if isinstance(value, str):
+                value = with_variables(value, self._allowed_env)
+        except ValueError as error:
+            self.faults.append(Fault(path, str(error)))
+            return _UNKNOWN
         if not isinstance(value, str) or not _is_special(value):
             return value
         self._references[path] = value

@@ -1,7 +1,8 @@
 """Curriculum files: read, overridden, resolved and checked."""
 
+import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike, fspath
 from pathlib import Path as FilePath
@@ -17,6 +18,7 @@ from aimbot_lab.experiment.validation import validate
 from aimbot_lab.foundation.errors import ConfigurationError
 
 MOST_BYTES = 64 * 1024
+STDIN = "-"
 _FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, train, tracking"
 )
@@ -37,24 +39,32 @@ class LoadedCurriculum:
         return self.config.name
 
 
-def load_curriculum(path: str | PathLike[str], overrides: Sequence[str] = ()) -> LoadedCurriculum:
+def load_curriculum(
+    path: str | PathLike[str],
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+) -> LoadedCurriculum:
     """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
 
+    `-` is the standard input. The file may refer to the environment variables in `allowed_env`.
     Raises ConfigurationError with every fault that was found, one line each:
     `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
     """
     file = fspath(path)
-    return parse_curriculum(read_text(file), file, overrides)
+    return parse_curriculum(read_text(file), shown_file(file), overrides, allowed_env=allowed_env)
 
 
-def parse_curriculum(text: str, file: str, overrides: Sequence[str] = ()) -> LoadedCurriculum:
+def parse_curriculum(
+    text: str, file: str, overrides: Sequence[str] = (), *, allowed_env: Collection[str] = ()
+) -> LoadedCurriculum:
     """The curriculum that `text` says, as if it stood in `file`, which need not exist.
 
     Raises ConfigurationError as `load_curriculum` does.
     """
     tree = read_tree(text)
     refuse_unless_mapping(tree, file, form=_FORM)
-    composition = Composition(tree.data)
+    composition = Composition(tree.data, allowed_env)
     applied, refused = _apply(overrides, composition)
     composition.resolve()
     config, found = validate(composition.data)
@@ -71,25 +81,38 @@ def parse_curriculum(text: str, file: str, overrides: Sequence[str] = ()) -> Loa
     return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
 
 
-def check_files(paths: Iterable[str | PathLike[str]]) -> list[str]:
+def check_files(
+    paths: Iterable[str | PathLike[str]],
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+) -> list[str]:
     """The faults of all these files, one line each; empty where all are fit to run."""
     faults: list[str] = []
     for path in paths:
         try:
-            load_curriculum(path)
+            load_curriculum(path, overrides, allowed_env=allowed_env)
         except ConfigurationError as error:
             faults += error.faults
     return faults
 
 
+def shown_file(file: str) -> str:
+    """The name of `file` in a fault."""
+    return "<stdin>" if file == STDIN else file
+
+
 def read_text(file: str) -> str:
-    """What the small UTF-8 file says. Raises ConfigurationError with one line."""
+    """What the small UTF-8 file says; `-` is standard input.
+
+    Raises ConfigurationError with one line.
+    """
     try:
-        with open(file, "rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
+        raw = _read_bytes(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
+    file = shown_file(file)
     if len(raw) > MOST_BYTES:
         raise ConfigurationError(one_line(f"{file}: is larger than {MOST_BYTES} bytes"))
     raw = raw.removeprefix(BOM_UTF8)
@@ -101,6 +124,13 @@ def read_text(file: str) -> str:
         mark = Mark(raw.count(b"\n", 0, error.start) + 1, column)
         fault = Fault((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
         raise ConfigurationError(*Origins(file).lines([fault])) from error
+
+
+def _read_bytes(file: str) -> bytes:
+    if file == STDIN:
+        return sys.stdin.buffer.read(MOST_BYTES + 1)
+    with open(file, "rb") as stream:
+        return stream.read(MOST_BYTES + 1)
 
 
 def _resolved_text(config: CurriculumFile, file: str) -> str:

@@ -203,7 +203,17 @@ REPLACED = [
     (
         "name: good",
         "name: ${oc.env:HOME}",
-        f"1:7: name: must not hold '${{oc.env:HOME}}'; {REFERENCE}",
+        "1:7: name: must not read the environment without --allow-env HOME",
+    ),
+    (
+        "name: good",
+        "name: ${oc.env:HOME}/${oc.decode:x}",
+        "1:7: name: must not read the environment without --allow-env HOME",
+    ),
+    (
+        "name: good",
+        "name: ${oc.decode:x}",
+        f"1:7: name: must not hold '${{oc.decode:x}}'; {REFERENCE}",
     ),
     (
         "name: good",

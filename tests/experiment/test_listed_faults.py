@@ -96,7 +96,8 @@ OVERRIDES = [
     ("env=5", "env: must be a mapping of keys (got 5)"),
     ("name.x=3", "name: must be text (got a mapping)"),
     ("seed=a: b: c", "the value: not valid YAML: mapping values are not allowed here"),
-    ("seed=${oc.env:HOME}", f"seed: must not hold '${{oc.env:HOME}}'; {REFERENCE}"),
+    ("seed=${oc.env:HOME}", "seed: must not read the environment without --allow-env HOME"),
+    ("seed=${oc.decode:x}", f"seed: must not hold '${{oc.decode:x}}'; {REFERENCE}"),
     (
         "train.batch_size=1000",
         "train.batch_size: must divide env.num_envs * train.n_steps = 8192"

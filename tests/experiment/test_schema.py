@@ -31,6 +31,7 @@ SEEN_BY_THE_CHECK_ALONE = {
     ),
     *("n_steps: 1000000000", "rays: {middle_count: 4}", "aim_bins: [-9, 0, 9]"),
     *("network: {layers: []}", "seed: ${nope}", "seed: ${seed}", "name: ${oc.env:HOME}"),
+    *("name: ${oc.env:HOME}/${oc.decode:x}", "name: ${oc.decode:x}"),
     *("name: '${${seed}:HOME}'", ".nan"),
 }
 
