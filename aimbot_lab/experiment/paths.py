@@ -25,11 +25,15 @@ def is_parameters(path: Path) -> bool:
 
 def is_seen(text: str) -> bool:
     """Whether `text` consists of visible characters and spaces on one line."""
+    if text.isascii():
+        return text.isprintable()
     return not any(unicodedata.category(character) in _UNSEEN for character in text)
 
 
 def one_line(text: str) -> str:
     """`text` with everything that is no visible character on one line escaped."""
+    if is_seen(text):
+        return text
     return "".join(
         character if is_seen(character) else character.encode("unicode_escape").decode("ascii")
         for character in text
