@@ -9,8 +9,8 @@ import click
 from aimbot_lab.cli.text import print_json, terminal_width
 
 if TYPE_CHECKING:
+    from aimbot_lab.curriculum.criteria import CompletionCriteria
     from aimbot_lab.curriculum.forecast import Expectation
-    from aimbot_lab.curriculum.settings import CompletionCriteria
     from aimbot_lab.experiment.plan import Plan, PlannedCell, PlannedLesson
 
 MARGIN = 13  # characters before what is said of a lesson
@@ -82,11 +82,14 @@ def _pairs(parameters: Mapping[str, Any]) -> str:
 
 
 def _ending(criteria: "CompletionCriteria") -> str:
-    whose = "in every cell " if criteria.scope == "every_cell" else ""
-    return (
-        f"on evidence {whose}that {criteria.measure} exceeds {criteria.threshold:g} "
-        f"(alpha {criteria.alpha:g}), after {criteria.min_lesson_length:,} episodes at least"
-    )
+    least = f"after {criteria.min_lesson_length:,} episodes at least"
+    limit = f"exceeds {criteria.threshold:g}"
+    if criteria.measure == "progress":
+        return f"when the share of steps that are taken {limit}, {least}"
+    if criteria.rule == "ml-agents":
+        return f"as in ML-Agents, when the mean {criteria.measure} {limit}, {least}"
+    whose = "in every cell " if criteria.every_cell else ""
+    return f"on evidence {whose}that {criteria.measure} {limit} (alpha {criteria.alpha:g}), {least}"
 
 
 def _takes(expected: "Sequence[Expectation]") -> str:

@@ -6,12 +6,13 @@ The very test that ends a lesson is run on simulated episodes, each won with the
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.evidence import EvidenceTest
-from aimbot_lab.curriculum.settings import CompletionCriteria
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,6 +44,13 @@ def halfway(threshold: float) -> float:
     return round((1 + threshold) / 2, 9)
 
 
+def can_be_forecast(criteria: CompletionCriteria | None) -> TypeGuard[CompletionCriteria]:
+    """Whether a win rate decides, and by the test that is simulated here."""
+    if criteria is None:
+        return False
+    return (criteria.rule, criteria.measure) == ("evidence", "win_rate")
+
+
 class Forecaster:
     """Forecasts the lessons of one curriculum; each test is simulated once.
 
@@ -60,7 +68,7 @@ class Forecaster:
         key = criteria.threshold, criteria.alpha, win_rate
         if key not in self._times:
             self._times[key] = self._simulated(EvidenceTest(*key[:2]), win_rate)
-        whole = _whole_lessons(self._times[key], shares if _by_cell(criteria) else (1.0,))
+        whole = _whole_lessons(self._times[key], shares if criteria.every_cell else (1.0,))
         median = float(np.quantile(whole, 0.5, method="higher"))
         episodes = None if median == inf else max(ceil(median), criteria.min_lesson_length)
         return Expectation(win_rate, episodes)
@@ -79,10 +87,6 @@ class Forecaster:
                 if np.mean(times < inf) >= CERTAIN:
                     break
         return times
-
-
-def _by_cell(criteria: CompletionCriteria) -> bool:
-    return criteria.scope == "every_cell"
 
 
 def _looks(count: int) -> Iterator[tuple[int, bool]]:

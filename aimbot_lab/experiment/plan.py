@@ -6,7 +6,13 @@ from math import ceil
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario
-from aimbot_lab.curriculum.forecast import Expectation, Forecaster, assumed_win_rates, halfway
+from aimbot_lab.curriculum.forecast import (
+    Expectation,
+    Forecaster,
+    assumed_win_rates,
+    can_be_forecast,
+    halfway,
+)
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.document import LoadedCurriculum
@@ -95,7 +101,7 @@ def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[Pla
 def _planned(lesson: Lesson, forecaster: Forecaster) -> PlannedLesson:
     cells = tuple(cell_shares(lesson, TRAINABLE_TARGETS))
     criteria = lesson.completion_criteria
-    if criteria is None:
+    if not can_be_forecast(criteria):
         return PlannedLesson(lesson, cells, (), None)
     shares = [cell.share for cell in cells]
 
@@ -125,7 +131,22 @@ def _warnings(
     for number, planned in enumerate(lessons):
         for what in _lesson_warnings(planned):
             yield f"lessons.{number} {planned.lesson.name!r}: {what}"
+    yield from _progress_warnings(config.lessons)
     yield from _budget_warnings(config, lessons, longest)
+
+
+def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:
+    reached = -1.0
+    for number, lesson in enumerate(lessons):
+        criteria = lesson.completion_criteria
+        if criteria is None or criteria.measure != "progress":
+            continue
+        if criteria.threshold <= reached:
+            yield (
+                f"lessons.{number} {lesson.name!r}: progress exceeds {criteria.threshold:g} before "
+                f"it begins, since an earlier lesson waits for {reached:g}"
+            )
+        reached = max(reached, criteria.threshold)
 
 
 def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
@@ -140,7 +161,7 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
             f"{doubtful.win_rate:g} the test takes too many episodes to simulate, and without "
             f"a single loss {least}"
         )
-    if criteria.scope == "every_cell":
+    if criteria.every_cell:
         for cell in planned.cells:
             if cell.share < RARE:
                 name = cell_name(cell.target, cell.difficulty)

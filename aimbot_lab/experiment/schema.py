@@ -80,7 +80,12 @@ def _plain_properties(properties: Schema) -> Schema:
 
 
 def _close(definitions: Schema) -> None:
-    """Name the targets and parameters that there are, where a class takes any text."""
+    """Say what the classes check in code: which targets and parameters there are, and bounds."""
+    criteria = definitions.get("CompletionCriteria")
+    if criteria is not None:
+        reward = {"properties": {"measure": {"const": "reward"}}, "required": ["measure"]}
+        share = {"properties": {"threshold": {"minimum": 0, "exclusiveMaximum": 1}}}
+        criteria.update({"if": reward, "else": share})
     lesson: Schema | None = definitions.get("Lesson", {}).get("properties")
     if lesson is None:
         return
