@@ -36,7 +36,7 @@ def _some_target(targets: Mapping[str, float]) -> Mapping[str, float]:
     return targets
 
 
-def _kind(value: object) -> str | None:
+def kind_of_parameter(value: object) -> str | None:
     """Which member of `Parameter` a value wants to be."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "number"
@@ -50,7 +50,7 @@ Name = Annotated[str, MinLen(1), MaxLen(100)]
 Parameter = Annotated[
     Annotated[Float, Tag("number")] | Annotated[Sampler, Tag("sampler")],
     Discriminator(
-        _kind,
+        kind_of_parameter,
         custom_error_type="parameter_type",
         custom_error_message="must be a number or a sampler",
     ),

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice
+from aimbot_lab.experiment.parameter_checks import environment_faults, lesson_parameter_faults
+from aimbot_lab.experiment.parameter_lessons import Parameters
 from aimbot_lab.experiment.paths import Path, shown_value
-from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.sim.parameters import crowded_floor, parameter_bounds, parameter_fault
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
@@ -23,10 +23,11 @@ MOST_ROLLOUT_STEPS = 2**24
 
 
 def cross_faults(
-    lessons: Sequence[Lesson], *, env: ArenaSettings, train: TrainSettings
+    lessons: Sequence[Lesson], *, env: ArenaSettings, parameters: Parameters, train: TrainSettings
 ) -> Iterator[Fault]:
     """What is wrong between the sections."""
     yield from lesson_faults(lessons, env)
+    yield from environment_faults(lessons, parameters, env)
     yield from rollout_faults(env, train)
     yield from aim_faults(env, train)
     yield from option_faults(train)
@@ -45,8 +46,9 @@ def lesson_faults(
         yield Fault(("lessons", *path), what)
     for number, lesson in enumerate(lessons):
         if lesson is not None:
-            yield from _mix_faults(lesson, ("lessons", number))
-            yield from _parameter_faults(lesson.parameters, env, ("lessons", number, "parameters"))
+            here: Path = ("lessons", number)
+            yield from _mix_faults(lesson, here)
+            yield from lesson_parameter_faults(lesson.parameters, env, (*here, "parameters"))
 
 
 def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
@@ -59,7 +61,7 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
         what = f"is too large: {product} must be at most {MOST_ROLLOUT_STEPS}"
         yield Fault(("train", "n_steps"), what)
     elif steps % train.batch_size and train.algo not in ONE_CHOICE:
-        nearest = _nearest_divisor(steps, train.batch_size)
+        nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
 
@@ -112,33 +114,8 @@ def _mix_faults(lesson: Lesson, path: Path) -> Iterator[Fault]:
             yield Fault((*path, "difficulty", target), what)
 
 
-def _parameter_faults(
-    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: Path
-) -> Iterator[Fault]:
-    """What is wrong with each parameter, or, where nothing is, with all of them together."""
-    faults = [
-        fault
-        for name, value in given.items()
-        if (fault := _parameter_fault(name, value, env=env, path=(*path, name)))
-    ]
-    yield from faults
-    crowded = None if faults or env is None else crowded_floor(given, env)
-    if crowded is not None:
-        yield Fault(path, crowded)
-
-
-def _parameter_fault(
-    name: str, value: ParameterValue, *, env: ArenaSettings | None, path: Path
-) -> Fault | None:
-    known = parameter_bounds()
-    if name not in known:
-        what = f"unknown environment parameter ({advice(name, known)})"
-        return Fault(path, what, about_key=True)
-    fault = parameter_fault(name, value, env)
-    return None if fault is None else Fault(path, fault)
-
-
-def _nearest_divisor(number: int, wanted: int) -> int:
+def nearest_divisor(number: int, wanted: int) -> int:
+    """The divisor of `number`, 1 excepted, that is nearest to `wanted`."""
     small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     divisors = {*small, *(number // divisor for divisor in small)} - {1}
     return min(divisors, key=lambda divisor: (abs(divisor - wanted), divisor))

@@ -20,7 +20,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 MOST_BYTES = 64 * 1024
 STDIN = "-"
 _FORM = (
-    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, train, tracking"
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, "
+    "environment_parameters, train, tracking"
 )
 
 
@@ -78,6 +79,7 @@ def parse_curriculum(
         raise ConfigurationError(
             *Origins(file, tree.keys, tree.values, applied).lines(faults), *refused
         )
+    config = config.resolved()
     return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
 
 

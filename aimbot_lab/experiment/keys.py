@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import Tag
 
 from aimbot_lab.experiment.paths import Path
 
@@ -17,8 +19,8 @@ def keys_at(root: type, path: Path) -> tuple[str, ...]:
     names = (
         field.name
         for member in _members(kind) or (kind,)
-        if is_dataclass(member)
-        for field in fields(member)
+        if is_dataclass(_plain(member))
+        for field in fields(_plain(member))
     )
     return tuple(dict.fromkeys(names))
 
@@ -38,8 +40,9 @@ def _child(kind: Any, part: str | int) -> Any:
     members = _members(kind)
     if members:
         return next((member for member in members if _is_tagged(member, part)), kind)
+    kind = _plain(kind)
     if is_dataclass(kind):
-        return _without_none(get_type_hints(kind).get(str(part)))
+        return _without_none(get_type_hints(kind, include_extras=True).get(str(part)))
     arguments = get_args(kind)
     if get_origin(kind) is tuple:
         return arguments[0]
@@ -48,18 +51,27 @@ def _child(kind: Any, part: str | int) -> Any:
     return None
 
 
+def _plain(kind: Any) -> Any:
+    """`kind` without what it is annotated with."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def _without_none(kind: Any) -> Any:
     members = [member for member in _members(kind) if member is not NoneType]
     return members[0] if len(members) == 1 else kind
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
+    plain = _plain(kind)
+    return get_args(plain) if get_origin(plain) in (Union, UnionType) else ()
 
 
 def _is_tagged(kind: Any, tag: str | int) -> bool:
-    """Whether `kind` has a field that must read `tag`."""
-    hints = get_type_hints(kind).values() if is_dataclass(kind) else ()
+    """Whether `kind` bears `tag`, or has a field that must read so."""
+    if get_origin(kind) is Annotated and any(mark == Tag(str(tag)) for mark in get_args(kind)[1:]):
+        return True
+    plain = _plain(kind)
+    hints = get_type_hints(plain).values() if is_dataclass(plain) else ()
     return any(get_origin(hint) is Literal and tag in get_args(hint) for hint in hints)
 
 

@@ -19,8 +19,10 @@ def starts_with(path: Path, beginning: Sequence[str | int]) -> bool:
 
 
 def is_parameters(path: Path) -> bool:
-    """Whether `path` leads to the environment parameters of a lesson."""
-    return len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"
+    """Whether `path` leads to the environment parameters of a lesson, or of all lessons."""
+    return path == ("environment_parameters",) or (
+        len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"
+    )
 
 
 def is_seen(text: str) -> bool:

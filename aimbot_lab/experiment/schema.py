@@ -48,7 +48,7 @@ def document_schema(document: type, *, title: str) -> Schema:
     plain = _plain(TypeAdapter(document).json_schema())
     assert isinstance(plain, dict)
     definitions = plain.pop("$defs", {})
-    _close(definitions)
+    _close(definitions, plain.get("properties", {}))
     return {
         "$schema": DIALECT,
         "title": title,
@@ -79,7 +79,7 @@ def _plain_properties(properties: Schema) -> Schema:
     return {name: _plain(kind) for name, kind in properties.items()}
 
 
-def _close(definitions: Schema) -> None:
+def _close(definitions: Schema, root: Schema) -> None:
     """Say what the classes check in code: which targets and parameters there are, and bounds."""
     criteria = definitions.get("CompletionCriteria")
     if criteria is not None:
@@ -90,22 +90,29 @@ def _close(definitions: Schema) -> None:
     if lesson is None:
         return
     weight = lesson["targets"].pop("additionalProperties")
-    lesson["targets"]["properties"] = dict.fromkeys(TRAINABLE_TARGETS, weight)
+    _name_keys(lesson["targets"], dict.fromkeys(TRAINABLE_TARGETS, weight))
     weights = lesson["difficulty"].pop("additionalProperties")
-    lesson["difficulty"]["properties"] = {
+    listed = {
         target: {**weights, "minItems": count, "maxItems": count}
         for target, count in TRAINABLE_TARGETS.items()
         if count
     }
+    _name_keys(lesson["difficulty"], listed)
     kinds = lesson["parameters"].pop("additionalProperties")["oneOf"]
     definitions["Sampler"] = next(kind for kind in kinds if "oneOf" in kind)
-    lesson["parameters"]["properties"] = _parameters()
-    for key in ("targets", "difficulty", "parameters"):
-        lesson[key]["additionalProperties"] = False
+    _name_keys(lesson["parameters"], _parameters([{"$ref": "#/$defs/Sampler"}]))
+    curriculum = {"$ref": "#/$defs/ParameterCurriculum"}
+    _name_keys(
+        root["environment_parameters"], _parameters([{"$ref": "#/$defs/Sampler"}, curriculum])
+    )
 
 
-def _parameters() -> Schema:
-    """A number within its bounds, or a sampler, for each environment parameter."""
+def _name_keys(mapping: Schema, properties: Schema) -> None:
+    mapping.update({"properties": properties, "additionalProperties": False})
+
+
+def _parameters(others: list[Schema]) -> Schema:
+    """A number within its bounds, or one of `others`, for each environment parameter."""
     return {
         name: {
             "description": _description(name),
@@ -115,7 +122,7 @@ def _parameters() -> Schema:
                     "minimum": bounds.low,
                     "maximum": bounds.high,
                 },
-                {"$ref": "#/$defs/Sampler"},
+                *others,
             ],
         }
         for name, bounds in parameter_bounds().items()
@@ -156,6 +163,7 @@ def _or_reference(kind: Schema) -> Schema:
     if not shape or (shape.get("type") == "string" and not shape.keys() & {"enum", "const"}):
         return kind
     shapes = shape["anyOf"] if set(shape) == {"anyOf"} else [shape]
+    shapes = shape["oneOf"] if set(shape) == {"oneOf"} else shapes
     is_number = any(one.get("type") in ("integer", "number") for one in shapes)
     written = "written_number" if is_number else "reference"
     return {**told, "anyOf": [*shapes, {"$ref": f"#/$defs/{written}"}]}

@@ -1,11 +1,15 @@
 """A curriculum file: everything that one training is made from."""
 
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Annotated
 
 from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.experiment.checks import cross_faults
+from aimbot_lab.experiment.environment_parameters import EnvironmentParameter
+from aimbot_lab.experiment.parameter_lessons import with_parameters
 from aimbot_lab.experiment.paths import shown_path
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.sim.settings import ArenaSettings
@@ -27,6 +31,10 @@ class CurriculumFile:
     """The lessons in the order in which they are learned."""
     forgetting: ForgettingSettings = ForgettingSettings()
     """How what earlier lessons passed is watched on."""
+    environment_parameters: Mapping[str, EnvironmentParameter] = field(default_factory=dict)
+    """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
+    a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix
+    they all play."""
     train: TrainSettings = TrainSettings()
     """The algorithm and its hyper-parameters."""
     tracking: TrackingSettings = TrackingSettings()
@@ -35,7 +43,17 @@ class CurriculumFile:
     def __post_init__(self) -> None:
         faults = [
             f"{shown_path(fault.path)}: {fault.what}"
-            for fault in cross_faults(self.lessons, env=self.env, train=self.train)
+            for fault in cross_faults(
+                self.lessons,
+                env=self.env,
+                parameters=self.environment_parameters,
+                train=self.train,
+            )
         ]
         if faults:
             raise ValueError("; ".join(faults))
+
+    def resolved(self) -> "CurriculumFile":
+        """The same curriculum with its environment parameters worked into the lessons."""
+        lessons = with_parameters(self.lessons, self.environment_parameters)
+        return replace(self, lessons=lessons, environment_parameters={})

@@ -14,6 +14,8 @@ from aimbot_lab.experiment.checks import (
     rollout_faults,
 )
 from aimbot_lab.experiment.faults import Fault
+from aimbot_lab.experiment.parameter_checks import environment_faults
+from aimbot_lab.experiment.parameter_lessons import SECTION, Parameters
 from aimbot_lab.experiment.paths import Path, is_parameters, starts_with
 from aimbot_lab.experiment.refusals import section_faults
 from aimbot_lab.experiment.settings import CurriculumFile
@@ -47,9 +49,11 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
     except ValidationError as error:
         faults = list(section_faults(error, CurriculumFile))
     known = {fault.path for fault in faults}
-    lessons, env, train = _sections(_without(data, known))
+    lessons, env, parameters, train = _sections(_without(data, known))
+    floor = None if known & _FLOOR else env
     between = [
-        *lesson_faults(lessons, None if known & _FLOOR else env),
+        *lesson_faults(lessons, floor),
+        *environment_faults(lessons, parameters, floor),
         *rollout_faults(None if known & _ROLLOUT else env, train),
         *aim_faults(env, train),
         *option_faults(None if known & _ALGORITHM else train),
@@ -88,21 +92,25 @@ def _remove(data: Any, path: Path) -> None:
 
 def _up_to_whole(path: Path) -> Path:
     """`path` up to the list or the parameter that it leads into; those are checked whole."""
-    if is_parameters(path[:3]):
-        return path[:4]
+    length = next((end for end in (1, 3) if is_parameters(path[:end])), None)
+    if length is not None:
+        return path[: length + 1]
     lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
     return path[: next(lists, len(path))]
 
 
 def _sections(
     data: dict[str, Any],
-) -> tuple[list[Lesson | None] | None, ArenaSettings | None, TrainSettings | None]:
+) -> tuple[
+    list[Lesson | None] | None, ArenaSettings | None, Parameters | None, TrainSettings | None
+]:
     """Those sections that are right by themselves."""
     lessons = data.get("lessons")
     adapter = TypeAdapter(Lesson)
     return (
         [_checked(adapter, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
         _checked(TypeAdapter(ArenaSettings), data.get("env", {})),
+        _checked(TypeAdapter(Parameters), data.get(SECTION, {})),
         _checked(TypeAdapter(TrainSettings), data.get("train", {})),
     )
 

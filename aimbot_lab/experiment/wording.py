@@ -28,6 +28,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "parameter_type": "must be a number or a sampler (got {got})",
         "schedule_type": "must be a number or a schedule (got {got})",
         "reward_scale_type": "must be a number or 'running' (got {got})",
+        "environment_parameter_type": "must be a number, a sampler or a curriculum (got {got})",
         "option_type": "must be a number, true, false or null (got {got})",
         "dataclass_type": "must be a mapping of keys (got {got})",
         "dict_type": "must be a mapping of keys (got {got})",

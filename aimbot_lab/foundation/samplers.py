@@ -9,11 +9,21 @@ from numbers import Real
 from typing import Annotated, Literal
 
 from annotated_types import MinLen
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Float, Ge, Int, Le, dataclass
 
-Seed = Annotated[Int, Ge(0), Le(2**63 - 1)] | None
+
+def _none_for_minus_one(seed: object) -> object:
+    """ML-Agents writes -1 where a sampler has no seed of its own."""
+    return None if type(seed) is int and seed == -1 else seed
+
+
+Seed = Annotated[
+    Annotated[Int, Ge(0), Le(2**63 - 1)] | None,
+    BeforeValidator(_none_for_minus_one),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": -1}, {"type": "null"}]}),
+]
 
 
 def _refuse_empty(low: float, high: float) -> None:
@@ -30,7 +40,7 @@ class UniformParameters:
     max_value: Float = 1.0
     """Highest value."""
     seed: Seed = None
-    """Seed of this sampler alone."""
+    """Seed of this sampler alone; without one, or with -1, it follows from the run's."""
 
     def __post_init__(self) -> None:
         _refuse_empty(self.min_value, self.max_value)
@@ -45,7 +55,7 @@ class GaussianParameters:
     st_dev: Annotated[Float, Ge(0)] = 1.0
     """Standard deviation."""
     seed: Seed = None
-    """Seed of this sampler alone."""
+    """Seed of this sampler alone; without one, or with -1, it follows from the run's."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -55,7 +65,7 @@ class MultiRangeUniformParameters:
     intervals: Annotated[tuple[tuple[Float, Float], ...], MinLen(1)] = ((0.0, 1.0),)
     """Pairs of lowest and highest value."""
     seed: Seed = None
-    """Seed of this sampler alone."""
+    """Seed of this sampler alone; without one, or with -1, it follows from the run's."""
 
     def __post_init__(self) -> None:
         for low, high in self.intervals:

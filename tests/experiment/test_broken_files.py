@@ -7,7 +7,10 @@ from broken_curriculum import faults
 
 from aimbot_lab.experiment.document import MOST_BYTES, check_files
 
-FORM = "must be a mapping with name and lessons, and perhaps seed, env, forgetting, train, tracking"
+FORM = (
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, "
+    "environment_parameters, train, tracking"
+)
 
 # Whole files and what follows.
 WHOLE = {

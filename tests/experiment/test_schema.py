@@ -8,6 +8,7 @@ import pytest
 from broken_curriculum import GOOD, with_parameters
 from jsonschema import Draft7Validator
 from test_broken_curricula import REPLACED
+from test_environment_parameters import CONSTANTS, COURSE, ONE_LESSON, SECOND, TWO_LESSONS
 from yaml_mutations import changed_bytes
 
 from aimbot_lab.experiment.document import check_files
@@ -78,6 +79,11 @@ def test_every_shipped_curriculum_names_the_schema_and_is_accepted(path: Path) -
     ],
 )
 def test_every_way_to_write_a_value_is_accepted(text: str) -> None:
+    assert accepts(text)
+
+
+@pytest.mark.parametrize("text", [TWO_LESSONS + CONSTANTS, ONE_LESSON + COURSE + SECOND])
+def test_environment_parameters_are_accepted_as_ml_agents_writes_them(text: str) -> None:
     assert accepts(text)
 
 
