@@ -8,6 +8,7 @@ import click
 import aimbot_lab
 from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.check import check
+from aimbot_lab.cli.convert import convert
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.presets import presets
@@ -49,7 +50,7 @@ def cli() -> None:
     """
 
 
-for command in (run, runs, ui, check, schema, evaluate, explain, weights, presets, bench):
+for command in (run, runs, ui, check, schema, convert, evaluate, explain, weights, presets, bench):
     cli.add_command(command)
 
 

@@ -9,9 +9,11 @@ import re
 from pathlib import Path
 
 import pytest
+from test_conversion import TRAINER
 from yaml_mutations import mutated
 
 from aimbot_lab.curriculum.forecast import Forecaster
+from aimbot_lab.experiment.conversion import Conversion, convert
 from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.paths import is_seen
 from aimbot_lab.experiment.plan import plan
@@ -28,6 +30,14 @@ def attempt() -> LoadedCurriculum | tuple[str, ...]:
     """The curriculum in c.yaml, or the lines in which it is refused."""
     try:
         return load_curriculum("c.yaml")
+    except ConfigurationError as error:
+        return tuple(error.faults) or ("refused without a reason",)
+
+
+def conversion() -> Conversion | tuple[str, ...]:
+    """The trainer file c.yaml converted, or the lines in which it is refused."""
+    try:
+        return convert("c.yaml")
     except ConfigurationError as error:
         return tuple(error.faults) or ("refused without a reason",)
 
@@ -60,3 +70,21 @@ def test_no_mutation_gets_past_the_agreed_lines(
         Path("c.yaml").write_bytes(mutated(content, source))
         fit += accepted(attempt())
     assert 0 < fit < FILES  # else the mutations were too wild or too tame to say anything
+
+
+@pytest.mark.parametrize("seed", range(SEEDS // 5))
+def test_no_mutated_trainer_file_gets_past_them(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, fit = random.Random(100 + seed), 0
+    for _ in range(FILES):
+        Path("c.yaml").write_bytes(mutated(TRAINER.encode(), source))
+        found = conversion()
+        if isinstance(found, Conversion):
+            assert all(map(is_seen, found.notes))
+            Path("c.yaml").write_text(found.text, encoding="utf-8")
+            found = attempt()
+            assert isinstance(found, LoadedCurriculum), found
+        fit += accepted(found)
+    assert 0 < fit < FILES

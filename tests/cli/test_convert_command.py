@@ -1,0 +1,41 @@
+"""`aimbot-lab convert` writes a curriculum and lists what was lost on the way."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aimbot_lab.cli.main import cli
+
+TRAINER = "behaviors: {Walker: {max_steps: 1000, keep_checkpoints: 5}}\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.yaml").write_text(TRAINER, encoding="utf-8")
+    return tmp_path
+
+
+def test_what_it_writes_is_fit_to_run(folder: Path) -> None:
+    result = CliRunner().invoke(cli, ["convert", "t.yaml", "-o", "c.yaml", "--target", "free"])
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "t.yaml:1:39: behaviors.Walker.keep_checkpoints: has no counterpart",
+        "written to c.yaml",
+    ]
+    checked = CliRunner().invoke(cli, ["check", "c.yaml"], standalone_mode=False)
+    assert checked.return_value == 0
+
+
+def test_it_reads_standard_input_and_writes_standard_output() -> None:
+    result = CliRunner().invoke(cli, ["convert", "-"], input=TRAINER)
+    assert result.stdout.startswith("# Converted from the ML-Agents trainer file <stdin>.\n\nname")
+    assert "names no targets: goto is taken" in result.stderr
+
+
+def test_nothing_is_written_where_it_cannot_be_converted(folder: Path) -> None:
+    result = CliRunner().invoke(cli, ["convert", "-", "-o", "c.yaml"], input="max_steps: [")
+    assert getattr(result.exception, "exit_code", None) == 2
+    assert not (folder / "c.yaml").exists()

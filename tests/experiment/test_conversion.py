@@ -1,0 +1,211 @@
+"""An ML-Agents trainer file becomes a curriculum; what has no counterpart is listed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_environment_parameters import COURSE
+
+from aimbot_lab.curriculum.forecast import Forecaster
+from aimbot_lab.experiment.conversion import PPO, SHARED, Conversion, convert
+from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.plan import plan
+from aimbot_lab.foundation.errors import ConfigurationError
+
+BEHAVIORS = """\
+behaviors:
+  Walker:
+    trainer_type: ppo
+    hyperparameters:
+      batch_size: 128
+      buffer_size: 2048
+      learning_rate: 0.0002
+      beta: 0.004
+      epsilon: 0.15
+      lambd: 0.94
+      num_epoch: 5
+      learning_rate_schedule: linear
+    network_settings: {normalize: false, hidden_units: 256, num_layers: 3}
+    reward_signals:
+      extrinsic: {gamma: 0.98, strength: 0.5}
+      curiosity: {strength: 0.02}
+    max_steps: 2.0e6
+    time_horizon: 128
+    self_play: {save_steps: 20000}
+"""
+REST = "  wall_height: 3\nenv_settings: {seed: 12, num_envs: 8}\ndebug: false\n"
+TRAINER = BEHAVIORS + COURSE + REST
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def converted(text: str, **options: Any) -> Conversion:
+    Path("t.yaml").write_text(text, encoding="utf-8")
+    return convert("t.yaml", **options)
+
+
+def curriculum(text: str, **options: Any) -> LoadedCurriculum:
+    """What `text` is converted to, read and planned as any curriculum."""
+    Path("c.yaml").write_text(converted(text, **options).text, encoding="utf-8")
+    loaded = load_curriculum("c.yaml")
+    plan(loaded, Forecaster(most_episodes=20))
+    return loaded
+
+
+def test_hyper_parameters_get_our_names() -> None:
+    config = curriculum(TRAINER).config
+    train = config.train
+    found = {key: getattr(train, key) for key in (*SHARED, *PPO, "n_steps", "batch_size")}
+    assert found == {
+        "total_steps": 2_000_000,
+        "gamma": 0.98,
+        "reward_scale": 0.5,
+        "n_epochs": 5,
+        "learning_rate": 0.0002,
+        "gae_lambda": 0.94,
+        "clip_range": 0.15,
+        "ent_coef": 0.004,
+        "n_steps": 128,
+        "batch_size": 128,
+    }
+    assert train.network.layers == (256, 256, 256)
+    assert (config.name, config.seed, config.env.num_envs) == ("Walker", 12, 16)
+
+
+def test_what_the_file_leaves_out_has_ml_agents_defaults() -> None:
+    config = curriculum("behaviors: {B: {trainer_type: ppo}}\n").config
+    train = config.train
+    assert (train.total_steps, train.learning_rate, train.n_epochs) == (500_000, 3e-4, 3)
+    assert (train.ent_coef, train.reward_scale, train.batch_size) == (5e-3, 1.0, 1024)
+    assert (config.env.num_envs, train.n_steps) == (160, 64)
+    assert train.network.layers == (128, 128)
+
+
+def test_values_for_all_behaviors_give_way_to_those_of_one() -> None:
+    text = (
+        "default_settings: {max_steps: 3000, hyperparameters: {learning_rate: 0.1, num_epoch: 9}}\n"
+        "behaviors:\n  A: {max_steps: 1}\n  B: {hyperparameters: {learning_rate: 0.2}}\n"
+    )
+    train = curriculum(text, behavior="B").config.train
+    assert (train.total_steps, train.learning_rate, train.n_epochs) == (3000, 0.2, 9)
+    assert converted(text, behavior="B").notes[1:] == (
+        "t.yaml:3:3: behaviors.A: has no counterpart",
+    )
+
+
+def test_lessons_are_those_of_the_parameter_and_play_what_is_asked_for() -> None:
+    lessons = curriculum(TRAINER, targets=["goto", "free"]).config.lessons
+    assert [lesson.name for lesson in lessons] == ["Lesson0", "Lesson1", "Lesson1 (2)"]
+    assert [dict(lesson.targets) for lesson in lessons] == [{"goto": 1, "free": 1}] * 3
+    rules = [one.completion_criteria.rule for one in lessons if one.completion_criteria]
+    assert rules == ["ml-agents", "ml-agents"]
+
+
+def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -> None:
+    first, *notes = converted(TRAINER).notes
+    assert first == "t.yaml: names no targets: goto is taken; --target chooses others"
+    keys = [note.split(": ")[1] for note in notes]
+    assert keys == [
+        "behaviors.Walker.hyperparameters.learning_rate_schedule",
+        "behaviors.Walker.network_settings.normalize",
+        "behaviors.Walker.reward_signals.curiosity",
+        "behaviors.Walker.self_play",
+        "environment_parameters.wall_height",
+        "env_settings.num_envs",
+        "debug",
+    ]
+    assert notes[3] == (
+        "t.yaml:19:5: behaviors.Walker.self_play: has no counterpart: there is no self-play"
+    )
+
+
+@pytest.mark.parametrize(
+    ("buffer", "batch", "horizon", "shape"),
+    [
+        (10240, 1024, 64, (160, 64, 1024)),
+        (2048, 128, 1000, (2, 1024, 128)),
+        (1000, 300, 64, (20, 50, 250)),
+        (997, 10, 64, (1, 997, 997)),  # a prime number
+        (2**24, 2**20, 2, (65536, 256, 2**20)),
+    ],
+)
+def test_a_rollout_fills_the_buffer_and_batches_divide_it(
+    buffer: int, batch: int, horizon: int, shape: tuple[int, int, int]
+) -> None:
+    settings = f"{{batch_size: {batch}, buffer_size: {buffer}}}"
+    text = f"behaviors: {{B: {{time_horizon: {horizon}, hyperparameters: {settings}}}}}\n"
+    config = curriculum(text).config
+    assert (config.env.num_envs, config.train.n_steps, config.train.batch_size) == shape
+    told = any("it must divide buffer_size" in note for note in converted(text).notes)
+    assert told == (shape[2] != batch)
+
+
+def test_other_trainers_are_named_and_ppo_is_taken() -> None:
+    text = "behaviors: {B: {trainer_type: sac, hyperparameters: {buffer_size: 50000, tau: 0.1}}}\n"
+    assert curriculum(text).config.train.algo == "ppo"
+    notes = converted(text).notes
+    assert any("ppo is taken in the place of sac" in note for note in notes)
+    assert any("hyperparameters: has no counterpart" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("learning_rate: 0.0002", "learning_rate: -1", "must be greater than 0.0 (got -1)"),
+        ("buffer_size: 2048", "buffer_size: x", "must be a whole number from 4 to 16777216"),
+        (
+            "buffer_size: 2048",
+            f"buffer_size: {10**17}",
+            "must be a whole number from 4 to 16777216",
+        ),
+        ("hidden_units: 256", "hidden_units: 0", "must be a whole number from 1 to 4096 (got 0)"),
+        ("value: 9.0", "value: -9", "goto_win_radius.curriculum.0.value: must lie between"),
+        ("seed: 12", "seed: x", "env_settings.seed: must be a whole number (got 'x')"),
+        ("max_steps: 2.0e6", "max_steps: 0", "behaviors.Walker.max_steps: must be at least 1"),
+    ],
+)
+def test_what_cannot_be_converted_is_told_at_its_place(old: str, new: str, said: str) -> None:
+    assert old in TRAINER
+    with pytest.raises(ConfigurationError) as caught:
+        converted(TRAINER.replace(old, new))
+    (line,) = caught.value.faults
+    assert said in line
+    row = next(n for n, text in enumerate(TRAINER.splitlines(), 1) if old in text)
+    assert line.startswith(f"t.yaml:{row}:")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "x", "behaviors: []\n", "environment_parameters: 3\n"])
+def test_what_is_no_trainer_file_does_no_harm(text: str) -> None:
+    try:
+        curriculum(text)
+    except ConfigurationError as error:
+        assert all(line.startswith("t.yaml:") for line in error.faults)  # noqa: PT017
+
+
+def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest valid key: Walker"):
+        converted(TRAINER, behavior="Walkr")
+
+
+def test_both_walls_of_wall_jump_move_together() -> None:
+    def wall(name: str, values: list[float]) -> str:
+        criteria = "{measure: progress, behavior: %s, min_lesson_length: 100, threshold: %g}"
+        steps = [
+            f"      - {{name: Lesson{n}, value: {value},"
+            f" completion_criteria: {criteria % (name, 0.1 + n / 5)}}}\n"
+            for n, value in enumerate(values[:-1])
+        ]
+        last = f"      - {{name: Lesson{len(steps)}, value: {values[-1]}}}\n"
+        return f"  {name}:\n    curriculum:\n{''.join(steps)}{last}"
+
+    text = f"environment_parameters:\n{wall('move_speed', [3, 4, 5])}{wall('gun_range', [9, 8, 7])}"
+    lessons = curriculum(text).config.lessons
+    assert [dict(lesson.parameters) for lesson in lessons] == [
+        {"move_speed": 3, "gun_range": 9},
+        {"move_speed": 4, "gun_range": 8},
+        {"move_speed": 5, "gun_range": 7},
+    ]
