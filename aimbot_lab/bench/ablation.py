@@ -10,7 +10,8 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings

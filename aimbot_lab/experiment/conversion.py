@@ -18,7 +18,7 @@ from aimbot_lab.experiment.document import read_text, refuse_unless_mapping, sho
 from aimbot_lab.experiment.faults import Fault, Origins
 from aimbot_lab.experiment.keys import advice
 from aimbot_lab.experiment.parameter_lessons import SECTION
-from aimbot_lab.experiment.paths import Path
+from aimbot_lab.experiment.paths import Path, shown_value
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.trainer_file import FORM, FaultError, TrainerFile, whole_number
 from aimbot_lab.experiment.tree import Tree, read_tree
@@ -47,7 +47,16 @@ PPO: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
         "ent_coef": (("hyperparameters", "beta"), 5e-3),
     }
 )
+# The last value of what falls in a straight line to max_steps unless its schedule is constant.
+FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
+    {
+        "learning_rate": (("hyperparameters", "learning_rate_schedule"), 1e-10),
+        "clip_range": (("hyperparameters", "epsilon_schedule"), 0.1),
+        "ent_coef": (("hyperparameters", "beta_schedule"), 1e-5),
+    }
+)
 UNITS, LAYERS = ("network_settings", "hidden_units"), ("network_settings", "num_layers")
+NORMALIZE = ("network_settings", "normalize")
 BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
 HORIZON = ("time_horizon",)
 LIKE_PPO = ("ppo", "poca")
@@ -62,9 +71,6 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "gail": "there is no reward but the arena's",
         "rnd": "there is no reward but the arena's",
         "behavioral_cloning": "there are no demonstrations",
-        "learning_rate_schedule": "the learning rate stays as it is",
-        "epsilon_schedule": "the clip range stays as it is",
-        "beta_schedule": "the entropy bonus stays as it is",
         "env_settings": "the arena is no program of its own",
         "engine_settings": "there is no engine that draws",
         "checkpoint_settings": "runs are kept by aimbot-lab's tracking",
@@ -186,12 +192,30 @@ class _Converter:
             train.update(rollout)
         for ours, (theirs, usual) in settings.items():
             value = self._file.take(*theirs)
-            train[ours] = usual if value is None else value
+            value = usual if value is None else value
+            train[ours] = self._scheduled(ours, value) if ours in FLOORS else value
             self._came_from["train", ours] = self._file.place(*theirs)
+        train["network"] = self._network()
+        return {"env": env, "train": train}
+
+    def _scheduled(self, ours: str, value: Any) -> Any:
+        keys, floor = FLOORS[ours]
+        schedule = self._file.take(*keys) or "linear"
+        if schedule == "constant":
+            return value
+        if schedule != "linear":
+            what = f"must be linear or constant (got {shown_value(schedule)})"
+            raise FaultError(Fault(self._file.place(*keys), what))
+        return {"schedule": "linear", "start": value, "end": floor}
+
+    def _network(self) -> dict[str, Any]:
         units = self._whole(UNITS, usual=128, most=4096)
         layers = self._whole(LAYERS, usual=2, most=100)
-        train["network"] = {"layers": [units] * layers}
-        return {"env": env, "train": train}
+        network: dict[str, Any] = {"layers": [units] * layers}
+        if self._file.at(self._file.place(*NORMALIZE)) is True:
+            self._file.take(*NORMALIZE)
+            network["scaling"] = "running"
+        return network
 
     def _rollout(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Environments and steps between two updates that fill ML-Agents' buffer."""
@@ -226,8 +250,8 @@ def _written(config: CurriculumFile) -> dict[str, Any]:
         "env": {"num_envs": config.env.num_envs},
         "lessons": [_lesson(lesson) for lesson in config.lessons],
         "train": {
-            **{key: train[key] for key in kept},
-            "network": {"layers": list(config.train.network.layers)},
+            **{key: _without(train[key], "end_fraction") for key in kept},
+            "network": {key: train["network"][key] for key in ("layers", "scaling")},
         },
         "tracking": {"experiment": config.tracking.experiment},
     }
@@ -241,6 +265,12 @@ def _lesson(lesson: Lesson) -> dict[str, Any]:
         kept = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
         document["completion_criteria"] = {key: criteria[key] for key in kept}
     return {key: value for key, value in document.items() if value != {}}
+
+
+def _without(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: one for key, one in value.items() if key != name}
+    return value
 
 
 def _without_none(value: Any) -> Any:

@@ -11,6 +11,7 @@ from aimbot_lab.experiment.conversion import PPO, SHARED, Conversion, convert
 from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.plan import plan
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.schedules import Linear
 
 BEHAVIORS = """\
 behaviors:
@@ -24,7 +25,7 @@ behaviors:
       epsilon: 0.15
       lambd: 0.94
       num_epoch: 5
-      learning_rate_schedule: linear
+      learning_rate_schedule: constant
     network_settings: {normalize: false, hidden_units: 256, num_layers: 3}
     reward_signals:
       extrinsic: {gamma: 0.98, strength: 0.5}
@@ -67,8 +68,8 @@ def test_hyper_parameters_get_our_names() -> None:
         "n_epochs": 5,
         "learning_rate": 0.0002,
         "gae_lambda": 0.94,
-        "clip_range": 0.15,
-        "ent_coef": 0.004,
+        "clip_range": Linear(start=0.15, end=0.1),
+        "ent_coef": Linear(start=0.004, end=1e-5),
         "n_steps": 128,
         "batch_size": 128,
     }
@@ -79,8 +80,9 @@ def test_hyper_parameters_get_our_names() -> None:
 def test_what_the_file_leaves_out_has_ml_agents_defaults() -> None:
     config = curriculum("behaviors: {B: {trainer_type: ppo}}\n").config
     train = config.train
-    assert (train.total_steps, train.learning_rate, train.n_epochs) == (500_000, 3e-4, 3)
-    assert (train.ent_coef, train.reward_scale, train.batch_size) == (5e-3, 1.0, 1024)
+    assert (train.total_steps, train.n_epochs, train.network.scaling) == (500_000, 3, "ranges")
+    assert train.learning_rate == Linear(start=3e-4, end=1e-10)
+    assert (train.reward_scale, train.batch_size) == (1.0, 1024)
     assert (config.env.num_envs, train.n_steps) == (160, 64)
     assert train.network.layers == (128, 128)
 
@@ -91,7 +93,8 @@ def test_values_for_all_behaviors_give_way_to_those_of_one() -> None:
         "behaviors:\n  A: {max_steps: 1}\n  B: {hyperparameters: {learning_rate: 0.2}}\n"
     )
     train = curriculum(text, behavior="B").config.train
-    assert (train.total_steps, train.learning_rate, train.n_epochs) == (3000, 0.2, 9)
+    assert (train.total_steps, train.n_epochs) == (3000, 9)
+    assert train.learning_rate == Linear(start=0.2, end=1e-10)
     assert converted(text, behavior="B").notes[1:] == (
         "t.yaml:3:3: behaviors.A: has no counterpart",
     )
@@ -110,7 +113,6 @@ def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -
     assert first == "t.yaml: names no targets: goto is taken; --target chooses others"
     keys = [note.split(": ")[1] for note in notes]
     assert keys == [
-        "behaviors.Walker.hyperparameters.learning_rate_schedule",
         "behaviors.Walker.network_settings.normalize",
         "behaviors.Walker.reward_signals.curiosity",
         "behaviors.Walker.self_play",
@@ -118,7 +120,7 @@ def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -
         "env_settings.num_envs",
         "debug",
     ]
-    assert notes[3] == (
+    assert notes[2] == (
         "t.yaml:19:5: behaviors.Walker.self_play: has no counterpart: there is no self-play"
     )
 
@@ -144,6 +146,12 @@ def test_a_rollout_fills_the_buffer_and_batches_divide_it(
     assert told == (shape[2] != batch)
 
 
+def test_normalised_observations_are_scaled_by_what_was_seen() -> None:
+    text = "behaviors: {B: {network_settings: {normalize: true}}}\n"
+    assert curriculum(text).config.train.network.scaling == "running"
+    assert len(converted(text).notes) == 1
+
+
 def test_other_trainers_are_named_and_ppo_is_taken() -> None:
     text = "behaviors: {B: {trainer_type: sac, hyperparameters: {buffer_size: 50000, tau: 0.1}}}\n"
     assert curriculum(text).config.train.algo == "ppo"
@@ -156,6 +164,7 @@ def test_other_trainers_are_named_and_ppo_is_taken() -> None:
     ("old", "new", "said"),
     [
         ("learning_rate: 0.0002", "learning_rate: -1", "must be greater than 0.0 (got -1)"),
+        ("_schedule: constant", "_schedule: round", "must be linear or constant (got 'round')"),
         ("buffer_size: 2048", "buffer_size: x", "must be a whole number from 4 to 16777216"),
         (
             "buffer_size: 2048",
