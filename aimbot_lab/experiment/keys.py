@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -41,14 +42,19 @@ def _child(kind: Any, part: str | int) -> Any:
     if members:
         return next((member for member in members if _is_tagged(member, part)), kind)
     kind = _plain(kind)
-    if is_dataclass(kind):
-        return _without_none(get_type_hints(kind, include_extras=True).get(str(part)))
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _without_none(_hints(kind).get(str(part)))
     arguments = get_args(kind)
     if get_origin(kind) is tuple:
         return arguments[0]
     if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
         return arguments[1]
     return None
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _plain(kind: Any) -> Any:
