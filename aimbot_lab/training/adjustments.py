@@ -36,7 +36,13 @@ class EntropyScheduleCallback(BaseCallback):
     def _on_step(self) -> bool:
         return True
 
+    def _on_training_start(self) -> None:
+        self._set()  # a training that goes on does not begin at the schedule's start
+
     def _on_rollout_end(self) -> None:
+        self._set()
+
+    def _set(self) -> None:
         model = self.model
         assert isinstance(model, OnPolicyAlgorithm)
         model.ent_coef = self._schedule(1.0 - model.num_timesteps / model._total_timesteps)

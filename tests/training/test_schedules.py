@@ -9,6 +9,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.utils import LinearSchedule
 from tiny_training import Sink, plan
 
+from aimbot_lab.training.adjustments import adjustments
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.schedules import Cosine, Linear, value_at
 from aimbot_lab.training.settings import TrainSettings
@@ -105,6 +106,18 @@ def test_the_update_uses_the_values_of_its_progress(
     assert ranges == pytest.approx([0.25, 0.2, 0.15])
     assert sink.logged[-1][1]["train/ent_coef"] == 0.0
     assert sink.logged[-1][1]["train/learning_rate"] == pytest.approx(1e-4)
+
+
+def test_a_training_that_goes_on_has_the_value_of_where_it_stopped() -> None:
+    training = Training(plan("ppo", total_steps=2048, ent_coef=Linear(start=0.04, end=0.0)))
+    training.model.num_timesteps = 512
+    training.model._total_timesteps = 2048
+    (callback,) = adjustments(training.plan.train)
+    callback.init_callback(training.model)
+    callback.on_training_start({}, {})
+    callback.on_rollout_start()
+    assert training.model.ent_coef == pytest.approx(0.03)
+    assert training.model.logger.name_to_value["train/ent_coef"] == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize("algo", ["trpo", "dqn", "qrdqn"])
