@@ -32,7 +32,7 @@ class RulesPlan:
     climb: tuple[float, float] = (0.3, 0.97)  # first and last rate of an agent that learns
     climb_episodes: int = 20_000
     climb_lessons: int = 200
-    watched_agents: int = 600
+    watched_agents: int = 2000
     watched_episodes: int = 100_000
     floor: float = 0.8  # below which no watched win rate may fall
     fall: tuple[float, float] = (0.9, 0.6)  # rate before and after something is lost

@@ -9,7 +9,10 @@ from aimbot_lab.sim.difficulty_weights import DifficultyWeights
 
 
 class WeightChange(NamedTuple):
-    """What shall be moved; first locks are opened, then set, then weights are moved in turn."""
+    """What shall be moved: locks are opened, then weights moved in turn, the locked ones staying.
+
+    A weight may be moved and locked at once.
+    """
 
     target: str
     moves: tuple[tuple[int, float], ...] = ()  # difficulty and its new weight
@@ -33,9 +36,13 @@ class WeightChange(NamedTuple):
         """
         for level in self.unlock:
             weights = weights.lock(level, locked=False)
+        moved = tuple(level for level, _ in self.moves)
+        for level in self.lock:
+            weights = weights if level in moved else weights.lock(level)
+        held = weights
+        for level, weight in self.moves:
+            held = held.move(level, weight).lock(level)
+        weights = replace(held, locked=weights.locked)
         for level in self.lock:
             weights = weights.lock(level)
-        moved = weights
-        for level, weight in self.moves:
-            moved = moved.move(level, weight).lock(level)
-        return replace(moved, locked=weights.locked)
+        return weights

@@ -13,7 +13,7 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.results import EpisodeResult, format_result_line
 
-STEPS = 60  # of a trace
+STEPS = 40  # of a trace
 
 
 class Trainer:

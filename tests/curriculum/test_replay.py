@@ -37,11 +37,11 @@ def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = Tr
     rng = np.random.default_rng(seed)
     for step in range(ROWS, ROWS * steps + 1, ROWS):
         rate = 0.3 + 0.6 * (step / (ROWS * steps) if climb else 1.0)
-        won = rng.random(rng.integers(0, 5)) < rate
-        game.play(
-            *(line(bool(w), int(rng.integers(1, 4)), reward=float(w - rng.random())) for w in won),
-            step=step,
-        )
+        lines = []
+        for level in rng.integers(1, 4, rng.integers(0, 5)).tolist():
+            won = rng.random() < rate - (0.1 if level == 3 else 0.0)
+            lines.append(line(won, level, reward=won - rng.random()))
+        game.play(*lines, step=step)
         if step == 40 * ROWS:
             change = WeightChange("goto", ((3, 0.2),))
             game.progress.change_weights(change, lambda _: game.scenario)

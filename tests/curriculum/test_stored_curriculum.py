@@ -22,7 +22,7 @@ def test_a_stored_curriculum_goes_on_as_if_never_stopped(stop: int) -> None:
     def feed(progress: CurriculumProgress, *, first: int, last: int) -> None:
         for number in range(first, last):
             game = Game.__new__(Game)
-            game.progress, game.rank = progress, number
+            game.progress, game.rank, game.kept = progress, number, {}
             game.scenario = progress.lesson + 1
             check = game.play(lines[number] if number % 9 else "nonsense", step=number)
             if check and check.decision == "promote":

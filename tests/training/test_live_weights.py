@@ -1,0 +1,180 @@
+"""Difficulty weights that are changed while an agent trains."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.faces.registry import make_world
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.live_weights import LiveWeights
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.training import Training, TrainingPlan
+
+ROWS = 64
+SETTINGS = ArenaSettings(num_envs=ROWS, time_limit=2.0)
+EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
+HARD = WeightChange("goto", ((5, 1.0),))
+
+
+def lesson(**changes: Any) -> Lesson:
+    criteria = CompletionCriteria(threshold=0.9, min_lesson_length=10)
+    about = {"targets": {"goto": 1.0}, "difficulty": EASY, "completion_criteria": criteria}
+    return Lesson(name="one", **(about | changes))
+
+
+class Play:
+    """An arena under a curriculum, whose agent stands still."""
+
+    def __init__(self, lessons: Sequence[Lesson]) -> None:
+        self.world = make_world(SETTINGS)
+        self.progress = CurriculumProgress(lessons, self.world.spec.difficulties)
+        self.live = LiveWeights(self.progress, self.world)
+        self.progress.begin_scenario(self.world.set_scenario(self.progress.scenario))
+        self.buffers: StepBuffers = new_step_buffers(ROWS, len(self.world.spec.observation_names))
+        self.world.reset(1, self.buffers.observations)
+        self.step = 0
+        self.ended: list[tuple[int, str]] = []  # scenario and line of every episode
+        self.events = ""
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            batch = self.world.step(np.zeros((ROWS, 4), np.float32), self.buffers)
+            self.step += ROWS
+            self.ended += zip(batch.scenario.tolist(), batch.lines, strict=True)
+            self.progress.add(batch, step=self.step)
+            self.events += "".join(
+                text for name, text, _ in self.progress.record if name == "events.jsonl"
+            )
+
+
+def difficulties(play: Play, scenario: int) -> set[str]:
+    return {line.split("|")[4] for number, line in play.ended if number == scenario}
+
+
+def test_a_change_holds_from_each_rows_next_block_and_loses_no_episode() -> None:
+    play = Play([lesson()])
+    play.steps(30)
+    play.live.change(HARD)
+    play.steps(30)
+    assert difficulties(play, 1) == {"difficulty=1"}
+    assert difficulties(play, 2) == {"difficulty=5"}
+    play.live.change(WeightChange("goto", ((2, 0.5),)))
+    play.steps(60)
+    assert difficulties(play, 3) == {"difficulty=2", "difficulty=5"}
+    # A row's episodes all last 20 steps here: each that has ended has counted.
+    assert play.progress.view.episodes == len(play.ended) == 6 * ROWS
+    assert play.events.count('"kind": "weights"') == 2
+    assert f'"step": {30 * ROWS}' in play.events
+
+
+def test_the_next_lesson_begins_with_its_own_mix() -> None:
+    criteria = CompletionCriteria(measure="progress", threshold=0.1, min_lesson_length=0)
+    world = make_world(SETTINGS)
+    lessons = [lesson(completion_criteria=criteria), replace(lesson(), name="two")]
+    progress = CurriculumProgress(lessons, world.spec.difficulties, total_steps=1000)
+    progress.begin_scenario(world.set_scenario(progress.scenario))
+    LiveWeights(progress, world).change(HARD)
+    assert progress.scenario.difficulty["goto"] == (0, 0, 0, 0, 1)
+    progress.add(None, step=200)
+    assert progress.lesson == 1
+    assert progress.scenario.difficulty["goto"] == (1, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (WeightChange("free", ((1, 0.5),)), "free: has no difficulties in lesson 'one'"),
+        (WeightChange("goto", ((7, 0.5),)), "difficulty must lie between 1 and 5"),
+        (WeightChange("goto", ((1, 1.5),)), "must lie between 0 and 1"),
+        (WeightChange("goto", ((2, 0.5),), lock=(1,)), "locked weights sum to 1"),
+        (WeightChange("goto", ((2, 0.5), (2, 0.4))), "its weight is locked"),
+    ],
+)
+def test_an_impossible_change_changes_nothing_and_says_why(
+    change: WeightChange, fault: str
+) -> None:
+    play = Play([lesson()])
+    before = play.progress.state()
+    with pytest.raises(ConfigurationError, match=fault):
+        play.live.change(change)
+    assert play.progress.state() == before
+    answers: dict[str, Mapping[str, Any]] = {}
+    play.live.answer(Asked([change._asdict(), 7], answers))
+    assert fault in answers["0"]["error"]
+    assert "not a change of weights" in answers["1"]["error"]
+
+
+def test_locks_hold_and_moves_of_one_change_hold_each_other() -> None:
+    play = Play([lesson(difficulty={})])
+    play.live.change(WeightChange("goto", ((1, 0.1),), lock=(1,)))
+    weights = play.live.change(WeightChange("goto", ((2, 0.3), (3, 0.3))))
+    assert weights.weights == pytest.approx((0.1, 0.3, 0.3, 0.15, 0.15))
+    assert weights.locked == (True, False, False, False, False)
+    with pytest.raises(ConfigurationError, match="difficulty 1: its weight is locked"):
+        play.live.change(WeightChange("goto", ((1, 0.2),)))
+    assert play.live.change(WeightChange("goto", ((1, 0.2),), unlock=(1,))).weights[0] == 0.2
+
+
+class Asked:
+    """Requests that come all at once."""
+
+    def __init__(self, documents: Sequence[Any], answers: dict[str, Mapping[str, Any]]) -> None:
+        self._waiting = {str(number): one for number, one in enumerate(documents)}
+        self.answers = answers
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        return list(self._waiting.items())
+
+    def answer(self, key: str, document: Mapping[str, Any]) -> None:
+        self.answers[key] = document
+        del self._waiting[key]
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.metrics: dict[str, float] = {}
+        self.files: dict[str, bytes] = {}
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        self.metrics = metrics
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        self.files[name] = self.files.get(name, b"")[:place] + text.encode()
+        return True
+
+
+def small_plan() -> TrainingPlan:
+    train = TrainSettings(
+        total_steps=8192,
+        n_steps=16,
+        batch_size=512,
+        n_epochs=1,
+        network=NetworkSettings(layers=(8,)),
+    )
+    return TrainingPlan(seed=1, env=SETTINGS, lessons=(lesson(),), train=train)
+
+
+def test_a_training_does_what_is_asked_and_records_it() -> None:
+    training, sink = Training(small_plan()), Sink()
+    answers: dict[str, Mapping[str, Any]] = {}
+    asked = Asked([HARD._asdict()], answers)
+    training.learn(
+        sink, SilentObserver(), lambda: False, links=RunLinks(record=sink, requests=asked)
+    )
+    assert answers["0"]["weights"] == (0, 0, 0, 0, 1)
+    assert answers["0"]["step"] == ROWS
+    assert sink.metrics["mix/goto/5"] == 1.0
+    assert b'"kind": "weights"' in sink.files["events.jsonl"]
+    rows = sink.files["episodes.csv"].decode().splitlines()[1:]
+    assert {row.split(",")[3] for row in rows[:ROWS]} == {"1"}
+    assert {row.split(",")[3] for row in rows[ROWS:]} == {"5"}
