@@ -1,64 +1,92 @@
 """`aimbot-lab evaluate`: how good is a run's agent on new seeds?"""
 
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.text import print_json, rate, table
+from aimbot_lab.cli.progress import progress
+from aimbot_lab.cli.tables import Section, show_table
+from aimbot_lab.cli.text import print_json, rate
+
+if TYPE_CHECKING:
+    from aimbot_lab.evaluation.scores import Score
+    from aimbot_lab.experiment.evaluation import Evaluated, PlayerScores
+
+HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to win", "return")
 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
 @click.argument("run")
 @click.option("--agent", type=click.Choice(["best", "last"]), default="last", show_default=True)
-@click.option(
-    "--episodes",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1, 65536),
-    help="Episodes of each target and difficulty, each with a seed of its own.",
-)
-@click.option("--seed", default=1_000_003, show_default=True, type=click.IntRange(min=0))
-@options.data_dir
-@options.tracking_uri
+@options.episodes
+@options.seed
+@click.option("--baselines/--no-baselines", default=True, show_default=True)
 @options.as_json
+@options.place
 def evaluate(
     run: str,
     agent: str,
     episodes: int,
     seed: int,
-    data_dir: Path | None,
-    tracking_uri: str | None,
+    baselines: bool,
     as_json: bool,
+    place: options.Place,
 ) -> None:
-    """Evaluate the agent of RUN (its id, or the beginning of it) on new seeds.
+    """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
 
-    Plays every target and difficulty of the run's last lesson, actions chosen deterministically.
+    Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
+    the agent with its actions sampled as in training, the agent with its likeliest action each
+    time, and two baselines, random actions and a greedy script. All meet the same episodes.
+    The run keeps the result: numbers under eval/, a file, and a section of its note.
 
     \b
     Example:
-      aimbot-lab evaluate 3f2a --episodes 500
+      aimbot-lab evaluate latest --episodes 500
     """
-    from aimbot_lab.experiment.evaluation import EvaluationRequest, evaluate_run
-    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.experiment.evaluation import EvaluationRequest, cells_to_play, evaluate_agent
+    from aimbot_lab.experiment.evaluation_record import evaluation_record
+    from aimbot_lab.experiment.tracked_agent import fetch_agent
+    from aimbot_lab.tracking.addition import add_to_run
+    from aimbot_lab.tracking.tracker import NOTE_TAG
 
-    request = EvaluationRequest(run, agent, episodes, seed)
-    folder = locate_data_folder(data_dir)
-    evaluated = evaluate_run(request, folder, tracking_uri=tracking_uri)
+    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    wanted = EvaluationRequest(episodes, seed, baselines)
+    with progress("evaluating", cells_to_play(fetched, wanted)) as advance:
+        found = evaluate_agent(fetched, wanted, on_cell=lambda who, cell: advance(f"{who}, {cell}"))
     if as_json:
-        cells = [asdict(score) for score in evaluated.scores]
-        head = {"schema": 1, "run_id": evaluated.run_id, "agent": agent, "seed": seed}
-        print_json({**head, "episodes": episodes, "cells": cells})
-        return
-    rows = [
-        (
-            score.target,
-            score.difficulty or "-",
-            score.episodes,
-            rate(score.win_rate, score.lower, score.upper),
-            "-" if score.seconds_to_win is None else f"{score.seconds_to_win:.1f} s",
-        )
-        for score in evaluated.scores
-    ]
-    click.echo(table(("target", "difficulty", "episodes", "win rate [95 %]", "to win"), rows))
+        print_json(found.as_json())
+    else:
+        show_table(HEAD, [_section(*player) for player in found.players.items()])
+        click.echo(_explained(found), err=True)
+    record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
+    add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
+
+
+def _section(name: str, scores: "PlayerScores") -> Section:
+    return list(_rows(name, scores))
+
+
+def _rows(name: str, scores: "PlayerScores") -> Iterator[tuple[str, ...]]:
+    for number, cell in enumerate(scores.cells):
+        yield ("" if number else name, cell.target, str(cell.difficulty or "-"), *_numbers(cell))
+    if len(scores.cells) > 1:
+        yield ("", "all", "", *_numbers(scores.overall))
+
+
+def _numbers(score: "Score") -> tuple[str, ...]:
+    to_win, earned = score.median_seconds_to_win, score.mean_return
+    return (
+        rate(score.win_rate, score.lower, score.upper),
+        f"{score.wins:,} of {score.episodes:,}",
+        "-" if to_win is None else f"{to_win:.1f} s",
+        "-" if earned is None else f"{earned:,.0f}",
+    )
+
+
+def _explained(found: "Evaluated") -> str:
+    return (
+        f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
+        f"seed {found.seed}. Time to win is over the won episodes, the return over all."
+    )

@@ -1,8 +1,16 @@
 """Options that several commands share."""
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.data_folder import DataFolder
+
+Result = TypeVar("Result")
 
 data_dir = click.option(
     "--data-dir",
@@ -16,6 +24,34 @@ tracking_uri = click.option(
     help="An MLflow tracking server to use in place of the data folder's store. "
     "[env: MLFLOW_TRACKING_URI]",
 )
+
+
+class Place(NamedTuple):
+    """Where the runs are, as the command line says it."""
+
+    data_dir: Path | None
+    tracking_uri: str | None
+
+    @property
+    def folder(self) -> "DataFolder":
+        """The data folder that counts. Raises ConfigurationError where it can't be one."""
+        from aimbot_lab.tracking.data_folder import locate_data_folder
+
+        return locate_data_folder(self.data_dir)
+
+
+def place(command: Callable[..., Result]) -> Callable[..., Result]:
+    """`command` with the options of a place, which it is given as `place`."""
+
+    @data_dir
+    @tracking_uri
+    @wraps(command)
+    def placed(data_dir: Path | None, tracking_uri: str | None, **others: Any) -> Result:
+        return command(place=Place(data_dir, tracking_uri), **others)
+
+    return placed
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(
     "--set",
@@ -30,4 +66,18 @@ allow_env = click.option(
     multiple=True,
     help="Let the file read the environment variable NAME by ${oc.env:NAME}; the run keeps its "
     "value. Repeatable.",
+)
+episodes = click.option(
+    "--episodes",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1, 65536),
+    help="Episodes of each target and difficulty.",
+)
+seed = click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Which episodes; no training ever meets those of an evaluation.",
 )

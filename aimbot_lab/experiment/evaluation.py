@@ -1,73 +1,89 @@
-"""A tracked run's agent, evaluated on new seeds."""
+"""A tracked run's agent, evaluated on new seeds beside the baselines."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.evaluation.evaluate import CellScore, evaluate
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.run import AGENT_FOLDER
-from aimbot_lab.faces.registry import make_world
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, list_runs
-from aimbot_lab.tracking.reaper import reap_dead_runs
-from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.evaluation.scores import CellScore, Score, score_all, score_cell
+from aimbot_lab.experiment.result import cell_name
+from aimbot_lab.experiment.task import (
+    MakePlayer,
+    Task,
+    baselines,
+    last_lesson,
+    play_task,
+    policies,
+)
+from aimbot_lab.experiment.tracked_agent import TrackedAgent
+
+OnCell = Callable[[str, str], None]  # player, cell
 
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Which agent to evaluate, and on what."""
+    """How to evaluate."""
 
-    run: str  # the run's id, or the beginning of it
-    agent: str  # "best" or "last"
     episodes: int  # of each cell
     seed: int
+    baselines: bool
+
+
+@dataclass(frozen=True)
+class PlayerScores:
+    """How one player did: the agent in one of its ways to play, or a baseline."""
+
+    overall: Score
+    cells: tuple[CellScore, ...]
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Scores of a run's agent."""
+    """Scores by player; the first player is the agent as it was trained."""
 
     run_id: str
-    scores: tuple[CellScore, ...]
+    name: str
+    agent: str  # "best" or "last"
+    step: int  # environment step at which the agent was saved
+    seed: int
+    episodes: int  # of each cell
+    players: Mapping[str, PlayerScores]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for one JSON document."""
+        return {"schema": 2, **asdict(self)}
 
 
-def evaluate_run(
-    request: EvaluationRequest, data_folder: DataFolder, *, tracking_uri: str | None = None
+def evaluate_agent(
+    agent: TrackedAgent, request: EvaluationRequest, *, on_cell: OnCell
 ) -> Evaluated:
     """Scores in every cell of the last lesson of the run's curriculum.
 
-    Before that, what dead processes left undelivered is delivered: the agent may be among it.
-    Raises ConfigurationError where no single run is meant, LabError where its files are missing.
+    `on_cell` hears of every cell that a player has played.
     """
-    reap_dead_runs(data_folder)
-    run_id = find_run(request.run, data_folder, tracking_uri=tracking_uri)
-
-    def fetch(name: str) -> Path:
-        return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
-
-    folder = f"{AGENT_FOLDER}/{request.agent}"
-    weights = [fetch(f"{folder}/{name}") for name in (WEIGHTS, DESCRIPTION)]
-    saved = load_agent(weights[0].parent)
-    config = load_curriculum(fetch("resolved.yaml")).config
-    world = make_world(replace(saved.env, num_envs=request.episodes))
-    cells = lesson_cells(config.lessons[-1], world.spec.difficulties)
-    scores = [
-        score
-        for cell in cells  # each with a player that remembers nothing of the cell before
-        for score in evaluate(world, saved.agent.player(world), (cell,), seed=request.seed)
-    ]
-    return Evaluated(run_id, tuple(scores))
+    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    scripted = baselines(task.env) if request.baselines else {}
+    players = {
+        player: _scores(player, task, make, on_cell=on_cell)
+        for player, make in {**policies(agent.saved), **scripted}.items()
+    }
+    return Evaluated(
+        run_id=agent.run.run_id,
+        name=agent.run.name,
+        agent=agent.which,
+        step=agent.step,
+        seed=request.seed,
+        episodes=request.episodes,
+        players=players,
+    )
 
 
-def find_run(run: str, data_folder: DataFolder, *, tracking_uri: str | None = None) -> str:
-    """The id of the one run that begins with `run`. Raises ConfigurationError otherwise."""
-    found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=50_000)
-    matches = [summary.run_id for summary in found if run and summary.run_id.startswith(run)]
-    if run in matches:
-        return run
-    if len(matches) != 1:
-        reason = "several runs begin so" if matches else "no such run"
-        raise ConfigurationError(f"{run!r}: {reason}; aimbot-lab runs lists them")
-    return matches[0]
+def _scores(player: str, task: Task, make: MakePlayer, *, on_cell: OnCell) -> PlayerScores:
+    played = play_task(task, make, on_cell=lambda cell: on_cell(player, cell_name(*cell)))
+    return PlayerScores(score_all(played), tuple(map(score_cell, played)))
+
+
+def cells_to_play(agent: TrackedAgent, request: EvaluationRequest) -> int:
+    """How often `on_cell` will be called."""
+    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    players = len(policies(agent.saved)) + request.baselines * len(baselines(task.env))
+    return players * len(task.cells)

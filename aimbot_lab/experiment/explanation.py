@@ -10,12 +10,11 @@ from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord
 from aimbot_lab.curriculum.replay import Replayed, World, replays
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.evaluation import find_run
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.growing_files import growing_file
-from aimbot_lab.tracking.history import download_artifact
+from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 
 
@@ -42,7 +41,7 @@ def explain_run(
     where the run kept no record or one that can't be read.
     """
     reap_dead_runs(data_folder)
-    run_id = find_run(run, data_folder, tracking_uri=tracking_uri)
+    run_id = find_run(data_folder, run, tracking_uri=tracking_uri).run_id
 
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)

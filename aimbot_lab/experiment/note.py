@@ -1,5 +1,6 @@
 """A run in Markdown, as the note on its page in the tracking UI."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from aimbot_lab.experiment.result import RunResult, cell_name, outcome, percent
@@ -13,6 +14,7 @@ LESSON_HEAD = (
     "95 % interval",
     "over the last",
 )
+_SECTION = re.compile(r"^(?=### )", re.MULTILINE)
 CELL_HEAD = ("cell", "episodes", "win rate", "95 % interval")
 
 
@@ -23,15 +25,26 @@ def note(result: RunResult) -> str:
             f"**{outcome(result)}** {result.steps:,} steps in {result.seconds:.0f} s "
             f"({result.steps_per_second:,.0f} a second), seed {result.seed}.",
             "### Lessons",
-            _table(LESSON_HEAD, list(_lesson_rows(result))),
+            markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
             "### Last lesson by target and difficulty",
-            _table(CELL_HEAD, list(_cell_rows(result))),
+            markdown_table(CELL_HEAD, list(_cell_rows(result))),
             "Win rates are taken over the last episodes of a lesson, in the order in which they "
             "began, so that early wins do not count before the losses that began with them.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
             "default worked in, and `aimbot-lab run resolved.yaml` runs exactly this again.",
         ]
     )
+
+
+def with_section(note: str, title: str, body: str) -> str:
+    """`note` with the section `title` holding `body`: in place of the old one, or at its end."""
+    head = f"### {title}"
+    parts = _SECTION.split(note)
+    section = f"{head}\n\n{body}"
+    kept = [section if part.startswith(f"{head}\n") else part for part in parts if part.strip()]
+    if section not in kept:
+        kept.append(section)
+    return "\n\n".join(part.strip() for part in kept)
 
 
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
@@ -42,7 +55,7 @@ def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
             f"{lesson.episodes:,}",
             percent(lesson.win_rate),
-            _interval(lesson.lower, lesson.upper) if lesson.window else "-",
+            interval(lesson.lower, lesson.upper) if lesson.window else "-",
             lesson.window or "-",
         )
 
@@ -53,14 +66,16 @@ def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             cell_name(cell.target, cell.difficulty),
             cell.episodes,
             percent(cell.win_rate),
-            _interval(cell.lower, cell.upper) if cell.episodes else "-",
+            interval(cell.lower, cell.upper) if cell.episodes else "-",
         )
 
 
-def _interval(lower: float, upper: float) -> str:
+def interval(lower: float, upper: float) -> str:
+    """An interval of a win rate as a person reads it."""
     return f"{percent(lower)} to {percent(upper)}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows under their heads, in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)

@@ -1,27 +1,45 @@
 """The names under which numbers are tracked, so that writers and readers agree.
 
-A slash makes a section in the tracking UI. Allowed by MLflow: letters, digits, `_-. :/`.
+What stands before the slash makes a section of the tracking UI, which shows sections and charts
+by the alphabet and cuts long names: few sections, the most telling first. Allowed by MLflow:
+letters, digits, `_-. :/`.
 """
 
-WIN_RATE_POOLED = "win_rate/pooled"
-WIN_RATE_LOWER = "win_rate/pooled_lower"
-WIN_RATE_UPPER = "win_rate/pooled_upper"
+WIN_RATE_POOLED = "lesson/win_rate"
+WIN_RATE_LOWER = "lesson/win_rate_lower"
+WIN_RATE_UPPER = "lesson/win_rate_upper"
 LESSON_NUMBER = "lesson/number"
 LESSON_THRESHOLD = "lesson/threshold"
 LESSON_EVIDENCE = "lesson/evidence"
 LESSON_MEASURE = "lesson/measure"
 LESSON_EPISODES = "lesson/episodes"
-EPISODE_SECONDS = "episode/seconds"
-EPISODE_LENGTH = "episode/length"
-EPISODE_RETURN = "episode/return"
-EPISODES_ENDED = "episode/ended"
-EPISODES_UNPARSED = "episode/unparsed_lines"
-STEPS_PER_SECOND = "speed/steps_per_second"
+EPISODE_SECONDS = "rollout/seconds"
+EPISODE_LENGTH = "rollout/length"
+EPISODE_RETURN = "rollout/return"
+EPISODES_ENDED = "rollout/episodes"
+EPISODES_UNPARSED = "rollout/unparsed_lines"
+STEPS_PER_SECOND = "time/steps_per_second"
+EVAL_WIN_RATE = "eval/win_rate"
+EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
+EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"
+EVAL_SECONDS_TO_WIN = "eval/seconds_to_win"
+EVAL_RETURN = "eval/return"
 
 
 def cell_win_rate(target: str, difficulty: int) -> str:
-    """Win rate of one target at one difficulty (0: the target has no difficulties)."""
-    return f"win_rate/{target}/{difficulty}" if difficulty else f"win_rate/{target}"
+    """Win rate of one cell in the present lesson."""
+    return f"lesson_win_rate/{_cell(target, difficulty)}"
+
+
+def evaluated_win_rate(target: str, difficulty: int) -> str:
+    """Win rate of one cell in an evaluation, by the agent as it was trained."""
+    return f"eval_win_rate/{_cell(target, difficulty)}"
+
+
+def player_win_rate(player: str) -> str:
+    """Win rate over all cells of an evaluation of another player: the agent's likeliest
+    actions, or a baseline."""
+    return f"eval/{player}_win_rate"
 
 
 def cell_share(target: str, difficulty: int) -> str:
@@ -32,3 +50,7 @@ def cell_share(target: str, difficulty: int) -> str:
 def reward_term(term: str) -> str:
     """Mean sum of one reward term over an episode."""
     return f"reward/{term}"
+
+
+def _cell(target: str, difficulty: int) -> str:
+    return f"{target}_{difficulty}" if difficulty else target

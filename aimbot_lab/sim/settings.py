@@ -1,5 +1,6 @@
 """Every number and choice of the arena, with its unit; the source is Aimbot-ParallelEnv."""
 
+from math import radians
 from os import PathLike, fspath
 from typing import Annotated, Any, Literal
 
@@ -83,6 +84,17 @@ class RaySettings:
     def count(self) -> int:
         """Rays in the whole fan."""
         return self.middle_count + 2 * self.side_count
+
+    @property
+    def angles(self) -> tuple[float, ...]:
+        """Angle of each ray to the gun's line in rad, left to right, as an episode casts them."""
+        half_view = radians(self.view_angle) / 2
+        half_middle = half_view * self.middle_share
+        arm = self.middle_count // 2
+        side = half_view - half_middle
+        right = [half_middle * rank / arm for rank in range(1, arm + 1)]
+        right += [half_middle + side * r / self.side_count for r in range(1, self.side_count + 1)]
+        return (*(-angle for angle in reversed(right)), 0.0, *right)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -6,7 +6,10 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.limits import checked_name
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+
+LATEST = "latest"
+MOST_RUNS = 50_000
 
 
 def list_runs(
@@ -22,6 +25,36 @@ def list_runs(
     from aimbot_lab.tracking.mlflow_store import connect
 
     return connect(data_folder, address).runs(max_results)
+
+
+def find_run(
+    data_folder: DataFolder, beginning: str, *, tracking_uri: str | None = None
+) -> RunSummary:
+    """The one run whose id begins so; "latest" is the newest run.
+
+    Raises ConfigurationError where no run or more than one is meant.
+    """
+    found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MOST_RUNS)
+    if beginning == LATEST and found:
+        return found[0]
+    matches = [run for run in found if beginning and run.run_id.startswith(beginning)]
+    if len(matches) != 1:
+        reason = "several runs begin so" if matches else "no such run"
+        raise ConfigurationError(f"{beginning!r}: {reason}; aimbot-lab runs lists them")
+    return matches[0]
+
+
+def metric_history(
+    data_folder: DataFolder, run_id: str, *, key: str, tracking_uri: str | None = None
+) -> list[MetricPoint]:
+    """Every value of a run's metric by rising step; empty where it has none.
+
+    Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
+    """
+    address = choose_address(data_folder, explicit=tracking_uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    return connect(data_folder, address).metric_history(run_id, key)
 
 
 def download_artifact(

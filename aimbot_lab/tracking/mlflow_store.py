@@ -17,7 +17,7 @@ from aimbot_lab.tracking.environment import quieten_mlflow
 from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
 from aimbot_lab.tracking.owner import OWNER_TAG
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import store_error
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
@@ -119,6 +119,12 @@ class MlflowStore:
             names = {e.experiment_id: e.name for e in self.client.search_experiments()}
         found = self._search("", max_results=max_results)
         return [_summary(run, names.get(run.info.experiment_id, "")) for run in found]
+
+    def metric_history(self, run_id: str, key: str) -> list[MetricPoint]:
+        """Every value of a metric, in the order of steps and, within a step, of time."""
+        with _translated(self.address):
+            found = self.client.get_metric_history(run_id, key)
+        return sorted(MetricPoint(m.step, m.timestamp, m.value) for m in found)
 
     def download(self, run_id: str, name: str) -> Path:
         """Where the artifact `name` of a run can be read: in place, or as a fresh copy."""
@@ -249,6 +255,7 @@ def _summary(run: Run, experiment: str) -> RunSummary:
         run_id=info.run_id,
         name=info.run_name,
         experiment=experiment,
+        experiment_id=info.experiment_id,
         status=info.status,
         started=_utc(info.start_time),
         ended=_utc(info.end_time) if info.end_time else None,

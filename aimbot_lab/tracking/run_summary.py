@@ -3,6 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+
+
+class MetricPoint(NamedTuple):
+    """One value of a metric."""
+
+    step: int  # environment steps
+    time_ms: int  # since 1970
+    value: float  # may be NaN
 
 
 @dataclass(frozen=True)
@@ -12,6 +21,7 @@ class RunSummary:
     run_id: str
     name: str
     experiment: str
+    experiment_id: str
     status: str  # RUNNING, FINISHED, FAILED or KILLED
     started: datetime  # UTC
     ended: datetime | None  # UTC, None while it runs

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import torch as th
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.faces.sb3_actions import learner_codec
@@ -66,9 +67,12 @@ class Agent:
         self._codec.to_world(chosen, actions)
         return actions, state
 
-    def player(self, world: BatchWorld, *, deterministic: bool = True) -> "Player":
-        """This agent in `world`, about to be reset."""
-        return Player(self, world, deterministic=deterministic)
+    def player(self, world: BatchWorld, *, deterministic: bool = True, seed: int = 0) -> "Player":
+        """This agent in `world`, about to be reset.
+
+        Where actions are sampled, `seed` says which; the random numbers are the player's own.
+        """
+        return Player(self, world, deterministic=deterministic, seed=seed)
 
 
 class Player:
@@ -77,8 +81,9 @@ class Player:
     Takes a place in `world.before_reset`, before whoever is there already.
     """
 
-    def __init__(self, agent: Agent, world: BatchWorld, *, deterministic: bool) -> None:
+    def __init__(self, agent: Agent, world: BatchWorld, *, deterministic: bool, seed: int) -> None:
         self._agent, self._world, self._deterministic = agent, world, deterministic
+        self._random = th.Generator().manual_seed(seed).get_state()
         self._masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
         self._starts = np.ones(world.num_envs, np.bool_)
         self._state: Any = None
@@ -94,12 +99,15 @@ class Player:
         """World actions [B, branches + continuous] in the world's present state."""
         if self._agent.masked:
             self._world.action_masks(self._masks)
-        actions, self._state = self._agent.choose(
-            observations,
-            state=self._state,
-            starts=self._starts,
-            branch_masks=self._masks,
-            deterministic=self._deterministic,
-        )
+        with th.random.fork_rng(devices=[]):  # policies know no generator but torch's
+            th.set_rng_state(self._random)
+            actions, self._state = self._agent.choose(
+                observations,
+                state=self._state,
+                starts=self._starts,
+                branch_masks=self._masks,
+                deterministic=self._deterministic,
+            )
+            self._random = th.get_rng_state()
         self._starts[:] = False
         return actions

@@ -15,7 +15,7 @@ from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.sim.settings import RewardWeights
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.history import find_run, list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """
@@ -135,10 +135,18 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
     arguments = ["--episodes", "8", "--seed", "5", "--json"]
     done = call(folder, "evaluate", finished["run_id"][:12], *arguments)
     assert done.returncode == 0, done.stderr
-    cells = json.loads(done.stdout)["cells"]
-    assert [cell["episodes"] for cell in cells] == [8] * 5
-    again = call(folder, "evaluate", finished["run_id"], *arguments)
-    assert json.loads(again.stdout)["cells"] == cells
+    document = json.loads(done.stdout)
+    assert list(document["players"]) == ["sampled", "deterministic", "random", "greedy"]
+    for scores in document["players"].values():
+        assert [cell["episodes"] for cell in scores["cells"]] == [8] * 5
+        assert scores["overall"]["wins"] == sum(cell["wins"] for cell in scores["cells"])
+    again = call(folder, "evaluate", "latest", *arguments, "--no-baselines")
+    assert list(json.loads(again.stdout)["players"].items()) == [*document["players"].items()][:2]
+    kept = find_run(DataFolder(folder / ".aimbot-lab"), finished["run_id"])
+    sampled = document["players"]["sampled"]["overall"]
+    assert kept.metrics[names.EVAL_WIN_RATE] == sampled["win_rate"]
+    assert kept.status == "FINISHED"
+    assert kept.tags["mlflow.note.content"].count("### Evaluation") == 1
 
 
 def test_spent_steps_are_a_failed_run_that_names_the_weak_cell(folder: Path) -> None:

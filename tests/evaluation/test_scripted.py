@@ -1,11 +1,13 @@
 """The scripted agents: what they do with what they see, and how often that wins."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.evaluate import CellScore, evaluate
+from aimbot_lab.evaluation.episodes import Act, play
+from aimbot_lab.evaluation.scores import CellScore, score_cell
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
 from aimbot_lab.foundation.world import Cell, Scenario, new_step_buffers
 from aimbot_lab.sim.arena import Arena
@@ -30,6 +32,10 @@ def ray_angles(world: Arena) -> np.ndarray:
     return np.arctan2(world.state.ray_sin[0, rays], world.state.ray_cos[0, rays])
 
 
+def evaluate(world: Arena, act: Act, cells: Sequence[Cell], *, seed: int) -> tuple[CellScore, ...]:
+    return tuple(score_cell(play(world, act, cell, seed=seed)) for cell in cells)
+
+
 def told(scores: tuple[CellScore, ...]) -> str:
     return "\n".join(
         f"{score.target} {score.difficulty}: {score.win_rate:.3f} "
@@ -46,6 +52,15 @@ def seen(world: Arena, **values: float) -> np.ndarray:
     base |= {name: 1.0 for name in names if name.endswith("_wall")} | values
     assert set(base) <= set(names)
     return np.array([[base.get(name, 0.0) for name in names]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "rays",
+    [{}, {"side_count": 0}, {"middle_count": 1}, {"middle_count": 9, "view_angle": 130.0}],
+)
+def test_settings_know_the_angles_of_an_episodes_rays(rays: dict[str, float]) -> None:
+    world = new_world(2, **rays)
+    np.testing.assert_allclose(world.settings.rays.angles, ray_angles(world), atol=1e-6)
 
 
 @pytest.mark.parametrize("target", ["goto", "attack"])
@@ -78,7 +93,7 @@ def test_greedy_beats_random_on_every_target() -> None:
 )
 def test_greedy_wins_the_open_blocks_with_any_fan(rays: dict[str, object]) -> None:
     world = new_world(50, **rays)
-    greedy = GreedyAgent(world.spec, ray_angles=ray_angles(world))
+    greedy = GreedyAgent(world.spec, ray_angles=world.settings.rays.angles)
     scores = evaluate(world, greedy, FIRST_CELLS[1:], seed=7)
     assert min(score.win_rate for score in scores) > 0.9, told(scores)
 

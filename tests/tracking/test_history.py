@@ -4,7 +4,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, list_runs
+from aimbot_lab.tracking.history import download_artifact, find_run, list_runs
 from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -66,3 +66,24 @@ def test_an_artifact_of_an_unknown_run_is_one_line(data_folder):
 def test_an_artifact_name_cannot_leave_the_runs_folder(data_folder):
     with pytest.raises(ConfigurationError):
         download_artifact(data_folder, "0123", name="../../mlflow.db")
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id_and_the_newest_by_latest(data_folder):
+    ids = [finished_run(data_folder, f"run {i}") for i in range(2)]
+    assert [find_run(data_folder, run_id[:12]).run_id for run_id in ids] == ids
+    assert find_run(data_folder, "latest").run_id == ids[1]
+
+
+@pytest.mark.parametrize(("beginning", "reason"), [("", "no such run"), ("xyz", "no such run")])
+def test_a_run_that_is_not_there_is_one_line(data_folder, beginning, reason):
+    finished_run(data_folder, "other")
+    with pytest.raises(ConfigurationError, match=f"{reason}.*aimbot-lab runs"):
+        find_run(data_folder, beginning)
+
+
+def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
+    ids = [finished_run(data_folder, "run") for _ in range(17)]  # two of them begin alike
+    first = [run_id[0] for run_id in ids]
+    common = next(letter for letter in first if first.count(letter) > 1)
+    with pytest.raises(ConfigurationError, match="several runs begin so"):
+        find_run(data_folder, common)

@@ -1,0 +1,56 @@
+"""What evaluated episodes come to: win rates with intervals, time to win, return."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aimbot_lab.evaluation.episodes import CellEpisodes, Float64Array
+from aimbot_lab.foundation.intervals import wilson
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a player did in a set of episodes."""
+
+    episodes: int
+    wins: int
+    win_rate: float
+    lower: float  # Wilson interval at 95 %
+    upper: float
+    median_seconds_to_win: float | None  # over the won episodes; None: none won, or not told
+    mean_return: float | None  # None where the world does not tell
+
+
+@dataclass(frozen=True)
+class CellScore(Score):
+    """How a player did in one cell."""
+
+    target: str
+    difficulty: int  # 0: the target has none
+
+
+def score_cell(played: CellEpisodes) -> CellScore:
+    """The score of one cell's episodes."""
+    return CellScore(**vars(score_all([played])), **played.cell._asdict())
+
+
+def score_all(played: Sequence[CellEpisodes]) -> Score:
+    """The score of several cells' episodes together; with as many of each, all count alike."""
+    won = np.concatenate([cell.won for cell in played])
+    seconds = np.concatenate([cell.seconds for cell in played])[won]
+    returns = np.concatenate([cell.returns for cell in played])
+    rate = wilson(int(won.sum()), len(won))
+    return Score(
+        episodes=len(won),
+        wins=int(won.sum()),
+        win_rate=float(won.mean()),
+        lower=rate.lower,
+        upper=rate.upper,
+        median_seconds_to_win=float(np.median(seconds)) if _is_told(seconds) else None,
+        mean_return=float(returns.mean()) if _is_told(returns) else None,
+    )
+
+
+def _is_told(values: Float64Array) -> bool:
+    return len(values) > 0 and not bool(np.isnan(values).any())

@@ -1,0 +1,48 @@
+"""Agents of tracked runs, read back with the curriculum that they learned by."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.run import AGENT_FOLDER
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
+
+
+@dataclass(frozen=True)
+class TrackedAgent:
+    """An agent, the run it is from, and the run's curriculum."""
+
+    run: RunSummary
+    which: str  # "best" or "last"
+    config: CurriculumFile
+    saved: SavedAgent
+
+    @property
+    def step(self) -> int:
+        """The environment step at which it was saved."""
+        return int(self.saved.about.get("step", 0))
+
+
+def fetch_agent(
+    run: str, which: str, *, data_folder: DataFolder, tracking_uri: str | None = None
+) -> TrackedAgent:
+    """The `which` ("best" or "last") agent of the one run whose id begins with `run`.
+
+    Before that, what dead processes left undelivered is delivered: the agent may be among it.
+    Raises ConfigurationError where no single run is meant, LabError where its files are missing.
+    """
+    reap_dead_runs(data_folder)
+    found = find_run(data_folder, run, tracking_uri=tracking_uri)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
+
+    folder = f"{AGENT_FOLDER}/{which}"
+    weights = [fetch(f"{folder}/{name}") for name in (WEIGHTS, DESCRIPTION)]
+    config = load_curriculum(fetch("resolved.yaml")).config
+    return TrackedAgent(found, which, config, load_agent(weights[0].parent))

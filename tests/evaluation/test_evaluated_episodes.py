@@ -1,0 +1,135 @@
+"""Win rates from episodes, with a world whose outcomes are known beforehand."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
+
+from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
+from aimbot_lab.evaluation.scores import score_all, score_cell
+from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.results import UnparsedLineError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BatchWorld, Cell, Scenario
+from aimbot_lab.sim.arena import Arena
+from aimbot_lab.sim.settings import ArenaSettings, RaySettings
+
+
+def score(world: BatchWorld, act: Callable[[np.ndarray], np.ndarray] = idle):
+    return score_cell(play(world, act, Cell("goto", 2), seed=11))
+
+
+def test_every_row_counts_once_however_soon_it_ends() -> None:
+    """The quick rows win hundreds of episodes while the last row loses its one."""
+    quick = [Episode(1, WIN)]
+    found = score(KnownWorld([quick, quick, [Episode(500, LOSE)]]))
+    assert (found.episodes, found.wins) == (3, 2)
+    assert found.win_rate == pytest.approx(2 / 3)
+    assert (found.lower, found.upper) == wilson(2, 3)[1:]
+
+
+def test_only_the_first_episode_of_a_row_counts() -> None:
+    plays = [
+        [Episode(2, LOSE), Episode(1, WIN)],
+        [Episode(3, LOSE), Episode(1, WIN)],
+        [Episode(4, WIN), Episode(1, LOSE)],
+        [Episode(9, LOSE)],
+    ]
+    assert score(KnownWorld(plays)).wins == 1
+
+
+def test_rows_that_end_in_the_same_step_all_count() -> None:
+    assert score(KnownWorld([[Episode(4, WIN)]] * 5)).wins == 5
+
+
+def test_time_to_win_is_the_median_of_won_episodes_and_the_return_the_mean_of_all() -> None:
+    plays = [
+        [Episode(1, result(won=True, seconds=2.0, value=10.0))],
+        [Episode(2, result(won=True, seconds=4.0, value=20.0))],
+        [Episode(2, result(won=True, seconds=21.0, value=30.0))],
+        [Episode(3, result(won=False, seconds=30.0, value=-100.0))],
+    ]
+    found = score(KnownWorld(plays))
+    assert found.median_seconds_to_win == pytest.approx(4.0)
+    assert found.mean_return == pytest.approx(-10.0)
+
+
+def test_cells_together_weigh_by_their_episodes() -> None:
+    cells = [Cell("goto", 1), Cell("goto", 2)]
+    worlds = [KnownWorld([[Episode(1, line)]] * 4) for line in (WIN, LOSE)]
+    played = [play(w, idle, cell, seed=1) for w, cell in zip(worlds, cells, strict=True)]
+    found = score_all(played)
+    assert (found.episodes, found.wins, found.win_rate) == (8, 4, 0.5)
+    assert (found.lower, found.upper) == wilson(4, 8)[1:]
+
+
+def test_a_win_rates_interval_covers_the_truth_as_often_as_it_says() -> None:
+    """Fifty episodes at a true win rate, again and again."""
+    random = np.random.default_rng(5)
+    covered = []
+    for truth in np.repeat([0.1, 0.3, 0.5, 0.8, 0.95], 400):
+        won = random.random(50) < truth
+        nothing = np.full(50, np.nan)
+        found = score_cell(CellEpisodes(Cell("goto", 1), won, nothing, nothing))
+        covered.append(found.lower <= truth <= found.upper)
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
+
+
+def test_without_a_win_there_is_no_time_to_win() -> None:
+    found = score(KnownWorld([[Episode(1, LOSE)]]))
+    assert (found.wins, found.win_rate, found.median_seconds_to_win) == (0, 0.0, None)
+
+
+def test_every_player_of_a_cell_meets_the_same_seed_and_scenario() -> None:
+    world = KnownWorld([[Episode(1, WIN)]])
+    cells = [Cell("goto", 1), Cell("goto", 3), Cell("free", 0)]
+    for _player in range(2):
+        for cell in cells:
+            play(world, idle, cell, seed=11, parameters={"move_speed": 4.0})
+    scenarios = [
+        Scenario({"goto": 1.0}, {"goto": (1.0, 0.0, 0.0)}, {"move_speed": 4.0}),
+        Scenario({"goto": 1.0}, {"goto": (0.0, 0.0, 1.0)}, {"move_speed": 4.0}),
+        Scenario({"free": 1.0}, {}, {"move_speed": 4.0}),
+    ]
+    assert world.scenarios == scenarios * 2
+    assert world.seeds[:3] == world.seeds[3:]
+    assert len(set(world.seeds)) == len(cells)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**70])
+def test_no_training_can_be_given_the_seed_of_an_evaluation(seed: int) -> None:
+    """Seeds of trainings are derived, and derived seeds are 32 bits wide."""
+    assert evaluation_seed(seed, Cell("goto", 1)) >= 2**32 > derive_seed(seed, "world")
+
+
+@pytest.mark.parametrize("target", ["goto", "free"])
+def test_more_episodes_only_add_to_those_there_were(target: str) -> None:
+    cell = Cell(target, 1 if target == "goto" else 0)
+
+    def beginnings(num_envs: int, rays: RaySettings) -> np.ndarray:
+        world = Arena(ArenaSettings(num_envs=num_envs, rays=rays))
+        world.set_scenario(cell_scenario(cell, 5 if cell.difficulty else 0))
+        observations = np.zeros((num_envs, len(world.spec.observation_names)), np.float32)
+        world.reset(evaluation_seed(3, cell), observations)
+        state = world.state
+        placed = state.position, state.yaw, state.enemies, state.block, state.fire_base
+        return np.column_stack([part.reshape(num_envs, -1) for part in placed])
+
+    few, many = beginnings(4, RaySettings()), beginnings(16, RaySettings(tags="one_hot"))
+    np.testing.assert_array_equal(few, many[:4])
+    assert len(np.unique(many, axis=0)) == 16
+
+
+def test_the_agent_acts_on_the_newest_observation() -> None:
+    world = KnownWorld([[Episode(4, WIN)], [Episode(2, LOSE)]])
+    score(world, lambda observations: observations.copy())
+    assert world.actions == [[step, step] for step in (0.0, 1.0, 2.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "line", ["Warning|Result|Draw", "Warning|Result|Lose|seconds=long", "", "Warning|Command"]
+)
+def test_a_line_that_is_no_result_is_an_error_and_not_a_loss(line: str) -> None:
+    with pytest.raises(UnparsedLineError):
+        score(KnownWorld([[Episode(1, WIN)], [Episode(2, line)]]))
