@@ -11,7 +11,7 @@ from aimbot_lab.cli.tables import Section, show_table
 from aimbot_lab.cli.text import print_json, rate
 
 if TYPE_CHECKING:
-    from aimbot_lab.evaluation.scores import Score
+    from aimbot_lab.evaluation.evaluate import Score
     from aimbot_lab.experiment.evaluation import Evaluated, PlayerScores
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to win", "return")

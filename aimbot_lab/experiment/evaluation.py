@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.evaluation.scores import CellScore, Score, score_all, score_cell
+from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
 from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.experiment.task import (
     MakePlayer,

@@ -2,7 +2,7 @@
 
 import json
 
-from aimbot_lab.evaluation.scores import Score
+from aimbot_lab.evaluation.evaluate import Score
 from aimbot_lab.experiment.evaluation import Evaluated
 from aimbot_lab.experiment.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.result import cell_name, percent

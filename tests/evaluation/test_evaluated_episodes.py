@@ -7,7 +7,7 @@ import pytest
 from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 
 from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
-from aimbot_lab.evaluation.scores import score_all, score_cell
+from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.results import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed

@@ -1,13 +1,11 @@
 """The scripted agents: what they do with what they see, and how often that wins."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.episodes import Act, play
-from aimbot_lab.evaluation.scores import CellScore, score_cell
+from aimbot_lab.evaluation.evaluate import CellScore, evaluate
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
 from aimbot_lab.foundation.world import Cell, Scenario, new_step_buffers
 from aimbot_lab.sim.arena import Arena
@@ -30,10 +28,6 @@ def ray_angles(world: Arena) -> np.ndarray:
     world.reset(0, buffers.observations)
     rays = slice(world.settings.rays.count)
     return np.arctan2(world.state.ray_sin[0, rays], world.state.ray_cos[0, rays])
-
-
-def evaluate(world: Arena, act: Act, cells: Sequence[Cell], *, seed: int) -> tuple[CellScore, ...]:
-    return tuple(score_cell(play(world, act, cell, seed=seed)) for cell in cells)
 
 
 def told(scores: tuple[CellScore, ...]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 
-from aimbot_lab.evaluation.scores import CellScore, Score
+from aimbot_lab.evaluation.evaluate import CellScore, Score
 from aimbot_lab.experiment.evaluation import Evaluated, PlayerScores
 from aimbot_lab.experiment.evaluation_record import evaluation_record
 from aimbot_lab.experiment.note import with_section

@@ -1,12 +1,14 @@
 """What evaluated episodes come to: win rates with intervals, time to win, return."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from aimbot_lab.evaluation.episodes import CellEpisodes, Float64Array
+from aimbot_lab.evaluation.episodes import Act, CellEpisodes, Float64Array, play
 from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, Cell
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,23 @@ class CellScore(Score):
 
     target: str
     difficulty: int  # 0: the target has none
+
+
+def evaluate(
+    world: BatchWorld,
+    act: Act,
+    cells: Sequence[Cell],
+    *,
+    seed: int,
+    parameters: Mapping[str, ParameterValue] | None = None,
+) -> tuple[CellScore, ...]:
+    """Scores of `act` in each of `cells`, over one first episode in every row of `world`.
+
+    For a player that remembers nothing of the cell before; see `play` for the rest.
+    """
+    return tuple(
+        score_cell(play(world, act, cell, seed=seed, parameters=parameters)) for cell in cells
+    )
 
 
 def score_cell(played: CellEpisodes) -> CellScore:
