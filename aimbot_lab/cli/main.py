@@ -8,6 +8,7 @@ import click
 import aimbot_lab
 from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.check import check
+from aimbot_lab.cli.compare import compare
 from aimbot_lab.cli.convert import convert
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
@@ -50,7 +51,11 @@ def cli() -> None:
     """
 
 
-for command in (run, runs, ui, check, schema, convert, evaluate, explain, weights, presets, bench):
+COMMANDS = (
+    *(run, runs, ui, check, schema, convert),
+    *(evaluate, compare, explain, weights, presets, bench),
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 

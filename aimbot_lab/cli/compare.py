@@ -1,0 +1,125 @@
+"""`aimbot-lab compare`: which of these runs is better, and is that sure?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.progress import progress
+from aimbot_lab.cli.tables import show_table
+from aimbot_lab.cli.text import print_json
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.comparison import Comparison, ComparisonRequest
+
+ARTIFACT_FOLDER = "comparisons"
+IDS_IN_A_NAME = 4
+
+
+@click.command(short_help="Compare the agents of runs in the same episodes.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.option("--agent", type=click.Choice(["best", "last"]), default="last", show_default=True)
+@click.option(
+    "--policy",
+    type=click.Choice(["sampled", "deterministic"]),
+    default="sampled",
+    show_default=True,
+    help="Actions sampled as in training, or the likeliest each time.",
+)
+@options.episodes
+@options.seed
+@click.option(
+    "--margin",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(0.001, 0.5),
+    help="Difference of win rates within which two agents are alike.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
+@options.as_json
+@options.place
+def compare(
+    runs: tuple[str, ...],
+    agent: str,
+    output: Path | None,
+    as_json: bool,
+    place: options.Place,
+    **request: Any,
+) -> None:
+    """Compare each RUN with the first: ids, their beginnings, or "latest".
+
+    Every agent plays the same episodes of the cells that all curricula end on. Told are the
+    difference in each cell with its interval and p-value, how many more episodes a clear answer
+    would need, the mean win rate while learning, steps and seconds to each lesson, and the
+    settings that differ. A page with charts is saved and kept with every run.
+
+    \b
+    Example:
+      aimbot-lab compare 3f2a 9c01 --episodes 500
+    """
+    from aimbot_lab.experiment.comparison import ComparisonRequest
+
+    if len(runs) < 2:
+        raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
+    found = _compared(runs, agent, ComparisonRequest(**request), place)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _show(found)
+    _keep(found, output, place)
+
+
+def _compared(
+    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
+) -> "Comparison":
+    from aimbot_lab.experiment.comparison import common_task, compare_agents
+    from aimbot_lab.experiment.learning_curve import read_curve
+    from aimbot_lab.experiment.tracked_agent import fetch_agent
+
+    at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    agents = [fetch_agent(run, which, **at) for run in runs]
+    parts = len(agents) * len(common_task(agents, request).cells)
+    curves = [read_curve(agent.run, agent.config, **at) for agent in agents]
+    with progress("comparing", parts) as advance:
+        return compare_agents(
+            agents, curves, request, on_cell=lambda run, cell: advance(f"{run}, {cell}")
+        )
+
+
+def _show(found: "Comparison") -> None:
+    from aimbot_lab.experiment import comparison_tables as tables
+
+    first, *others = map(tables.label, found.runs)
+    show_table(tables.RUN_HEAD, [tables.run_rows(found)])
+    for name, rows in zip(others, found.differences, strict=True):
+        click.echo(f"\n{name} against {first}")
+        show_table(tables.DIFFERENCE_HEAD, [tables.difference_rows(rows)])
+    click.echo("\nLessons")
+    head, *lessons = tables.lesson_rows(found)
+    show_table(head, [lessons])
+    click.echo("\nSettings that differ" + ("" if found.settings else ": none"))
+    if found.settings:
+        settings = [(key, *values) for key, values in found.settings.items()]
+        show_table(("setting", first, *others), [settings])
+    click.echo("\n" + "\n".join(tables.verdicts(found)))
+    click.echo(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True)
+
+
+def _keep(found: "Comparison", output: Path | None, place: options.Place) -> None:
+    """Save the page, and leave a copy with every run."""
+    from aimbot_lab.experiment.comparison_page import comparison_page
+    from aimbot_lab.tracking.addition import Addition, add_to_run
+
+    ids = list(dict.fromkeys(run.run_id for run in found.runs))
+    more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
+    name = "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more + ".html"
+    path = output or place.folder.root / ARTIFACT_FOLDER / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = comparison_page(found)
+    path.write_text(page, encoding="utf-8")
+    click.echo(f"The page with charts: {path}", err=True)
+    addition = Addition(texts={f"{ARTIFACT_FOLDER}/{name}": page})
+    for run_id in ids:
+        add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)

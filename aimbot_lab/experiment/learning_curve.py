@@ -1,0 +1,98 @@
+"""How a tracked run learned: its win rate by step, and when it passed each lesson."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
+
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import metric_history
+from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+
+
+@dataclass(frozen=True)
+class LessonPassed:
+    """A lesson and when it was passed; as well as updates, at which runs report, tell."""
+
+    name: str
+    step: int | None  # environment steps; None: it was not
+    seconds: float | None  # since the run began, pauses included
+
+
+class CurvePoint(NamedTuple):
+    """The win rate over the last counted episodes of the lesson in force."""
+
+    step: int  # environment steps
+    win_rate: float
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """A run's way through its lessons."""
+
+    points: tuple[CurvePoint, ...]  # by rising step
+    lessons: tuple[LessonPassed, ...]  # of the whole curriculum
+
+
+def read_curve(
+    run: RunSummary,
+    config: CurriculumFile,
+    *,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+) -> LearningCurve:
+    """The curve that `run` recorded. Raises StoreError where the store can't be used."""
+    rates, numbers = (
+        metric_history(data_folder, run.run_id, key=key, tracking_uri=tracking_uri)
+        for key in (names.WIN_RATE_POOLED, names.LESSON_NUMBER)
+    )
+    points = tuple(CurvePoint(p.step, p.value) for p in rates if isfinite(p.value))
+    return LearningCurve(points, lessons_passed(run, config, numbers))
+
+
+def lessons_passed(
+    run: RunSummary, config: CurriculumFile, numbers: Sequence[MetricPoint]
+) -> tuple[LessonPassed, ...]:
+    """When each lesson was passed, from the recorded `numbers` of the lesson in force.
+
+    The last is passed where the run reached its goal and that asked for something.
+    """
+    began = run.started.timestamp()
+    asks = config.lessons[-1].completion_criteria is not None
+    ended = numbers[-1:] if run.status == "FINISHED" and asks else []
+    passed = []
+    for number, lesson in enumerate(config.lessons, start=1):
+        later = [point for point in numbers if point.value > number]
+        first = next(iter(later or (ended if number == len(config.lessons) else [])), None)
+        passed.append(
+            LessonPassed(lesson.name, None, None)
+            if first is None
+            else LessonPassed(lesson.name, first.step, first.time_ms / 1000 - began)
+        )
+    return tuple(passed)
+
+
+def common_steps(curves: Sequence[LearningCurve]) -> tuple[int, int] | None:
+    """The first and last step between which all curves are known; None where there are none."""
+    if not all(curve.points for curve in curves):
+        return None
+    low = max(curve.points[0].step for curve in curves)
+    high = min(curve.points[-1].step for curve in curves)
+    return (low, high) if low < high else None
+
+
+def mean_win_rate(curve: LearningCurve, low: int, high: int) -> float:
+    """The area under the curve from step `low` to `high`, divided by its width.
+
+    A value holds from its step until the next. Both steps must lie where the curve is known.
+    """
+    area, last = 0.0, low
+    rate = curve.points[0].win_rate
+    for step, win_rate in curve.points:
+        if step > low:
+            area += rate * (min(step, high) - last)
+            last = min(step, high)
+        rate = win_rate
+    return (area + rate * (high - last)) / (high - low)

@@ -1,0 +1,151 @@
+"""Runs compared: with agents that have learned nothing, so that all is known beforehand."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import torch as th
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.comparison import Comparison, ComparisonRequest, compare_agents
+from aimbot_lab.experiment.comparison_page import comparison_page
+from aimbot_lab.experiment.comparison_tables import verdicts
+from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve, LessonPassed
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sim.settings import ArenaSettings, RaySettings
+from aimbot_lab.sim.spec import arena_spec
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.training.agent import Agent
+from aimbot_lab.training.agents import SavedAgent
+from aimbot_lab.training.algorithms import new_policy
+from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+
+TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
+EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)
+REQUEST = ComparisonRequest(episodes=60, seed=1, policy="sampled", margin=0.05)
+CURVE = LearningCurve(
+    (CurvePoint(10, 0.2), CurvePoint(20, 0.7)), (LessonPassed("<only>", None, None),)
+)
+
+
+def agent(
+    name: str, env: ArenaSettings = EASY, *, always: int | None = None, **lesson: Any
+) -> TrackedAgent:
+    """An agent with random weights, or one that always makes the move `always`."""
+    th.manual_seed(3)
+    policy = new_policy(TRAIN, arena_spec(env))
+    if always is not None:
+        with th.no_grad():
+            policy.action_net.weight.zero_()
+            policy.action_net.bias.zero_()
+            policy.action_net.bias[always] = 50.0
+    config = CurriculumFile(
+        name=name,
+        env=env,
+        train=TRAIN,
+        lessons=(Lesson(**{"name": "<only>", "targets": {"goto": 1.0}, **lesson}),),
+    )
+    run = RunSummary(f"{name}-id", name, "e", "1", "FINISHED", datetime.now(UTC), None, {}, {})
+    saved = SavedAgent(Agent(policy, arena_spec(env), TRAIN), env, TRAIN, {"step": 5})
+    return TrackedAgent(run, "last", config, saved)
+
+
+def compared(agents: Sequence[TrackedAgent], request: ComparisonRequest = REQUEST) -> Comparison:
+    return compare_agents(agents, [CURVE] * len(agents), request, on_cell=lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def still_and_walking() -> Comparison:
+    return compared([agent("still & quiet", always=0), agent("walking", always=1)])
+
+
+def test_a_run_against_itself_differs_in_nothing() -> None:
+    one = agent("one")
+    found = compared([one, one])
+    assert found.settings == {}
+    for row in found.differences[0]:
+        assert (row.first_only, row.second_only, row.adjusted_p_value) == (0, 0, 1.0)
+    assert found.runs[0].scores == found.runs[1].scores
+
+
+def test_two_agents_known_to_differ_are_told_apart(still_and_walking: Comparison) -> None:
+    together = still_and_walking.differences[0][0]
+    assert together.verdict == "better"
+    assert together.lower > 0
+    assert verdicts(still_and_walking)[0].startswith(
+        "walking (walking-) against still & quiet (still & ): better over all cells by"
+    )
+
+
+def test_the_second_plays_in_the_arena_of_the_first_with_its_own_rays() -> None:
+    """A radius of 30 m is won by standing still; the second's own radius would not be."""
+    wide = replace(EASY, goto_win_radius=60.0)
+    own_rays = replace(EASY, goto_win_radius=0.1, rays=RaySettings(tags="one_hot", side_count=2))
+    found = compared([agent("first", wide, always=0), agent("second", own_rays, always=0)])
+    assert [run.scores.overall.win_rate for run in found.runs] == [1.0, 1.0]
+    assert found.settings["env.goto_win_radius"] == ("60.0", "0.1")
+    assert found.settings["env.rays.tags"] == ("label", "one_hot")
+
+
+def test_only_cells_that_all_end_on_are_compared() -> None:
+    some = agent("some", difficulty={"goto": [1, 1, 0, 0, 0]})
+    found = compared([agent("all"), some])
+    assert [row.cell for row in found.differences[0]] == [None, ("goto", 1), ("goto", 2)]
+    assert found.left_out == ("goto 3", "goto 4", "goto 5")
+
+
+def test_runs_with_nothing_in_common_are_one_line() -> None:
+    with pytest.raises(ConfigurationError, match=r"nothing in common.*goto 1.*free") as caught:
+        compared([agent("one"), agent("two", targets={"free": 1.0})])
+    assert "\n" not in str(caught.value)
+
+
+def test_the_document_is_plain_json(still_and_walking: Comparison) -> None:
+    document = json.loads(json.dumps(still_and_walking.as_json(), allow_nan=False))
+    rows = document["differences"][0]
+    assert [(row["target"], row["difficulty"]) for row in rows[:2]] == [(None, None), ("goto", 1)]
+    assert document["runs"][1]["mean_win_rate"] == pytest.approx(0.2)
+    assert document["runs"][0]["lessons"][0]["step"] is None
+
+
+class Balanced(HTMLParser):
+    """Collects text, and what would be loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [f"{tag} {key}" for key, _ in attrs if key in ("src", "href")]
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_stands_by_itself_and_shows_names_as_they_are(
+    still_and_walking: Comparison,
+) -> None:
+    page = comparison_page(still_and_walking)
+    parser = Balanced()
+    parser.feed(page)
+    assert (parser.open, parser.loaded) == ([], [])
+    assert "<script" not in page
+    assert page.count("<svg ") == 2
+    for words in ("still & quiet", "<only>", "goto 5", "Settings that differ", "not passed"):
+        assert words in parser.text
