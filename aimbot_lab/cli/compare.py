@@ -20,7 +20,7 @@ IDS_IN_A_NAME = 4
 
 @click.command(short_help="Compare the agents of runs in the same episodes.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
-@click.option("--agent", type=click.Choice(["best", "last"]), default="last", show_default=True)
+@options.agent
 @click.option(
     "--policy",
     type=click.Choice(["sampled", "deterministic"]),

@@ -19,10 +19,15 @@ HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
 @click.argument("run")
-@click.option("--agent", type=click.Choice(["best", "last"]), default="last", show_default=True)
+@options.agent
 @options.episodes
 @options.seed
-@click.option("--baselines/--no-baselines", default=True, show_default=True)
+@click.option(
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Whether random actions and a greedy script play as well.",
+)
 @options.as_json
 @options.place
 def evaluate(

@@ -67,6 +67,13 @@ allow_env = click.option(
     help="Let the file read the environment variable NAME by ${oc.env:NAME}; the run keeps its "
     "value. Repeatable.",
 )
+agent = click.option(
+    "--agent",
+    type=click.Choice(["best", "last"]),
+    default="last",
+    show_default=True,
+    help="The agent at the end of the training, or that of its best win rate.",
+)
 episodes = click.option(
     "--episodes",
     default=200,

@@ -19,7 +19,13 @@ HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson"
 
 
 @click.command(short_help="List runs, newest first.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1, max=50_000))
+@click.option(
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1, max=50_000),
+    help="How many to list at most.",
+)
 @options.data_dir
 @options.tracking_uri
 @options.as_json

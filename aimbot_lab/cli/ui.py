@@ -1,44 +1,85 @@
 """`aimbot-lab ui`: the runs in MLflow's web page."""
 
 import http.client
+import os
 import socket
-from pathlib import Path
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from aimbot_lab.cli import options
 
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.run_summary import RunSummary
+
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
+
 
 @click.command(short_help="Open the runs in MLflow's web page.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
-@options.data_dir
-@options.tracking_uri
-def ui(host: str, port: int, data_dir: Path | None, tracking_uri: str | None) -> int:
+@click.option(
+    "--port",
+    default=5000,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Port to listen on.",
+)
+@click.option("--open/--no-open", "opens", default=True, help="Whether a browser is opened.")
+@options.place
+def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.Place) -> int:
     """Open the runs in MLflow's web page, until Ctrl-C.
+
+    Of one RUN (an id, its beginning, or "latest") its own page, of several the charts of these
+    alone, of none the charts of the newest run's experiment.
 
     \b
     Example:
-      aimbot-lab ui --port 5001
+      aimbot-lab ui 3f2a 9c01
     """
     from aimbot_lab.cli.server import running_server
-    from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.reaper import reap_dead_runs
     from aimbot_lab.tracking.ui import ui_command
 
     _refuse_taken_port(host, port)
-    folder = locate_data_folder(data_dir)
+    folder = place.folder
     reap_dead_runs(folder)
-    command = ui_command(folder, tracking_uri=tracking_uri, host=host, port=port)
+    part = _part(_found(runs, place), place)
+    command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
     click.echo("starting the page ...", err=True)
     with running_server(command.arguments, command.environment) as server:
         if server.wait_until(lambda: _answers(host, port)):
-            click.echo(f"The runs are at {command.address}; Ctrl-C ends.", err=True)
+            click.echo(f"The runs are at {command.address}{part} ; Ctrl-C ends.", err=True)
+            if opens and _has_browser():
+                click.launch(command.address + part)
         code = server.wait()
     if not code:
         return 0
     click.echo(f"{server.last_words}error: the page's server ended with exit code {code}", err=True)
     return 1
+
+
+def _found(runs: Sequence[str], place: options.Place) -> "list[RunSummary]":
+    from aimbot_lab.tracking.history import find_run
+
+    return [find_run(place.folder, run, tracking_uri=place.tracking_uri) for run in runs]
+
+
+def _part(runs: "Sequence[RunSummary]", place: options.Place) -> str:
+    from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.ui import page_of, page_of_experiment
+
+    if runs:
+        return page_of(runs)
+    newest = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=1)
+    return page_of_experiment(newest[0]) if newest else page_of([])
+
+
+def _has_browser() -> bool:
+    """Whether a window can be opened; a browser in the terminal would take it from the server."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in SCREENS)
 
 
 def _answers(host: str, port: int) -> bool:

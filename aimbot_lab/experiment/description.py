@@ -1,11 +1,14 @@
 """What a run is called and marked with in the tracking store: few, flat, meaningful values."""
 
 import hashlib
-from collections.abc import Iterator
+import json
 from dataclasses import asdict
-from typing import Any
 
+from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.experiment.git_state import git_tags
+from aimbot_lab.experiment.result import RunResult, outcome
+from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.tracking.opening import RunDescription
 from aimbot_lab.training.settings import TrainSettings
@@ -31,30 +34,40 @@ def describe_run(loaded: LoadedCurriculum, name: str | None) -> RunDescription:
     """Name, parameters and tags of a run of `loaded`.
 
     Parameters are the headline values and whatever differs from its default; the whole
-    configuration is an artifact, and its hash a tag.
+    configuration is an artifact. Runs that differ in nothing but their seed have the same
+    `lab.config`: grouped by it, the page shows means over seeds.
     """
     config = loaded.config
-    given = dict(_flat("env", asdict(config.env))) | dict(_flat("train", asdict(config.train)))
-    usual = dict(_flat("env", asdict(ArenaSettings()))) | dict(
-        _flat("train", asdict(TrainSettings()))
-    )
+    given, usual = _settings(config.env, config.train), _settings(ArenaSettings(), TrainSettings())
     params = {key: given[key] for key in given if key in HEADLINE or given[key] != usual.get(key)}
     return RunDescription(
-        name=name or loaded.name,
+        name=name or f"{loaded.name} seed {config.seed}",
         params={"seed": str(config.seed), "lessons": str(len(config.lessons)), **params},
         tags={
             "lab.curriculum": loaded.name,
             "lab.seed": str(config.seed),
-            "lab.config_sha256": hashlib.sha256(loaded.resolved_text.encode()).hexdigest(),
+            "lab.config": config_hash(config),
+            **git_tags(loaded.path.absolute().parent),
         },
     )
 
 
-def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(f"{prefix}.{key}", value)
-        elif isinstance(value, tuple):
-            yield f"{prefix}.{key}", " ".join(f"{item:g}" for item in value)
-        else:
-            yield f"{prefix}.{key}", str(value)
+def outcome_tags(result: RunResult) -> dict[str, str]:
+    """What became of a run, to be seen in a list."""
+    passed = sum(lesson.ended_at_step is not None for lesson in result.lessons)
+    current = min(passed, len(result.lessons) - 1)
+    return {
+        "lab.outcome": outcome(result),
+        "lab.lesson": result.lessons[current].name,
+        "lab.lessons_passed": f"{passed} of {len(result.lessons)}",
+    }
+
+
+def config_hash(config: CurriculumFile) -> str:
+    """Twelve letters that stand for all settings but the seed and where runs are tracked."""
+    values = {k: v for k, v in asdict(config).items() if k not in ("seed", "tracking")}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _settings(env: ArenaSettings, train: TrainSettings) -> dict[str, str]:
+    return dict(flat_settings({"env": asdict(env), "train": asdict(train)}))

@@ -77,5 +77,6 @@ def interval(lower: float, upper: float) -> str:
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Rows under their heads, in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    # The page sets columns side by side without a gap.
+    body = ["| " + " | ".join(f"{cell}&emsp;" for cell in line) + " |" for line in (head, *rows)]
+    return "\n".join([body[0], "|" + " --- |" * len(head), *body[1:]])

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aimbot_lab.experiment.description import describe_run
+from aimbot_lab.experiment.description import describe_run, outcome_tags
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.note import note
-from aimbot_lab.experiment.result import RunResult, outcome
+from aimbot_lab.experiment.result import RunResult
 from aimbot_lab.foundation.errors import AbortedError, StoreError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -123,7 +123,7 @@ def _conclude(
 ) -> RunResult:
     result = _result(request, training, tracker, ended)
     tracker.set_note(note(result))
-    tracker.set_tags({"lab.outcome": outcome(result), "lab.state_sha256": ended.state_sha256})
+    tracker.set_tags({**outcome_tags(result), "lab.state_sha256": ended.state_sha256})
     report = tracker.finish(result.status)
     return replace(
         result,

@@ -1,13 +1,14 @@
 """The names under which numbers are tracked, so that writers and readers agree.
 
 What stands before the slash makes a section of the tracking UI, which shows sections and charts
-by the alphabet and cuts long names: few sections, the most telling first. Allowed by MLflow:
+by the alphabet and cuts names after a dozen letters: few sections, the most telling first, and
+short names. Allowed by MLflow:
 letters, digits, `_-. :/`.
 """
 
 WIN_RATE_POOLED = "lesson/win_rate"
-WIN_RATE_LOWER = "lesson/win_rate_lower"
-WIN_RATE_UPPER = "lesson/win_rate_upper"
+WIN_RATE_LOWER = "lesson/lower"
+WIN_RATE_UPPER = "lesson/upper"
 LESSON_NUMBER = "lesson/number"
 LESSON_THRESHOLD = "lesson/threshold"
 LESSON_EVIDENCE = "lesson/evidence"
@@ -20,31 +21,31 @@ EPISODES_ENDED = "rollout/episodes"
 EPISODES_UNPARSED = "rollout/unparsed_lines"
 STEPS_PER_SECOND = "time/steps_per_second"
 EVAL_WIN_RATE = "eval/win_rate"
-EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
-EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"
+EVAL_WIN_RATE_LOWER = "eval/lower"
+EVAL_WIN_RATE_UPPER = "eval/upper"
 EVAL_SECONDS_TO_WIN = "eval/seconds_to_win"
 EVAL_RETURN = "eval/return"
 
 
 def cell_win_rate(target: str, difficulty: int) -> str:
     """Win rate of one cell in the present lesson."""
-    return f"lesson_win_rate/{_cell(target, difficulty)}"
+    return f"lesson/{_cell(target, difficulty)}"
 
 
 def evaluated_win_rate(target: str, difficulty: int) -> str:
     """Win rate of one cell in an evaluation, by the agent as it was trained."""
-    return f"eval_win_rate/{_cell(target, difficulty)}"
+    return f"eval/{_cell(target, difficulty)}"
 
 
 def player_win_rate(player: str) -> str:
     """Win rate over all cells of an evaluation of another player: the agent's likeliest
     actions, or a baseline."""
-    return f"eval/{player}_win_rate"
+    return f"eval/{player}"
 
 
 def cell_share(target: str, difficulty: int) -> str:
     """Share of the episodes drawn of one cell, where the mix is not as the lesson is written."""
-    return f"mix/{target}/{difficulty}" if difficulty else f"mix/{target}"
+    return f"mix/{_cell(target, difficulty)}"
 
 
 def reward_term(term: str) -> str:

@@ -1,16 +1,20 @@
-"""How to look at the runs: MLflow's own web page, started lean."""
+"""How to look at the runs: MLflow's own web page, started lean, and the way to what counts."""
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.environment import QUIET
+from aimbot_lab.tracking.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
+# MLflow's page has a part for training and one for language models, which it shows if not told.
+_TRAINING = "workflowType=machine_learning"
 _LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
 
 
@@ -20,6 +24,34 @@ class UiCommand(NamedTuple):
     arguments: list[str]
     environment: Mapping[str, str]
     address: str
+
+
+def page_of(runs: Sequence[RunSummary]) -> str:
+    """The part of MLflow's page that shows `runs`, to be put behind its address.
+
+    One run: its own page. Several: charts of these alone, in their experiment, or in all of
+    theirs. None: the list of experiments.
+    """
+    if not runs:
+        return f"/#/experiments?{_TRAINING}"
+    experiments = list(dict.fromkeys(run.experiment_id for run in runs))
+    if len(runs) == 1:
+        return f"/#/experiments/{experiments[0]}/runs/{runs[0].run_id}?{_TRAINING}"
+    ids = ", ".join(f"'{run_id}'" for run_id in dict.fromkeys(run.run_id for run in runs))
+    shown = f"{_TRAINING}&compareRunsMode=CHART&searchFilter={_quoted(f'run_id IN ({ids})')}"
+    if len(experiments) == 1:
+        return f"/#/experiments/{experiments[0]}/runs?{shown}"
+    listed = ",".join(f'"{experiment}"' for experiment in experiments)
+    return f"/#/compare-experiments/s?experiments={_quoted(f'[{listed}]')}&{shown}"
+
+
+def page_of_experiment(run: RunSummary) -> str:
+    """The part of MLflow's page that charts all runs of the experiment of `run`."""
+    return f"/#/experiments/{run.experiment_id}/runs?{_TRAINING}&compareRunsMode=CHART"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
 
 
 def ui_command(

@@ -1,7 +1,11 @@
 """Every command has help with an example and a line in the README; `check` and `runs` answer."""
 
+import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -9,25 +13,77 @@ from aimbot_lab.cli.main import cli
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(cli.commands)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(name: str) -> None:
-    result = CliRunner().invoke(cli, [name, "--help"])
-    assert result.exit_code == 0
-    assert "Example:" in result.output
-    assert f"aimbot-lab {name}" in result.output
+def paths(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
+    """Every command and every group of commands, as one types it."""
+    for name, command in sorted(group.commands.items()):
+        yield (*above, name)
+        if isinstance(command, click.Group):
+            yield from paths(command, *above, name)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_line_in_the_readme(name: str) -> None:
-    assert f"`aimbot-lab {name}" in README
+def command_at(path: tuple[str, ...]) -> click.Command:
+    command: click.Command = cli
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    return command
+
+
+PATHS = list(paths(cli))
+each_command = pytest.mark.parametrize("path", PATHS, ids=" ".join)
+
+
+def examples(path: tuple[str, ...]) -> list[list[str]]:
+    """The words of every example in a command's help."""
+    result = CliRunner().invoke(cli, [*path, "--help"])
+    assert result.exit_code == 0, result.output
+    shown = result.output.split("Example:\n")[1].split("\n\n")[0]
+    return [shlex.split(line.partition(" > ")[0]) for line in shown.splitlines()]
+
+
+@each_command
+def test_every_command_has_help_with_an_example_that_calls_it(path: tuple[str, ...]) -> None:
+    found = examples(path)
+    assert found
+    assert all(words[: len(path) + 1] == ["aimbot-lab", *path] for words in found), found
+
+
+@each_command
+def test_examples_use_options_that_there_are(path: tuple[str, ...]) -> None:
+    for words in examples(path):
+        rest = words[1:]
+        command: click.Command = cli
+        while isinstance(command, click.Group) and rest:
+            command = command.commands[rest.pop(0)]
+        known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+        used = {word.partition("=")[0] for word in rest if word.startswith("-")}
+        assert used <= known, f"{words}: {used - known}"
+
+
+@each_command
+def test_every_command_has_a_line_in_the_readme(path: tuple[str, ...]) -> None:
+    first, *rest = path
+    line = next((line for line in README.splitlines() if f"`aimbot-lab {first}" in line), "")
+    assert line.startswith("|"), f"aimbot-lab {first} is not in the table of commands"
+    assert all(name in line for name in rest), f"{' '.join(path)} is not in {line}"
+
+
+def test_the_readme_names_no_command_that_there_is_not() -> None:
+    named = set(re.findall(r"(?m)(?:^|`)aimbot-lab ([a-z][a-z-]*)", README))
+    assert named <= set(cli.commands), named - set(cli.commands)
+
+
+@each_command
+def test_every_option_says_what_it_does(path: tuple[str, ...]) -> None:
+    options = [p for p in command_at(path).params if isinstance(p, click.Option)]
+    assert [p.name for p in options if not p.help] == []
 
 
 def test_help_names_every_command() -> None:
     output = CliRunner().invoke(cli, ["--help"]).output
-    assert all(f"\n  {name} " in output for name in COMMANDS)
+    assert all(f"\n  {name} " in output for name in cli.commands)
 
 
 @pytest.mark.parametrize("group", [[], ["presets"], ["bench"]])

@@ -108,7 +108,9 @@ def test_the_store_holds_the_run_with_its_metrics_and_files(finished: dict[str, 
     assert run.info.experiment_id == finished["experiment_id"]
     assert run.data.tags["lab.curriculum"] == "tiny"
     assert run.data.params["seed"] == "7"
-    assert "| lesson |" in run.data.tags["mlflow.note.content"]
+    assert "| lesson&emsp; |" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags["lab.lessons_passed"] == "2 of 2"
+    assert run.data.tags["lab.lesson"] == "second"
     wanted = {
         names.WIN_RATE_POOLED,
         names.LESSON_NUMBER,

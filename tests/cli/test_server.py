@@ -14,7 +14,7 @@ import aimbot_lab.cli.server
 import aimbot_lab.tracking.ui
 from aimbot_lab.cli.server import running_server
 from aimbot_lab.cli.ui import ui
-from aimbot_lab.tracking.ui import UiCommand
+from aimbot_lab.tracking.ui import UiCommand, page_of
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
 PARENT = """
@@ -104,7 +104,7 @@ def test_the_address_is_told_once_the_page_answers_and_its_log_is_not(
     assert result.return_value == 0
     assert result.stderr.splitlines() == [
         "starting the page ...",
-        f"The runs are at http://127.0.0.1:{port}; Ctrl-C ends.",
+        f"The runs are at http://127.0.0.1:{port}{page_of([])} ; Ctrl-C ends.",
     ]
 
 

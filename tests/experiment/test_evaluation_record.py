@@ -50,7 +50,7 @@ def test_the_note_gains_a_section_and_a_second_evaluation_replaces_it() -> None:
     before = "**All lessons passed.**\n\n### Lessons\n\n| a |\n\n### Last\n\nb"
     once = evaluation_record(EVALUATED, before).tags["mlflow.note.content"]
     assert once.startswith(before)
-    assert "| goto 2 | 90.0 % (80.0 % to 100.0 %) | 80.0 %" in once
+    assert "| goto 2&emsp; | 90.0 % (80.0 % to 100.0 %)&emsp; | 80.0 %" in once
     assert evaluation_record(EVALUATED, once).tags["mlflow.note.content"] == once
 
 

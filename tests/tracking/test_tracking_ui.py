@@ -1,7 +1,11 @@
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.ui import ui_command
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
 
 def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypatch):
@@ -25,3 +29,29 @@ def test_the_address_with_its_password_is_no_argument(data_folder, tmp_path):
 def test_a_tracking_server_is_its_own_page(data_folder):
     with pytest.raises(ConfigurationError, match="http://host:5000"):
         ui_command(data_folder, tracking_uri="http://host:5000")
+
+
+def run(run_id, experiment_id="1"):
+    started = datetime(2026, 1, 1, tzinfo=UTC)
+    return RunSummary(run_id, "n", "e", experiment_id, "FINISHED", started, None, {}, {})
+
+
+def test_one_run_has_a_page_of_its_own():
+    assert page_of([run("a")]) == "/#/experiments/1/runs/a?workflowType=machine_learning"
+
+
+def test_several_runs_are_charted_alone_in_their_experiment():
+    page = unquote(page_of([run("a"), run("b"), run("a")]))
+    assert page.startswith("/#/experiments/1/runs?workflowType=machine_learning")
+    assert page.endswith("compareRunsMode=CHART&searchFilter=run_id IN ('a', 'b')")
+
+
+def test_runs_of_several_experiments_are_charted_together():
+    page = unquote(page_of([run("a", "1"), run("b", "7")]))
+    assert page.startswith('/#/compare-experiments/s?experiments=["1","7"]&workflowType=')
+    assert page.endswith("searchFilter=run_id IN ('a', 'b')")
+
+
+def test_no_run_leads_to_the_experiments():
+    assert page_of([]).startswith("/#/experiments?")
+    assert page_of_experiment(run("a", "3")).startswith("/#/experiments/3/runs?")

@@ -1,0 +1,76 @@
+"""What a run is called and marked with."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.experiment.description import describe_run
+from aimbot_lab.experiment.differing import flat_settings
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.git_state import git_tags
+from aimbot_lab.tracking.opening import RunDescription
+
+TEXT = """
+name: one
+lessons:
+  - name: only
+    targets: {goto: 1}
+train: {network: {layers: [32, 16]}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "one.yaml").write_text(TEXT, encoding="utf-8")
+    return tmp_path / "one.yaml"
+
+
+def described(file: Path, *overrides: str, name: str | None = None) -> RunDescription:
+    return describe_run(load_curriculum(file, overrides), name)
+
+
+def test_a_run_without_a_name_is_told_by_its_seed(file: Path) -> None:
+    assert described(file, "seed=4").name == "one seed 4"
+    assert described(file, "seed=4", name="mine").name == "mine"
+
+
+def test_parameters_are_few_flat_and_those_that_were_changed(file: Path) -> None:
+    params = described(file, "env.rays.tags=one_hot")
+    assert params.params["train.network.layers"] == "32 16"
+    assert params.params["env.rays.tags"] == "one_hot"
+    assert "env.floor_size" not in params.params
+    assert len(params.params) < 30
+
+
+def test_lists_of_numbers_are_one_setting_and_others_go_by_index() -> None:
+    assert dict(flat_settings({"a": {"b": (1, 2.5)}})) == {"a.b": "1 2.5"}
+    assert dict(flat_settings({"presets": ("a", "b")})) == {"presets.0": "a", "presets.1": "b"}
+
+
+def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> None:
+    kinds = [
+        described(file, *overrides).tags["lab.config"]
+        for overrides in ((), ("seed=2",), ("tracking.experiment=x",), ("train.gamma=0.98",))
+    ]
+    assert kinds[0] == kinds[1] == kinds[2] != kinds[3]
+
+
+def test_a_commit_and_whether_files_differ_from_it_are_told(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert git_tags(tmp_path / "missing") == {}
+    git("init", "--quiet")
+    assert git_tags(tmp_path) == {}
+    (tmp_path / "a").write_text("1")
+    git("add", "a")
+    git("commit", "--quiet", "-m", "one")
+    (tmp_path / "new").write_text("untracked")
+    commit = git("rev-parse", "HEAD")
+    told = git_tags(tmp_path)
+    assert (told["mlflow.source.git.commit"], told["lab.git_dirty"]) == (commit, "false")
+    (tmp_path / "a").write_text("2")
+    assert git_tags(tmp_path)["lab.git_dirty"] == "true"
