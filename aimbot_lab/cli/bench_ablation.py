@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.ablation import AblationPlan, Attempt, Spread
 
 
-@click.command(short_help="Compare the switches of duel_ppo, each by itself.")
+@click.command(short_help="Compare duel_ppo's switches, each by itself.")
 @click.option(
     "--target",
     type=click.Choice(["attack", "free", "goto"]),

@@ -18,7 +18,7 @@ ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4
 
 
-@click.command(short_help="Compare the agents of runs in the same episodes.")
+@click.command(short_help="Compare runs in the same episodes.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @options.agent
 @click.option(

@@ -27,7 +27,7 @@ class LevelsParam(click.ParamType[Levels]):
             self.fail(f"{value!r} is no list of difficulties, such as 1,2", param, ctx)
 
 
-@click.command(short_help="Show or change the difficulty weights of a running run.")
+@click.command(short_help="Show or change the mix of a running run.")
 @click.argument("run")
 @click.argument("target")
 @click.argument("moves", nargs=-1, metavar="[LEVEL=WEIGHT]...")
