@@ -130,17 +130,15 @@ def _weakest(replay: "Replay | None") -> str | None:
 
 
 def _event(event: dict[str, Any]) -> str:
+    from aimbot_lab.curriculum.guard import Fall
+
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
         weights = " ".join(f"{weight:.3g}" for weight in event["weights"])
         return f"{where}: difficulty weights of {event['target']} moved to {weights}"
-    fall = event["fall"]
-    name = f"{fall['target']} {fall['difficulty']}" if fall["difficulty"] else fall["target"]
-    won = rate(fall["win_rate"], fall["lower"], fall["upper"])
-    found = f"{_odds(fall['log_evidence'])} of {_odds(fall['log_bound'])}"
-    what = "lost" if fall["kind"] == "lost" else "back"
-    floor = f"floor {fall['floor']:.3g} since lesson {fall['lesson'] + 1}"
-    return f"{where}: {name} is {what}, {floor}: win rate {won}, evidence {found}; {fall['action']}"
+    fall = Fall(**event["fall"])
+    found = f"{_odds(fall.log_evidence)} of {_odds(fall.log_bound)}"
+    return f"{where}: {fall.line} (evidence {found})"
 
 
 def _what_if(other: "Replay") -> str:

@@ -11,6 +11,7 @@ watched again: neither can follow from luck, so nothing flips back and forth.
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,16 @@ from aimbot_lab.foundation.world import Cell
 Action = Literal["ignore", "rehearse", "demote"]
 LEAST_FLOOR = 0.05  # below it, there is nothing to lose
 RECENT_EPISODES = 500
+AFTER: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("lost", "ignore"): "",
+        ("lost", "rehearse"): "; it is rehearsed until it is back",
+        ("lost", "demote"): "; back to that lesson",
+        ("back", "ignore"): "",
+        ("back", "rehearse"): "; its rehearsal ends",
+    }
+)
+"""What is said of the action, by kind and action."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,15 @@ class Fall:
     log_evidence: float
     log_bound: float
     action: Action  # what is done, or ends
+
+    @property
+    def line(self) -> str:
+        """The fall as a person reads it."""
+        name = f"{self.target} {self.difficulty}" if self.difficulty else self.target
+        rate = f"win rate {self.win_rate:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
+        since = f"over its last {self.window} episodes, floor {self.floor:.3g} from lesson"
+        after = AFTER[self.kind, self.action]
+        return f"{name} is {self.kind}: {rate} {since} {self.lesson + 1}{after}"
 
 
 class Guard:

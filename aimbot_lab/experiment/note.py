@@ -28,8 +28,11 @@ def note(result: RunResult) -> str:
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
             "### Last lesson by target and difficulty",
             markdown_table(CELL_HEAD, list(_cell_rows(result))),
+            *_falls(result),
             "Win rates are taken over the last episodes of a lesson, in the order in which they "
             "began, so that early wins do not count before the losses that began with them.",
+            "`episodes.csv` has every counted episode; `aimbot-lab explain` tells from it why each "
+            "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
             "default worked in, and `aimbot-lab run resolved.yaml` runs exactly this again.",
         ]
@@ -45,6 +48,12 @@ def with_section(note: str, title: str, body: str) -> str:
     if section not in kept:
         kept.append(section)
     return "\n\n".join(part.strip() for part in kept)
+
+
+def _falls(result: RunResult) -> Iterator[str]:
+    if result.falls:
+        yield "### Lost and regained"
+        yield "\n".join(f"- {fall.line}" for fall in result.falls)
 
 
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:

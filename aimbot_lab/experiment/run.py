@@ -181,6 +181,7 @@ def _result(
         lessons=progress.lesson_reports,
         cells=progress.cell_reports,
         held_back_by=progress.held_back_by(),
+        falls=tuple(progress.falls),
         entries_waiting=0,
     )
 

@@ -60,7 +60,10 @@ class LessonCallback(BaseCallback):
             self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
 
     def _on_step(self) -> bool:
+        falls = len(self._progress.falls)
         check = self._progress.add(self._env.episodes, step=self.num_timesteps)
+        for fall in self._progress.falls[falls:]:
+            self._observer.notice(fall.line)
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]
             self._observer.promotion(report, self.num_timesteps)

@@ -32,6 +32,10 @@ class Observer(Protocol):
         """A lesson was passed at environment step `step`."""
         ...
 
+    def notice(self, text: str) -> None:
+        """Something happened that a person should know."""
+        ...
+
 
 class SilentObserver:
     """An observer that keeps what it saw to itself."""
@@ -43,4 +47,7 @@ class SilentObserver:
         """Say nothing."""
 
     def promotion(self, report: LessonReport, step: int) -> None:
+        """Say nothing."""
+
+    def notice(self, text: str) -> None:
         """Say nothing."""

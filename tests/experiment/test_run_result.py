@@ -29,6 +29,7 @@ RESULT = RunResult(
     lessons=(PASSED, OPEN, AHEAD),
     cells=(WEAK, UNSEEN),
     held_back_by=(WEAK,),
+    falls=(),
     entries_waiting=0,
 )
 

@@ -1,0 +1,154 @@
+"""`weights` and `explain` on a run that trains, is killed, and is over."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+CURRICULUM = """
+name: endless
+env: {num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.02, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
+train:
+  total_steps: 1_000_000_000
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 1
+  network: {layers: [8]}
+"""
+
+
+def environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
+    kept.pop("MLFLOW_TRACKING_URI", None)
+    return {**kept, "OMP_NUM_THREADS": "1"}
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def document(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = call(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def in_second_lesson(folder: Path) -> str | None:
+    """The id of the run, once it is in its second lesson."""
+    for events in (folder / ".aimbot-lab" / "runs").glob("*/growing/events.jsonl/events.jsonl"):
+        if b'"promote"' in events.read_bytes():
+            return events.parents[2].name
+    return None
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, Any]]:
+    """A project, its run and the run's process."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / ".aimbot-lab").mkdir()
+    (folder / "endless.yaml").write_text(CURRICULUM, encoding="utf-8")
+    process = subprocess.Popen(
+        [*COMMAND, "run", "endless.yaml"],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for _ in range(1200):
+            if (run_id := in_second_lesson(folder)) is not None:
+                break
+            assert process.poll() is None
+            time.sleep(0.1)
+        assert run_id is not None
+        yield folder, run_id, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_weights_change_a_run_and_are_told_of_after_its_death(
+    running: tuple[Path, str, Any],
+) -> None:
+    folder, run_id, process = running
+    shown = document(folder, "weights", run_id[:6], "goto")
+    assert shown["weights"] == [0.5, 0.5, 0.0, 0.0, 0.0]
+    changed = document(folder, "weights", run_id, "goto", "3=0.4", "--lock", "1")
+    assert changed["weights"] == pytest.approx([0.5, 0.1, 0.4, 0.0, 0.0])
+    assert changed["locked"] == [True, False, False, False, False]
+    assert changed["lesson"] == 2
+    refused = call(folder, "weights", run_id, "goto", "1=0.2")
+    assert (refused.returncode, refused.stderr) == (2, "difficulty 1: its weight is locked\n")
+
+    live = document(folder, "explain", run_id)
+    assert [lesson["end"] is not None for lesson in live["lessons"]] == [True, False]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    told = document(folder, "explain", run_id, "--threshold", "0.5")
+    first, second = told["lessons"]
+    assert first["agrees"]
+    assert second["agrees"]
+    assert first["end"]["decision"] == "promote"
+    assert first["checks"][-1]["step"] == first["end"]["step"]
+    (event,) = second["events"]
+    assert event["weights"] == changed["weights"]
+    assert event["step"] == changed["step"]
+    assert second["episodes"] >= live["lessons"][1]["episodes"]
+    assert second["what_if"]["threshold"] == 0.5
+    text = call(folder, "explain", run_id).stdout
+    assert "lesson 1 'first': passed at step" in text
+    assert "difficulty weights of goto moved to 0.5 0.1 0.4 0 0" in text
+    assert "held back by" in text
+
+    gone = call(folder, "weights", run_id, "goto")
+    assert gone.returncode == 2
+    assert gone.stderr == f"{run_id!r}: no such run is running here (running: none)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("explain", "nothing"), "'nothing': no such run; aimbot-lab runs lists them"),
+        (("weights", "x", "goto", "3"), "'3' is no LEVEL=WEIGHT, such as 3=0.5"),
+        (("weights", "x", "goto", "--lock", "a"), "'a' is no list of difficulties, such as 1,2"),
+        (("explain", "x", "--threshold", "nan"), "must be a number"),
+    ],
+)
+def test_a_wrong_request_is_one_line(
+    running: tuple[Path, str, Any], arguments: tuple[str, ...], fault: str
+) -> None:
+    done = call(running[0], *arguments)
+    assert done.returncode == 2
+    assert done.stderr.rstrip().endswith(fault)
+
+
+def test_a_threshold_that_no_lesson_takes_is_refused(running: tuple[Path, str, Any]) -> None:
+    done = call(running[0], "explain", running[1], "--threshold", "1")
+    assert done.returncode == 2
+    assert done.stderr == "--threshold 1: threshold must be less than 1.0 (got 1.0)\n"
