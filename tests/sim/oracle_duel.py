@@ -24,7 +24,7 @@ from oracle_view import (
 
 from aimbot_lab.foundation.results import parse_line
 
-PLACE = 1e-6  # m, of the agent's position in the state
+PLACE = 1e-9  # m, of the agent's position in the state after one decision; rad, of its yaw
 SINGLE = 4e-6  # m, s: two units in the last place of single precision at 30
 RAY = 2e-5  # m, of a ray's length
 AIM = 1e-6  # rad
