@@ -58,7 +58,7 @@ class LiveView:
     def promotion(self, report: "LessonReport", step: int) -> None:
         """Leave a line about the passed lesson."""
         line = promotion_line(report, step, width=self.console.width - 2)
-        self.console.print(_line(f"✓ {line}", style="green"))
+        self.console.print(cut_line(f"✓ {line}", style="green"))
 
     def progress(self, snapshot: "TrainingSnapshot") -> None:
         """Draw where the training stands."""
@@ -72,7 +72,7 @@ class LiveView:
         """What is shown at this moment."""
         snapshot = self._snapshot
         if snapshot is None:
-            parts: list[RenderableType] = [_line(f"{self._name}: {self._stage} ...", style="bold")]
+            parts: list[RenderableType] = [cut_line(f"{self._name}: {self._stage} ...", "bold")]
         else:
             parts = self._training(snapshot)
         return Group(*parts, *(Text(notice, style="bold yellow") for notice in [*self._notices]))
@@ -89,11 +89,12 @@ class LiveView:
         # In a table, because a bar by itself does not end its line.
         bar = Table.grid()
         share = snapshot.step / snapshot.total_steps
-        bar.add_row(_bar(share, min(WIDEST_BAR, width)))
-        return [head, _line(_steps(snapshot, width)), bar, _win_rates(view, width)]
+        bar.add_row(share_bar(share, min(WIDEST_BAR, width)))
+        return [head, cut_line(_steps(snapshot, width)), bar, _win_rates(view, width)]
 
 
-def _line(text: str, style: str = "") -> Text:
+def cut_line(text: str, style: str = "") -> Text:
+    """`text` as one row, cut at the edge of the terminal."""
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
@@ -104,7 +105,8 @@ def _steps(snapshot: "TrainingSnapshot", width: int) -> str:
     return whole if len(whole) <= width else f"{steps}  {speed}/s  {left}"
 
 
-def _bar(share: float, width: int) -> ProgressBar:
+def share_bar(share: float, width: int) -> ProgressBar:
+    """A bar of `width` characters that is full at a share of 1."""
     return ProgressBar(total=1.0, completed=min(share, 1.0), width=width)
 
 
@@ -121,7 +123,7 @@ def _win_rates(view: "CurriculumView", width: int) -> Table:
     for head in ("", *[against] * has_bars, "win rate [95 %]", "episodes"):
         table.add_column(head, no_wrap=True, overflow="ellipsis")
     for name, win_rate, won, episodes in rows:
-        table.add_row(name, *[_bar(win_rate or 0.0, bar_width)] * has_bars, won, episodes)
+        table.add_row(name, *[share_bar(win_rate or 0.0, bar_width)] * has_bars, won, episodes)
     return table
 
 

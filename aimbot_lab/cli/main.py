@@ -17,6 +17,7 @@ from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
 from aimbot_lab.cli.schema import schema
 from aimbot_lab.cli.streams import guard_streams
+from aimbot_lab.cli.sweep import sweep
 from aimbot_lab.cli.ui import ui
 from aimbot_lab.cli.weights import weights
 
@@ -52,7 +53,7 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(run, runs, ui, check, schema, convert),
+    *(run, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, explain, weights, presets, bench),
 )
 for command in COMMANDS:

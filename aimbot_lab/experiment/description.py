@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from aimbot_lab.experiment.differing import flat_settings
@@ -30,8 +31,10 @@ HEADLINE = (
 )
 
 
-def describe_run(loaded: LoadedCurriculum, name: str | None) -> RunDescription:
-    """Name, parameters and tags of a run of `loaded`.
+def describe_run(
+    loaded: LoadedCurriculum, name: str | None, tags: Mapping[str, str] | None = None
+) -> RunDescription:
+    """Name, parameters and tags of a run of `loaded`, further `tags` among them.
 
     Parameters are the headline values and whatever differs from its default; the whole
     configuration is an artifact. Runs that differ in nothing but their seed have the same
@@ -44,6 +47,7 @@ def describe_run(loaded: LoadedCurriculum, name: str | None) -> RunDescription:
         name=name or f"{loaded.name} seed {config.seed}",
         params={"seed": str(config.seed), "lessons": str(len(config.lessons)), **params},
         tags={
+            **(tags or {}),
             "lab.curriculum": loaded.name,
             "lab.seed": str(config.seed),
             "lab.config": config_hash(config),

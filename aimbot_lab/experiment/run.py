@@ -3,9 +3,9 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aimbot_lab.experiment.description import describe_run, outcome_tags
@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import AbortedError, StoreError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mailbox import Mailbox
-from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.opening import open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
@@ -36,6 +36,7 @@ class RunRequest:
     data_folder: DataFolder
     name: str | None = None  # of the run; by default the curriculum's
     tracking_uri: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)  # of the run, beside its own
 
 
 def run_curriculum(
@@ -44,8 +45,11 @@ def run_curriculum(
     *,
     should_stop: Callable[[], bool],
     on_trouble: Tell = silent,
+    after_training: Callable[[Training, Tracker], None] | None = None,
 ) -> RunResult:
     """Train as the curriculum says and track it.
+
+    `after_training` is called with what was trained, unless it was stopped, while the run is open.
 
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
     where `should_stop` ended it (status KILLED). A store or a disk that fails on the way ends
@@ -60,15 +64,16 @@ def run_curriculum(
     )
     observer.stage("opening the tracking store (made once, then kept)")
     curriculum = _without_passwords(request.curriculum)
-    tracker = _open(request, describe_run(curriculum, request.name), on_trouble=on_trouble)
+    tracker = _open(request, curriculum, on_trouble=on_trouble)
     agent = "was not saved"
     try:
         tracker.log_text(curriculum.source_text, "curriculum.yaml")
         tracker.log_text(curriculum.resolved_text, "resolved.yaml")
         observer.stage("training")
-        mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
-        links = RunLinks(record=tracker, requests=mailbox)
+        links = _links(request, tracker)
         ended = training.learn(tracker, observer, should_stop, links=links)
+        if after_training is not None and not ended.stopped:
+            after_training(training, tracker)
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"
@@ -90,15 +95,20 @@ def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
     )
 
 
-def _open(request: RunRequest, description: RunDescription, *, on_trouble: Tell) -> Tracker:
+def _open(request: RunRequest, curriculum: LoadedCurriculum, *, on_trouble: Tell) -> Tracker:
     reap_dead_runs(request.data_folder)
     return open_run(
         request.data_folder,
         request.curriculum.config.tracking,
-        description,
+        describe_run(curriculum, request.name, request.tags),
         tracking_uri=request.tracking_uri,
         on_trouble=on_trouble,
     )
+
+
+def _links(request: RunRequest, tracker: Tracker) -> RunLinks:
+    mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
+    return RunLinks(record=tracker, requests=mailbox)
 
 
 def _close(tracker: Tracker) -> str:

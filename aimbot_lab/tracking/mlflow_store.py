@@ -96,6 +96,13 @@ class MlflowStore:
             run = self.client.create_run(experiment_id, tags=dict(tags), run_name=name)
             return str(run.info.run_id)
 
+    def restart_run(self, run_id: str, tags: Mapping[str, str]) -> str:
+        """Set a run that has ended to RUNNING and give it `tags`; the id of its experiment."""
+        with _translated(self.address):
+            self.client.update_run(run_id, status="RUNNING")
+            self.client.log_batch(run_id, tags=[RunTag(*tag) for tag in tags.items()])
+            return str(self.client.get_run(run_id).info.experiment_id)
+
     def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
         """Set a run's parameters, which never change afterwards."""
         with _translated(self.address):

@@ -1,0 +1,133 @@
+"""`aimbot-lab sweep`: look for the values that win most."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.text import print_json
+
+if TYPE_CHECKING:
+    from aimbot_lab.sweep.coordinator import SweepResult
+    from aimbot_lab.sweep.record import Record
+    from aimbot_lab.tracking.data_folder import DataFolder
+
+STOPPED = 130
+storage = click.option(
+    "--storage",
+    metavar="ADDRESS",
+    help="Where the trials are kept: postgresql://USER@HOST/DATABASE to work with several "
+    "machines, or sqlite:///FILE. [default: a file in the data folder]",
+)
+
+
+class SweepGroup(click.Group):
+    """A group whose first word may also be a sweep, which is then started."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command in where it was left out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=SweepGroup, short_help="Search reward weights and other values (Optuna).")
+def sweep() -> None:
+    """Search for the values of a curriculum that win most.
+
+    `aimbot-lab sweep SWEEP` is short for `aimbot-lab sweep start SWEEP`; see
+    `aimbot-lab sweep start --help` for its options.
+
+    \b
+    Example:
+      aimbot-lab sweep rewards --trials 12 --workers 2
+    """
+
+
+@sweep.command(short_help="Run a sweep, or go on with it.")
+@click.argument("sweep")
+@click.option("--trials", type=int, help="How many trials, in place of the file's.")
+@click.option("--workers", type=int, help="How many processes train, one core each.")
+@click.option("--parallel", type=int, help="How many trials may run at once.")
+@click.option("--seed", type=int, help="Seed of the sweep.")
+@click.option("--name", help="Name of the sweep; a new one begins anew.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that has begun.")
+@storage
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def start(
+    sweep: str,
+    resume: bool,
+    storage: str | None,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Run SWEEP, the file sweeps/SWEEP.yaml or a path.
+
+    The same sweep gives the same result, whatever the number of workers and whichever of them
+    die. Ctrl-C, SIGTERM or closing the terminal stops it once the present updates are done; go on
+    with --resume. With --storage postgresql://... the same command on other machines adds their
+    workers.
+
+    Ends with exit code 0 when all trials have ended, 1 where something failed, 2 for a fault in
+    the file or an option (nothing is created), 130 when stopped.
+
+    \b
+    Example:
+      aimbot-lab sweep rewards --trials 12 --workers 2
+    """
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.sweep_view import sweep_view
+    from aimbot_lab.sweep.coordinator import SweepRequest, run_sweep
+
+    values = {key: value for key, value in given.items() if value is not None}
+    record, folder, workers = _begun(
+        sweep, values, resume=resume, where=(storage, data_dir, tracking_uri)
+    )
+    with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
+        request = SweepRequest(record, folder, workers, tracking_uri)
+        result = run_sweep(request, view, should_stop=stop)
+    _show(result, as_json=as_json)
+    return 0 if result.is_done else STOPPED
+
+
+def _begun(
+    sweep: str,
+    values: dict[str, Any],
+    *,
+    resume: bool,
+    where: tuple[str | None, Path | None, str | None],
+) -> "tuple[Record, DataFolder, int]":
+    """The sweep, its data folder and its workers, once all is found to be usable."""
+    from aimbot_lab.sweep.document import load_sweep
+    from aimbot_lab.sweep.record import begin
+    from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.tracking.opening import check_destination
+
+    storage, data_dir, tracking_uri = where
+    loaded = load_sweep(sweep, values)
+    folder = locate_data_folder(data_dir)
+    check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
+    address = choose_storage(folder, loaded.config.name, storage)
+    check_storage(address)
+    joined = resume or address.is_shared
+    return begin(open_storage(address), loaded, resume=joined), folder, loaded.config.workers
+
+
+def _show(result: "SweepResult", *, as_json: bool) -> None:
+    from aimbot_lab.cli.sweep_text import report_text
+
+    best = None if result.best_file is None else str(result.best_file)
+    if as_json:
+        print_json({**result.report.as_json(), "best_file": best, "run_id": result.parent_run})
+    else:
+        click.echo(report_text(result.report))
+    if best is not None:
+        click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
+    if not result.is_done:
+        click.echo(f"Go on: aimbot-lab sweep {result.report.name} --resume", err=True)

@@ -1,0 +1,100 @@
+"""A sweep in tables of plain text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aimbot_lab.cli.text import duration, rate, table
+
+if TYPE_CHECKING:
+    from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
+
+
+def report_text(report: "SweepReport") -> str:
+    """All trials, and the best once more on fresh seeds."""
+    keys = list(report.trials[0].params) if report.trials else []
+    short = short_names(keys)
+    head = ("trial", *short, f"{report.measure} [95 %]", "took", "state")
+    rows = [(*_row(trial, keys),) for trial in report.trials]
+    parts = [headline(report), table(head, rows)]
+    if report.confirmed:
+        parts.append(_confirmed(report.confirmed, keys))
+    return "\n\n".join(parts)
+
+
+def headline(report: "SweepReport") -> str:
+    """The sweep in a line or two."""
+    best = report.best_trial
+    first = f"sweep {report.name}  {report.ended} of {report.total} trials ended, {report.status}"
+    return first if best is None else f"{first}\nbest: {best_line(best)}"
+
+
+def best_line(best: "TrialReport") -> str:
+    """The best trial in a line."""
+    return f"trial {best.number}  {value(best)}  {params_text(best.params)}"
+
+
+def value(trial: "TrialReport") -> str:
+    """A trial's value, with its interval where there is one."""
+    return shown(trial.value, trial.lower, trial.upper)
+
+
+def shown(value: float | None, lower: float | None, upper: float | None) -> str:
+    """A value with its interval where there is one."""
+    if value is None:
+        return "-"
+    return f"{value:,.6g}" if lower is None or upper is None else rate(value, lower, upper)
+
+
+def params_text(params: Mapping[str, Any]) -> str:
+    """Values by the last parts of their keys."""
+    names = short_names(list(params))
+    return "  ".join(
+        f"{name} {number(found)}" for name, found in zip(names, params.values(), strict=True)
+    )
+
+
+def number(found: Any) -> str:
+    """A searched value in few digits."""
+    return f"{found:.4g}" if isinstance(found, float) else str(found)
+
+
+def short_names(keys: Sequence[str]) -> list[str]:
+    """The last part of each key, or the whole where that is not enough to tell them apart."""
+    last = [key.rpartition(".")[2] for key in keys]
+    return last if len(set(last)) == len(last) else list(keys)
+
+
+def _row(trial: "TrialReport", keys: Sequence[str]) -> Iterator[object]:
+    yield trial.number
+    yield from (number(trial.params[key]) for key in keys)
+    yield value(trial)
+    yield "-" if trial.seconds is None else duration(trial.seconds)
+    yield trial.state + (f": {trial.reason}" if trial.reason else "")
+
+
+def _confirmed(confirmed: "Sequence[Confirmed]", keys: Sequence[str]) -> str:
+    head = ("trial", *short_names(keys), "in the search", "on fresh seeds [95 %]", "over defaults")
+    rows = [
+        (
+            f"{one.number} (defaults)" if one.is_default else one.number,
+            *(number(one.params[key]) for key in keys),
+            shown(one.searched, None, None),
+            shown(one.value, one.lower, one.upper),
+            gain(one),
+        )
+        for one in confirmed
+    ]
+    title = (
+        "The best once more, on fresh seeds. The first column of values is too good, because the "
+        "best of\nmany is also the luckiest; the second is what to expect."
+    )
+    return f"{title}\n\n{table(head, rows)}"
+
+
+def gain(one: "Confirmed") -> str:
+    """The difference to the defaults with its interval over the pairs of trainings."""
+    if one.gain is None:
+        return "-"
+    if one.gain_lower is None or one.gain_upper is None:
+        return f"{one.gain:+.3f}"
+    return f"{one.gain:+.3f} [{one.gain_lower:+.3f}, {one.gain_upper:+.3f}]"

@@ -1,0 +1,43 @@
+"""The best values as a curriculum that runs as it is."""
+
+from pathlib import Path
+
+from aimbot_lab.experiment.document import parse_curriculum
+from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.report import SweepReport
+from aimbot_lab.sweep.space import overrides
+from aimbot_lab.tracking.durable import replace_file
+
+BEST_FILE = "best.yaml"
+
+
+def best_text(record: Record, report: SweepReport) -> str | None:
+    """The curriculum with the best trial's values, None where no trial has a value."""
+    best = report.best_trial
+    if best is None:
+        return None
+    given = overrides(best.params, record.config.search)
+    loaded = parse_curriculum(record.base.resolved_text, str(record.base.path), given)
+    confirmed = next((one for one in report.confirmed if one.number == best.number), None)
+    lines = [
+        f"# Best of sweep {record.name}: trial {best.number} of {report.total}. "
+        f"{report.measure} {_shown(best.value)} in the search"
+        + (f", {_shown(confirmed.value)} on fresh seeds." if confirmed else "."),
+        "# " + ", ".join(given),
+    ]
+    return "\n".join([*lines, loaded.resolved_text])
+
+
+def write_best(record: Record, report: SweepReport, folder: Path) -> Path | None:
+    """The file `best.yaml` in `folder`, whole or not at all; None where there is no best trial."""
+    text = best_text(record, report)
+    if text is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / BEST_FILE, text.encode())
+    (folder / BEST_FILE).chmod(0o644)
+    return folder / BEST_FILE
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

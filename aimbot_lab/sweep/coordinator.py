@@ -1,0 +1,174 @@
+"""Running a sweep on this machine: its run in the tracking store, its workers, its end."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.sweep.best import write_best
+from aimbot_lab.sweep.crew import Crew
+from aimbot_lab.sweep.parent import join_parent
+from aimbot_lab.sweep.plots import draw_plots
+from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.report import SweepReport, report
+from aimbot_lab.sweep.storage import sweep_folder
+from aimbot_lab.sweep.worker import Order
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.tracker import RunStatus, Tracker
+
+LISTEN_SECONDS = 0.2
+LOOK_SECONDS = 1.0  # between two looks at all trials
+
+
+@dataclass(frozen=True)
+class SweepSnapshot:
+    """Where a sweep stands."""
+
+    report: SweepReport
+    at_work: Mapping[tuple[str, int], float]  # share done of the trials in hand here, by stage
+    seconds_left: float | None  # at the present speed; None: not known yet
+
+
+class SweepObserver(Protocol):
+    """Someone who watches a sweep."""
+
+    def progress(self, snapshot: SweepSnapshot) -> None:
+        """It goes on."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Something happened that a person should read."""
+        ...
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """Where a sweep runs."""
+
+    record: Record
+    data_folder: DataFolder
+    workers: int
+    tracking_uri: str | None = None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """How a sweep ended here."""
+
+    report: SweepReport
+    is_done: bool  # else it was stopped and can go on
+    best_file: Path | None
+    parent_run: str | None
+
+
+def run_sweep(
+    request: SweepRequest, observer: SweepObserver, *, should_stop: Callable[[], bool]
+) -> SweepResult:
+    """Work at the sweep until every trial has ended or `should_stop` says so.
+
+    Raises StoreError where a store can't be used, AbortedError for a KeyboardInterrupt; what was
+    done until then is kept, and the next call goes on.
+    """
+    record = request.record
+    reap_dead_runs(request.data_folder)
+    for number in _reap(record):
+        observer.notice(f"trial {number} was left by a dead worker and is picked up again")
+    parent = join_parent(record, request.data_folder, tracking_uri=request.tracking_uri)
+    try:
+        _work(request, observer, should_stop)
+        return _conclude(request, parent)
+    except KeyboardInterrupt as abort:
+        _close(parent, "KILLED")
+        raise AbortedError(
+            f"aborted: sweep {record.name!r} goes on with --resume, without the trainings that ran"
+        ) from abort
+    except BaseException:
+        _close(parent, "FAILED")
+        raise
+
+
+def _work(request: SweepRequest, observer: SweepObserver, should_stop: Callable[[], bool]) -> None:
+    record = request.record
+    order = Order(
+        record.storage.address.url, record.name, request.data_folder.root, request.tracking_uri
+    )
+    if report(record).status == "done":
+        return
+    crew = Crew(order, request.workers, tell=observer.notice)
+    try:
+        looked, stopping, pace = 0.0, False, _Pace()
+        while not crew.is_done:
+            crew.listen(LISTEN_SECONDS)
+            if should_stop() and not stopping:
+                stopping = True
+                crew.stop()
+            if time.monotonic() - looked >= LOOK_SECONDS:
+                looked = time.monotonic()
+                now = report(record)
+                observer.progress(SweepSnapshot(now, crew.at_work, pace.seconds_left(now, crew)))
+    finally:
+        crew.kill()
+        _reap(record)
+
+
+def _reap(record: Record) -> list[int]:
+    """The numbers of the trials whose workers are dead; they now wait for others."""
+    again = record.confirm_board()
+    if again is not None:
+        again.reap()
+    return record.search_board().reap()
+
+
+class _Pace:
+    """How fast trials end, measured since this coordinator began."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._first: float | None = None
+
+    def seconds_left(self, now: SweepReport, crew: Crew) -> float | None:
+        """Until the last trial of the search ends, at the speed so far."""
+        shares = [share for (stage, _), share in crew.at_work.items() if stage == "search"]
+        done = now.ended + sum(shares)
+        if self._first is None:
+            self._first = done
+        gained = done - self._first
+        gone = time.monotonic() - self._began
+        return None if gained <= 0 else (now.total - done) * gone / gained
+
+
+def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
+    record = request.record
+    final = report(record)
+    is_done = final.status == "done"
+    folder = sweep_folder(request.data_folder, record.name)
+    best = write_best(record, final, folder) if is_done else None
+    if parent is not None:
+        if is_done:
+            _publish(record, final, best, parent)
+        _close(parent, "FINISHED" if is_done else "KILLED")
+    return SweepResult(final, is_done, best, record.parent_run)
+
+
+def _publish(record: Record, final: SweepReport, best: Path | None, parent: Tracker) -> None:
+    """Numbers, files and pictures of a sweep that is done, on its run."""
+    trial = final.best_trial
+    if trial is not None and trial.value is not None:
+        parent.log_metrics(final.total, {"best/search": trial.value})
+    if final.confirmed and final.confirmed[0].value is not None:
+        parent.log_metrics(final.total, {"best/confirmed": final.confirmed[0].value})
+    if best is not None:
+        parent.log_file(best)
+    with tempfile.TemporaryDirectory("-plots") as folder, suppress(OSError):
+        for path in draw_plots(record.study, Path(folder)):
+            parent.log_file(path, "plots")
+
+
+def _close(parent: Tracker | None, status: RunStatus) -> None:
+    if parent is not None:
+        parent.finish(status)

@@ -1,0 +1,99 @@
+"""Sweep files: found by name, read, checked against their curriculum; nothing is created."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from aimbot_lab.experiment.document import (
+    LoadedCurriculum,
+    load_curriculum,
+    read_text,
+    refuse_unless_mapping,
+)
+from aimbot_lab.experiment.faults import Fault, Origins
+from aimbot_lab.experiment.paths import starts_with
+from aimbot_lab.experiment.refusals import section_faults
+from aimbot_lab.experiment.tree import Tree, read_tree
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.settings import SweepFile, sweep_faults
+from aimbot_lab.sweep.space import override_text, search_faults
+
+FOLDER = "sweeps"
+_FORM = "must be a mapping with the keys name, base and search, and perhaps others"
+ONE_THREAD = ("env.threads=1", "train.torch_threads=1")  # a worker has one core
+
+
+@dataclass(frozen=True)
+class LoadedSweep:
+    """A sweep that is fit to run."""
+
+    config: SweepFile
+    base: LoadedCurriculum  # with the sweep's overrides
+    source_text: str
+
+
+def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> LoadedSweep:
+    """The sweep NAME of `sweeps/NAME.yaml`, or in the file at that path.
+
+    `given` holds values of top-level keys that replace the file's, as options of the command
+    line do. Raises ConfigurationError with every fault, one line each.
+    """
+    file = _find(os.fspath(sweep))
+    text = read_text(file)
+    tree = read_tree(text)
+    refuse_unless_mapping(tree, file, form=_FORM)
+    config, faults = _checked(tree, given or {})
+    origins = Origins(file, tree.keys, tree.values, [((key,), f"--{key}") for key in given or {}])
+    if config is None or faults:
+        raise ConfigurationError(*origins.lines(faults))
+    base = _load_base(config, Path(file).parent, origins)
+    faults = list(search_faults(config.search, base))
+    if faults:
+        raise ConfigurationError(*origins.lines(faults))
+    return LoadedSweep(config, base, text)
+
+
+def _find(sweep: str) -> str:
+    if os.sep in sweep or sweep.endswith((".yaml", ".yml")):
+        return sweep
+    named = os.path.join(FOLDER, f"{sweep}.yaml")
+    if not os.path.exists(named):
+        raise ConfigurationError(
+            f"no sweep {sweep!r}: there is no file {named} here; give the path of a sweep file"
+        )
+    return named
+
+
+def _checked(tree: Tree, given: Mapping[str, Any]) -> tuple[SweepFile | None, list[Fault]]:
+    config, faults = None, list(tree.faults)
+    try:
+        config = TypeAdapter(SweepFile).validate_python({**tree.data, **given})
+    except ValidationError as error:
+        found = section_faults(error, SweepFile)
+        faults += (fault for fault in found if not _below(fault, tree))
+    if config is not None:
+        faults += (Fault(path, what) for path, what in sweep_faults(config))
+    return config, faults
+
+
+def _below(fault: Fault, tree: Tree) -> bool:
+    """Whether `fault` only says again that a text in the file is broken."""
+    return any(starts_with(fault.path, place) for place in tree.broken)
+
+
+def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurriculum:
+    path = os.path.normpath(folder / config.base)
+    if not os.path.exists(path):
+        fault = Fault(("base",), f"there is no file {path}")
+        raise ConfigurationError(*origins.lines([fault]))
+    load_curriculum(path)  # its own faults, at their places
+    try:
+        overrides = [override_text(key, value) for key, value in config.overrides.items()]
+        return load_curriculum(path, [*overrides, *ONE_THREAD])
+    except ConfigurationError as error:
+        faults = [Fault(("overrides",), what.removeprefix("--set ")) for what in error.faults]
+        raise ConfigurationError(*origins.lines(faults)) from error

@@ -1,0 +1,46 @@
+"""The sweep's own run in the tracking store, which its trials' runs lie below."""
+
+from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.sweep.record import PARENT, Record
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.tracker import Tracker
+
+
+def join_parent(
+    record: Record, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> Tracker | None:
+    """The sweep's run, new or once more; None where another coordinator here writes to it.
+
+    Raises StoreError where the store can't be used.
+    """
+    settings = record.config.tracking
+    with record.storage.alone(record.name):
+        known = record.parent_run
+        if known is None:
+            tracker = open_run(
+                data_folder, settings, _description(record), tracking_uri=tracking_uri
+            )
+            record.study.set_user_attr(PARENT, tracker.run_id)
+            return tracker
+    try:
+        return reopen_run(data_folder, settings, known, tracking_uri=tracking_uri)
+    except StoreError:
+        return None
+
+
+def _description(record: Record) -> RunDescription:
+    config = record.config
+    return RunDescription(
+        name=record.name,
+        params={
+            "sweep.trials": config.trials,
+            "sweep.seeds": config.seeds,
+            "sweep.sampler": config.sampler,
+            "sweep.pruner": config.pruner.kind,
+            "sweep.parallel": config.parallel,
+            "sweep.seed": config.seed,
+            "sweep.measure": config.objective.measure,
+        },
+        tags={"lab.sweep": record.name},
+    )

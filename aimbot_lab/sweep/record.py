@@ -1,0 +1,166 @@
+"""A sweep as its storage keeps it: begun once, then joined, gone on with, or read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+from pydantic import TypeAdapter
+
+import aimbot_lab
+from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.board import Board
+from aimbot_lab.sweep.document import LoadedSweep
+from aimbot_lab.sweep.plans import ConfirmPlan, SearchPlan
+from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.space import default_params
+from aimbot_lab.sweep.storage import Storage
+
+RECORD, TRIALS, PARENT = "sweep", "trials", "parent_run"
+CONFIRM = "/confirm"
+# What may differ between those who work on one sweep: how much, not what.
+_FREE = ("trials", "workers", "lease", "tracking")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A sweep that has begun."""
+
+    storage: Storage
+    study: optuna.Study
+    config: SweepFile
+    base: LoadedCurriculum
+
+    @property
+    def name(self) -> str:
+        """What the sweep is called."""
+        return self.config.name
+
+    @property
+    def parent_run(self) -> str | None:
+        """The id of the sweep's run in the tracking store, None where it has none yet."""
+        value = self.study.user_attrs.get(PARENT)
+        return None if value is None else str(value)
+
+    def search_board(self) -> Board:
+        """The sweep's trials."""
+        trials = int(self.study.user_attrs[TRIALS])
+        plan = SearchPlan(self.config, self.base, trials)
+        return Board(self.storage, self.study, plan, lease=self.config.lease)
+
+    def confirm_board(self) -> Board | None:
+        """The best few trials once more, None while the search goes on or where none are wanted."""
+        search = self.search_board()
+        if not self.config.confirm.best or not search.is_done():
+            return None
+        candidates = self.candidates(search.trials)
+        plan = ConfirmPlan(self.config, candidates)
+        study = _study(self.storage, self.name + CONFIRM, self.config)
+        return Board(self.storage, study, plan, lease=self.config.lease)
+
+    def candidates(self, trials: list[FrozenTrial]) -> dict[int, Mapping[str, Any]]:
+        """Values to confirm by the number of their trial: the best, and the first trial's.
+
+        Those are the curriculum's own values, to compare with, where they lie in the space.
+        """
+        best = ranked(self.config, trials)[: self.config.confirm.best]
+        found: dict[int, Mapping[str, Any]] = {trial.number: trial.params for trial in best}
+        defaults = default_params(self.config.search, self.base)
+        if found and defaults is not None and 0 not in found:
+            found[0] = defaults
+        return found
+
+
+def ranked(sweep: SweepFile, trials: list[FrozenTrial]) -> list[FrozenTrial]:
+    """The trials with a value, best first; equal ones in the order of their numbers."""
+    sign = -1 if sweep.maximizes else 1
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.value is not None]
+    return sorted(complete, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
+
+
+def begin(storage: Storage, sweep: LoadedSweep, *, resume: bool) -> Record:
+    """The sweep in `storage`, begun now or, where it has been and `resume` says so, joined.
+
+    A sweep that was begun may be given more trials. Raises ConfigurationError where there is one
+    and it is not to be joined, or differs, or was begun by another version of this package.
+    """
+    config = sweep.config
+    with storage.alone(config.name):
+        study = _study(storage, config.name, config)
+        stored = study.user_attrs.get(RECORD)
+        if stored is None:
+            study.set_user_attr(TRIALS, config.trials)
+            study.set_user_attr(RECORD, _stored(sweep))
+        elif not resume:
+            raise ConfigurationError(_told_existing(storage, study, config.name))
+        else:
+            _check_same(stored, sweep, storage)
+            study.set_user_attr(TRIALS, max(config.trials, int(study.user_attrs[TRIALS])))
+    return load(storage, config.name)
+
+
+def load(storage: Storage, name: str) -> Record:
+    """The sweep `name` that has begun. Raises ConfigurationError where there is none."""
+    try:
+        study = optuna.load_study(study_name=name, storage=storage.optuna)
+        stored = study.user_attrs[RECORD]
+    except KeyError:
+        shown = storage.address.shown
+        raise ConfigurationError(f"no sweep {name!r} in {shown}") from None
+    config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
+    base = parse_curriculum(stored["base"], stored["base_file"])
+    return Record(storage, study, config, base)
+
+
+def fingerprint(sweep: LoadedSweep) -> str:
+    """A hash of all that a trial's values and worth depend on."""
+    config = {key: value for key, value in asdict(sweep.config).items() if key not in _FREE}
+    text = json.dumps([config, sweep.base.resolved_text], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stored(sweep: LoadedSweep) -> dict[str, str]:
+    return {
+        "config": json.dumps(asdict(sweep.config)),
+        "source": sweep.source_text,
+        "base": sweep.base.resolved_text,
+        "base_file": str(sweep.base.path),
+        "fingerprint": fingerprint(sweep),
+        "version": aimbot_lab.__version__,
+    }
+
+
+def _study(storage: Storage, name: str, config: SweepFile) -> optuna.Study:
+    return optuna.create_study(
+        storage=storage.optuna,
+        study_name=name,
+        direction="maximize" if config.maximizes else "minimize",
+        load_if_exists=True,
+    )
+
+
+def _told_existing(storage: Storage, study: optuna.Study, name: str) -> str:
+    trials = study.get_trials(deepcopy=False)
+    ended = sum(trial.state.is_finished() for trial in trials)
+    return (
+        f"sweep {name!r} has begun already ({ended} of {study.user_attrs[TRIALS]} trials ended, in "
+        f"{storage.address.shown}): go on with --resume, or begin another with --name"
+    )
+
+
+def _check_same(stored: Mapping[str, str], sweep: LoadedSweep, storage: Storage) -> None:
+    name, where = sweep.config.name, storage.address.shown
+    if stored["fingerprint"] != fingerprint(sweep):
+        raise ConfigurationError(
+            f"sweep {name!r} in {where} has begun with another file or curriculum: begin another "
+            "with --name"
+        )
+    if stored["version"] != aimbot_lab.__version__:
+        raise ConfigurationError(
+            f"sweep {name!r} in {where} was begun by aimbot-lab {stored['version']}, and this is "
+            f"{aimbot_lab.__version__}: values would not compare; begin another with --name"
+        )

@@ -1,0 +1,101 @@
+"""A finished trial once more: the same values and seeds, and whether the same comes out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from optuna.trial import FrozenTrial, TrialState
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.measures import Score, measure
+from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.report import trainings
+from aimbot_lab.sweep.trial import Bench, Progress, seeds_of, task_of, value_of
+from aimbot_lab.tracking.data_folder import DataFolder
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What a trial was worth, and what it is worth once more."""
+
+    number: int
+    before: float
+    now: float
+    trainings_before: Sequence[Score]
+    trainings_now: Sequence[Score]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the value and all that was learned are the same to the last bit."""
+        learned = [
+            [(score.value, score.state_sha256) for score in scores]
+            for scores in (self.trainings_before, self.trainings_now)
+        ]
+        return self.before == self.now and learned[0] == learned[1]
+
+
+class _Watcher:
+    """Passes the share on that is done."""
+
+    def __init__(self, on_share: Callable[[float], None], should_stop: Callable[[], bool]) -> None:
+        self._on_share = on_share
+        self.should_stop = should_stop
+
+    def progress(self, progress: Progress) -> None:
+        """Pass it on."""
+        self._on_share(progress.share)
+
+
+class _Watch:
+    """The watch over one training of several."""
+
+    def __init__(self, watcher: _Watcher, *, index: int, count: int) -> None:
+        self._watcher, self._index, self._count = watcher, index, count
+        self.should_stop = watcher.should_stop
+
+    def at(self, step: int, steps: int, _win_rate: float | None) -> None:
+        """Tell how far all are."""
+        share = (self._index + step / max(steps, 1)) / self._count
+        self._watcher.progress(Progress("search", 0, min(share, 1.0)))
+
+
+def rerun(
+    record: Record,
+    number: int,
+    *,
+    data_folder: DataFolder,
+    on_share: Callable[[float], None],
+    should_stop: Callable[[], bool],
+    tracking_uri: str | None = None,
+) -> Rerun | None:
+    """Trial `number` trained and scored again, tracked as runs of their own; None where stopped.
+
+    Raises ConfigurationError where there is no such trial or it has no value.
+    """
+    trial = _complete(record, number)
+    watcher = _Watcher(on_share, should_stop)
+    bench = Bench(record, data_folder, tracking_uri, watcher)
+    seeds = seeds_of(record.config, "search")
+    scores = []
+    for index, seed in enumerate(seeds):
+        task = task_of(bench, "search", params=trial.params, seed=seed)
+        tags = {"lab.sweep": record.name, "lab.sweep_rerun": str(number)}
+        named = replace(task, name=f"{record.name} {number} rerun seed {index}", tags=tags)
+        score = measure(named, _Watch(watcher, index=index, count=len(seeds)))
+        if score is None:
+            return None
+        scores.append(score)
+    before = [Score(**kept) for kept in trainings(trial)]
+    return Rerun(number, float(trial.value or 0.0), value_of(scores), before, scores)
+
+
+def _complete(record: Record, number: int) -> FrozenTrial:
+    trials = record.study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials):
+        last = f"its trials are 0 to {len(trials) - 1}" if trials else "it has no trials yet"
+        raise ConfigurationError(f"sweep {record.name!r} has no trial {number}; {last}")
+    if trials[number].state != TrialState.COMPLETE:
+        raise ConfigurationError(
+            f"trial {number} of sweep {record.name!r} has no value to compare with: it is "
+            f"{trials[number].state.name.lower()}"
+        )
+    return trials[number]

@@ -1,0 +1,200 @@
+"""A sweep file: what is searched, by which measure, and with how much work."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal
+
+from annotated_types import MaxLen, MinLen
+from pydantic import AfterValidator, Field, StringConstraints
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.tracking.settings import TrackingSettings
+
+SweepName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]{0,79}$")]
+Key = Annotated[str, MinLen(1)]
+Scalar = bool | int | float | str | None
+LOG_NEEDS = "must be greater than 0 where log is true"
+
+
+def _flat(value: Any) -> Any:
+    """A value of a key; lists of numbers are values, for example the layers of a network."""
+    items = value if isinstance(value, list | tuple) else [value]
+    if not all(item is None or isinstance(item, bool | int | float | str) for item in items):
+        raise ValueError("must be a number, a text, true, false, null, or a list of these")
+    return list(value) if isinstance(value, tuple) else value
+
+
+Value = Annotated[Any, AfterValidator(_flat)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class FloatRange:
+    """Numbers from low to high."""
+
+    type: Literal["float"]
+    """A number."""
+    low: Float
+    """Least value."""
+    high: Float
+    """Greatest value."""
+    log: Bool = False
+    """Whether factors count alike, not differences: 0.1 to 1 as much as 1 to 10."""
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+        if self.log and self.low <= 0:
+            raise ValueError(f"low {LOG_NEEDS} (got {self.low:g})")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class IntRange:
+    """Whole numbers from low to high."""
+
+    type: Literal["int"]
+    """A whole number."""
+    low: Int
+    """Least value."""
+    high: Int
+    """Greatest value."""
+    log: Bool = False
+    """Whether factors count alike, not differences."""
+    step: Annotated[Int, Ge(1)] = 1
+    """Distance between two values."""
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+        if self.log and self.low < 1:
+            raise ValueError(f"low {LOG_NEEDS} (got {self.low})")
+        if self.log and self.step != 1:
+            raise ValueError("step must be 1 where log is true")
+        if (self.high - self.low) % self.step:
+            raise ValueError(f"step must divide high - low = {self.high - self.low}")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Choices:
+    """Any of some values."""
+
+    type: Literal["categorical"]
+    """One of the choices."""
+    choices: Annotated[tuple[Value, ...], MinLen(2), MaxLen(100)]
+    """The values."""
+
+    def __post_init__(self) -> None:
+        shown = [repr(choice) for choice in self.choices]
+        if len(set(shown)) < len(shown):
+            raise ValueError("choices must differ from each other")
+
+
+Dimension = Annotated[FloatRange | IntRange | Choices, Field(discriminator="type")]
+
+
+def _check_range(low: float, high: float) -> None:
+    if not low < high:
+        raise ValueError(f"high must be greater than low, {low:g} (got {high:g})")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ObjectiveSettings:
+    """What a trial is worth. Never the reward, whose weights are searched."""
+
+    measure: Literal["win_rate", "steps_to_goal", "planted"] = "win_rate"
+    """win_rate: share of evaluation episodes won, the same for all trials. steps_to_goal: steps
+    until the last lesson passes. planted: a made-up task with a known optimum, which trains
+    nothing, to try samplers and storages out."""
+    episodes: Annotated[Int, Ge(1), Le(65536)] = 200
+    """win_rate and planted: evaluation episodes of each target and difficulty."""
+    optimum: Mapping[str, Float] = field(default_factory=dict)
+    """planted: the best value of each number searched."""
+    seconds: Annotated[Float, Ge(0), Le(3600)] = 0.0
+    """planted: how long a training pretends to take."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PrunerSettings:
+    """Which trials are given up before their time."""
+
+    kind: Literal["none", "wilcoxon", "halving"] = "none"
+    """wilcoxon: after a training, where the trial is worse than the best one on the same seeds,
+    targets and difficulties. halving: during a training, where its win rate lags behind others'
+    after as many steps (asynchronous successive halving, as Hyperband uses it)."""
+    p_threshold: Annotated[Float, Gt(0), Le(0.5)] = 0.1
+    """wilcoxon: the p value below which a trial counts as worse."""
+    first_steps: Annotated[Int, Ge(1)] = 100_000
+    """halving: steps after which a trial may first be given up; then after reduction times
+    as many, and so on."""
+    reduction: Annotated[Int, Ge(2), Le(10)] = 3
+    """halving: the best of this many go on."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ConfirmSettings:
+    """Scoring the best few again on seeds that no trial has seen: the best of many is lucky."""
+
+    best: Annotated[Int, Ge(0), Le(50)] = 3
+    """How many of the best trials; 0: none."""
+    seeds: Annotated[Int, Ge(1), Le(100)] = 3
+    """Trainings of each, with fresh seeds, the same for all."""
+    episodes: Annotated[Int, Ge(1), Le(65536)] = 500
+    """Fresh evaluation episodes of each target and difficulty."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SweepFile:
+    """A sweep: many trainings of one curriculum under different values."""
+
+    name: SweepName
+    """What the sweep is called: letters, digits, `_`, `.` and `-`."""
+    seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
+    """Seed of everything random; the same seed gives the same sweep."""
+    base: Key
+    """The curriculum that every trial trains, as a path from this file's folder."""
+    overrides: Mapping[Key, Value] = field(default_factory=dict)
+    """Values of the curriculum that differ in all trials, by their keys."""
+    search: Annotated[Mapping[Key, Dimension], MinLen(1)]
+    """What is searched: keys of the curriculum, each with its range or choices."""
+    objective: ObjectiveSettings = ObjectiveSettings()
+    """What a trial is worth."""
+    trials: Annotated[Int, Ge(1), Le(100_000)] = 24
+    """How many trials there are; the first has the values of the curriculum itself."""
+    seeds: Annotated[Int, Ge(1), Le(100)] = 2
+    """Trainings of each trial, on the same seeds for all trials; its value is their mean."""
+    sampler: Literal["tpe", "random", "gp"] = "tpe"
+    """How values are chosen: tpe and gp learn from the trials before, random does not."""
+    startup_trials: Annotated[Int, Ge(1), Le(10_000)] = 10
+    """tpe and gp: trials that are drawn at random first."""
+    parallel: Annotated[Int, Ge(1), Le(10_000)] = 2
+    """How many trials may run at once. Trial n is chosen from the results of the trials up to
+    n - parallel and from no others, so that neither the number of workers nor their speed changes
+    the sweep."""
+    workers: Annotated[Int, Ge(1), Le(1024)] = 2
+    """Processes that train, one core each."""
+    pruner: PrunerSettings = PrunerSettings()
+    """Which trials are given up early."""
+    confirm: ConfirmSettings = ConfirmSettings()
+    """Scoring the best few again."""
+    lease: Annotated[Float, Ge(1), Le(86_400)] = 60.0
+    """Seconds of silence after which a worker on another machine counts as dead; one on the same
+    machine is noticed at once."""
+    tracking: TrackingSettings = TrackingSettings()
+    """Where the runs are tracked."""
+
+    @property
+    def maximizes(self) -> bool:
+        """Whether a greater value is better."""
+        return self.objective.measure != "steps_to_goal"
+
+
+def sweep_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What the sections say against each other: the key, and what is wrong there."""
+    if sweep.workers > sweep.parallel:
+        yield ("workers",), f"must be at most parallel, {sweep.parallel} (got {sweep.workers})"
+    planted = sweep.objective.measure == "planted"
+    for key in sweep.objective.optimum:
+        if planted and key not in sweep.search:
+            yield ("objective", "optimum", key), "must be a key of search"
+    for key, dimension in sweep.search.items():
+        if planted and not isinstance(dimension, Choices) and key not in sweep.objective.optimum:
+            yield ("objective", "optimum"), f"must hold the best value of {key}"
+    if planted and sweep.pruner.kind == "halving":
+        yield ("pruner", "kind"), "must not be halving where objective.measure is planted"

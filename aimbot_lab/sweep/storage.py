@@ -1,0 +1,187 @@
+"""Optuna's storage, a SQLite file here or PostgreSQL for many machines, and a lock over it.
+
+Optuna numbers trials and keeps their states; what must not happen twice happens under the lock,
+which the system or the database frees when its holder dies.
+"""
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import optuna
+from optuna.storages import RDBStorage
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
+from aimbot_lab.tracking.file_lock import exclusive
+
+FOLDER = "sweeps"
+STUDY_FILE = "study.db"
+BUSY_SECONDS = 60.0  # that a writer waits for another one
+CONNECT_SECONDS = 10
+_FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+_POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
+
+
+@dataclass(frozen=True)
+class StorageAddress:
+    """Where a sweep's trials are kept; `url` may hold a password, `shown` never does."""
+
+    url: str
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return without_password(self.url)
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file, None for a server."""
+        url = make_url(self.url)
+        return Path(url.database or "") if url.drivername.startswith("sqlite") else None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may work on it too."""
+        return self.file is None
+
+
+def sweep_folder(folder: DataFolder, name: str) -> Path:
+    """The folder of a sweep's own files; it need not exist."""
+    return folder.root / FOLDER / name
+
+
+def choose_storage(folder: DataFolder, name: str, given: str | None) -> StorageAddress:
+    """The storage at the address `given`, else the sweep's own file.
+
+    Raises ConfigurationError for an address that can't be used. Asks nobody.
+    """
+    if given is None:
+        return StorageAddress(sqlite_uri(sweep_folder(folder, name) / STUDY_FILE))
+    found = _POSTGRES.match(given)
+    url = "postgresql+psycopg://" + given[found.end() :] if found else given
+    try:
+        kind = make_url(url).get_backend_name()
+    except (ArgumentError, ValueError):
+        kind = ""
+    if kind == "sqlite" and make_url(url).database:
+        return StorageAddress(sqlite_uri(Path(os.path.abspath(str(make_url(url).database)))))
+    if kind != "postgresql":
+        shown = without_password(given)
+        raise ConfigurationError(f"--storage {shown}: is not usable; it must be {_FORMS}")
+    return StorageAddress(url)
+
+
+def check_storage(address: StorageAddress) -> None:
+    """Raise ConfigurationError where the storage can't be reached; nothing is created."""
+    file = address.file
+    if file is not None:
+        if file.is_dir():
+            raise ConfigurationError(f"--storage {address.shown}: is a folder, not a file")
+        return
+    try:
+        with _engine(address).connect() as connection:
+            connection.execute(text("SELECT 1"))
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"--storage {address.shown}: needs psycopg: pip install 'aimbot-lab[postgres]'"
+        ) from error
+    except SQLAlchemyError as error:
+        reason = _reason(error)
+        raise ConfigurationError(
+            f"--storage {address.shown}: can't be reached: {reason}"
+        ) from error
+
+
+class Storage:
+    """An open storage."""
+
+    def __init__(self, address: StorageAddress, optuna_storage: RDBStorage) -> None:
+        self.address = address
+        self.optuna = optuna_storage
+
+    @contextmanager
+    def alone(self, sweep: str) -> Iterator[float]:
+        """Hold the sweep's lock; gives the storage's own time in seconds since 1970.
+
+        Not re-entrant. Machines' clocks differ, so a server is asked for the time.
+        """
+        file = self.address.file
+        if file is not None:
+            with exclusive(_lock_file(file)):
+                yield time.time()
+            return
+        with _engine(self.address).connect() as connection:
+            connection.execute(
+                text("SELECT pg_advisory_lock(:key)"), {"key": derive_seed(0, "sweep", sweep)}
+            )
+            now = connection.execute(text("SELECT extract(epoch FROM clock_timestamp())"))
+            yield float(now.scalar_one())
+
+
+def open_storage(address: StorageAddress) -> Storage:
+    """The storage at `address`, made where it is missing. Raises StoreError where it can't be.
+
+    Any number of processes may come first at the same time.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with _creation_lock(address):
+            return Storage(address, _rdb(address))
+    except SQLAlchemyError as error:
+        raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
+    except optuna.exceptions.StorageInternalError as error:
+        raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
+
+
+def _rdb(address: StorageAddress) -> RDBStorage:
+    arguments = {"timeout": BUSY_SECONDS} if address.file else {"connect_timeout": CONNECT_SECONDS}
+    return RDBStorage(address.url, engine_kwargs={"connect_args": arguments})
+
+
+@contextmanager
+def _creation_lock(address: StorageAddress) -> Iterator[None]:
+    # Optuna makes its tables without a lock: processes that come together would fail.
+    file = address.file
+    if file is None:
+        with _engine(address).connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": 0})
+            yield
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{file.parent}: {error.strerror}") from error
+    with exclusive(_lock_file(file)):
+        # Readers then never wait for writers. The setting stays with the file.
+        with sqlite3.connect(file, timeout=BUSY_SECONDS) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+        yield
+
+
+def _lock_file(file: Path) -> Path:
+    return file.with_name(file.name + ".lock")
+
+
+def _engine(address: StorageAddress) -> Engine:
+    return create_engine(
+        address.url, poolclass=NullPool, connect_args={"connect_timeout": CONNECT_SECONDS}
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what the database said, without SQLAlchemy's additions."""
+    origin = getattr(error, "orig", None) or error.__cause__ or error
+    lines = [line.strip() for line in without_password(str(origin)).splitlines() if line.strip()]
+    return lines[0] if lines else type(origin).__name__

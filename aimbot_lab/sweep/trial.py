@@ -1,0 +1,211 @@
+"""One trial from its claim to its end: a training per seed, scored, kept, perhaps given up."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from optuna.trial import TrialState
+
+from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.sweep.board import REASON, Board, Claim
+from aimbot_lab.sweep.measures import Score, Task, measure
+from aimbot_lab.sweep.pruning import is_hopeless, rungs
+from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.trial_runs import TrialTracker
+from aimbot_lab.tracking.data_folder import DataFolder
+
+Stage = Literal["search", "confirm"]
+MEAN = "mean_so_far"  # attribute of a trial that was given up between two trainings
+RENEWALS = 4  # in the time of a lease
+
+
+class Progress(NamedTuple):
+    """Where a trial stands, for those who watch."""
+
+    stage: Stage
+    number: int
+    share: float  # of its trainings' steps
+
+
+class Watcher(Protocol):
+    """Someone who watches a worker, and may stop it."""
+
+    def should_stop(self) -> bool:
+        """Whether it is to leave its trial for later."""
+        ...
+
+    def progress(self, progress: Progress) -> None:
+        """Where its trial stands."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a worker works with."""
+
+    record: Record
+    data_folder: DataFolder
+    tracking_uri: str | None
+    watcher: Watcher
+
+
+def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:
+    """The seeds of a trial's trainings, the same for all trials of the stage."""
+    count = sweep.seeds if stage == "search" else sweep.confirm.seeds
+    return [derive_seed(sweep.seed, stage, "training", index) for index in range(count)]
+
+
+def task_of(bench: Bench, stage: Stage, *, params: Mapping[str, object], seed: int) -> Task:
+    """The training of a trial's `params` on `seed`, without a name or tags."""
+    sweep = bench.record.config
+    confirming = stage == "confirm"
+    return Task(
+        sweep=sweep,
+        base=bench.record.base,
+        params=params,
+        seed=seed,
+        evaluation_seed=derive_seed(sweep.seed, stage, "evaluation"),
+        episodes=sweep.confirm.episodes if confirming else sweep.objective.episodes,
+        name="",
+        tags={},
+        data_folder=bench.data_folder,
+        tracking_uri=bench.tracking_uri,
+    )
+
+
+def value_of(scores: Sequence[Score]) -> float:
+    """A trial's value: the mean over its trainings."""
+    return sum(score.value for score in scores) / len(scores)
+
+
+def score_key(index: int) -> str:
+    """The attribute that keeps a training's score."""
+    return f"score {index}"
+
+
+def run_trial(bench: Bench, board: Board, claim: Claim, stage: Stage) -> None:
+    """Run what is left of a trial and end it, or leave it for later where it is to stop."""
+    with _renewed(board, claim) as lost, TrialTracker.open(bench, board, claim, stage) as tracker:
+        run = _TrialRun(bench, board, claim, stage=stage, lost=lost)
+        try:
+            scores = run.scores(tracker)
+        except RunFailedError as error:
+            board.note(claim, REASON, str(error))
+            board.finish(claim, TrialState.FAIL)
+            tracker.end("FAILED", str(error))
+            return
+        if run.hopeless:
+            board.note(claim, MEAN, value_of(scores) if scores else None)
+            board.finish(claim, TrialState.PRUNED)
+            tracker.end("KILLED", "Given up: not among the best.")
+        elif run.stopped:
+            board.give_back(claim)
+            tracker.end("KILLED", "Stopped; goes on with the sweep.")
+        else:
+            board.finish(claim, TrialState.COMPLETE, value_of(scores))
+            tracker.end("FINISHED", "All trainings done.", value=value_of(scores))
+
+
+@contextmanager
+def _renewed(board: Board, claim: Claim) -> Iterator[threading.Event]:
+    """Keep the claim's lease while the block runs; the event says that it was lost."""
+    lost, over = threading.Event(), threading.Event()
+    pause = board.lease_seconds / RENEWALS
+
+    def renew() -> None:
+        while not over.wait(pause):
+            try:
+                if not board.renew(claim):
+                    lost.set()
+                    return
+            except LabError:
+                continue  # the storage may come back before the lease is over
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield lost
+    finally:
+        over.set()
+        thread.join()
+
+
+class _TrialRun:
+    """The trainings of one trial, one after the other; also the watch over each."""
+
+    def __init__(
+        self, bench: Bench, board: Board, claim: Claim, *, stage: Stage, lost: threading.Event
+    ) -> None:
+        self.hopeless = self.stopped = False
+        self._bench, self._board, self._claim = bench, board, claim
+        self._stage: Stage = stage
+        self._sweep = bench.record.config
+        self._lost = lost
+        self._index = 0
+        self._seeds = seeds_of(self._sweep, stage)
+        self._reports = dict(claim.reports)
+
+    def scores(self, tracker: TrialTracker) -> list[Score]:
+        """The scores of its trainings; fewer where it was stopped or given up."""
+        found = []
+        for index, seed in enumerate(self._seeds):
+            self._index = index
+            kept = self._claim.attributes.get(score_key(self._index))
+            score = Score(**kept) if kept else self._train(seed, tracker)
+            if score is None:
+                break
+            found.append(score)
+            if self._gives_up_after(score):
+                break
+        return found
+
+    def _train(self, seed: int, tracker: TrialTracker) -> Score | None:
+        task = task_of(self._bench, self._stage, params=self._claim.params, seed=seed)
+        score = measure(tracker.named(task, self._index), self)
+        if score is None:
+            self.stopped = not self.hopeless
+        elif self._board.note(self._claim, score_key(self._index), score.as_attribute()):
+            tracker.log(self._index, score)
+        else:
+            self._lost.set()
+            self.stopped, score = True, None
+        return score
+
+    def should_stop(self) -> bool:
+        """Whether the present training is to end unfinished."""
+        return self.hopeless or self._lost.is_set() or self._bench.watcher.should_stop()
+
+    def at(self, step: int, steps: int, win_rate: float | None) -> None:
+        """Tell how far it is, and compare it with others after certain steps."""
+        share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
+        self._bench.watcher.progress(Progress(self._stage, self._claim.number, share))
+        if self._stage != "search" or win_rate is None:
+            return
+        taken = self._index * steps + step
+        due = [rung for rung in rungs(self._sweep, steps * len(self._seeds)) if rung <= taken]
+        if due and due[-1] not in self._reports:
+            self._report({due[-1]: win_rate})
+            self.hopeless = self._is_hopeless()
+
+    def _gives_up_after(self, score: Score) -> bool:
+        last = self._index == len(self._seeds) - 1
+        if self._stage != "search" or self._sweep.pruner.kind != "wilcoxon" or last:
+            return False
+        first = self._index * len(score.cells)
+        self._report({first + place: rate for place, rate in enumerate(score.cells.values())})
+        self.hopeless = self._is_hopeless()
+        return self.hopeless
+
+    def _report(self, values: Mapping[int, float]) -> None:
+        for step, value in values.items():
+            self._reports[step] = value
+            self._board.report(self._claim, step, value)
+
+    def _is_hopeless(self) -> bool:
+        number = self._claim.number
+        trials = self._board.trials[:number]
+        return is_hopeless(self._sweep, trials, number, self._claim.params, self._reports)

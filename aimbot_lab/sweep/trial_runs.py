@@ -1,0 +1,101 @@
+"""Trials in the tracking store: a child of the sweep's run for each, its trainings below it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aimbot_lab.sweep.board import Board, Claim
+from aimbot_lab.sweep.measures import Score, Task
+from aimbot_lab.sweep.plans import SEARCH_TRIAL
+from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.tracker import RunStatus, Tracker
+
+if TYPE_CHECKING:
+    from aimbot_lab.sweep.trial import Bench, Stage
+
+RUN = "run"  # attribute of a trial: the id of its run
+PARENT_TAG = "mlflow.parentRunId"
+
+
+class TrialTracker:
+    """One trial's run. A trial that is only confirmed has none: its trainings lie below the run
+    of the trial whose values it has."""
+
+    def __init__(
+        self, tracker: Tracker | None, *, parent: str | None, name: str, stage: "Stage"
+    ) -> None:
+        self._tracker = tracker
+        self._parent = parent
+        self._name = name
+        self._stage = stage
+        self._sweep = name.split(maxsplit=1)[0]
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, bench: "Bench", board: Board, claim: Claim, stage: "Stage"
+    ) -> Iterator["TrialTracker"]:
+        """The run of the trial, a new one or the one it had before its worker died."""
+        name = f"{bench.record.name} {claim.number}"
+        if stage == "confirm":
+            number = int(claim.attributes[SEARCH_TRIAL])
+            again = f"{bench.record.name} {number} again"
+            yield cls(None, parent=_run_of(bench, number), name=again, stage=stage)
+            return
+        tracker = _open(bench, board, claim, name)
+        opened = cls(tracker, parent=tracker.run_id, name=name, stage=stage)
+        try:
+            yield opened
+        except BaseException:
+            tracker.finish("KILLED")
+            raise
+
+    def named(self, task: Task, index: int) -> Task:
+        """`task` with the name and tags of the trial's training `index`."""
+        tags = {"lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
+        if self._parent is not None:
+            tags[PARENT_TAG] = self._parent
+        return replace(task, name=f"{self._name} seed {index}", tags=tags)
+
+    def log(self, index: int, score: Score) -> None:
+        """Keep what a training was worth."""
+        if self._tracker is not None:
+            rates = {f"cell/{name}": rate for name, rate in score.cells.items()}
+            self._tracker.log_metrics(index, {"training/value": score.value, **rates})
+
+    def end(self, status: RunStatus, outcome: str, *, value: float | None = None) -> None:
+        """End the trial's run."""
+        if self._tracker is None:
+            return
+        if value is not None:
+            self._tracker.log_metrics(0, {"value": value})
+        self._tracker.set_tags({"lab.outcome": outcome})
+        self._tracker.finish(status)
+
+
+def _open(bench: "Bench", board: Board, claim: Claim, name: str) -> Tracker:
+    config = bench.record.config
+    before = claim.attributes.get(RUN)
+    if before is not None:
+        reap_dead_runs(bench.data_folder)
+        return reopen_run(
+            bench.data_folder, config.tracking, before, tracking_uri=bench.tracking_uri
+        )
+    tags = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
+    parent = bench.record.parent_run
+    if parent is not None:
+        tags[PARENT_TAG] = parent
+    description = RunDescription(name, params=dict(claim.params), tags=tags)
+    tracker = open_run(
+        bench.data_folder, config.tracking, description, tracking_uri=bench.tracking_uri
+    )
+    board.note(claim, RUN, tracker.run_id)
+    return tracker
+
+
+def _run_of(bench: "Bench", number: int) -> str | None:
+    """The run of the trial `number`; the sweep's own where it has none."""
+    trials = bench.record.study.get_trials(deepcopy=False)
+    return trials[number].user_attrs.get(RUN) or bench.record.parent_run
