@@ -131,3 +131,111 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
         click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
         click.echo(f"Go on: aimbot-lab sweep {result.report.name} --resume", err=True)
+
+
+@sweep.command(short_help="Where a sweep stands.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Tell where SWEEP stands: how many trials have ended, which run, which is best so far.
+
+    Trials of dead workers are given back to be picked up by `--resume`.
+
+    \b
+    Example:
+      aimbot-lab sweep status rewards
+    """
+    from aimbot_lab.cli.sweep_text import status_text
+    from aimbot_lab.sweep.report import report
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    for number in record.reap():
+        click.echo(f"trial {number} was left by a dead worker; --resume picks it up", err=True)
+    found = report(record)
+    if as_json:
+        summary = {"name": found.name, "status": found.status, "total": found.total}
+        best = None if found.best is None else {"trial": found.best}
+        print_json({"schema": 1, **summary, "ended": found.ended, "best": best})
+    else:
+        click.echo(status_text(found))
+
+
+@sweep.command("report", short_help="All trials of a sweep and the best once more.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Show every trial of SWEEP, and the best ones' values on fresh seeds.
+
+    \b
+    Example:
+      aimbot-lab sweep report rewards
+    """
+    from aimbot_lab.cli.sweep_text import report_text
+    from aimbot_lab.sweep.report import report
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    found = report(record)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        click.echo(report_text(found))
+
+
+@sweep.command("rerun", short_help="Run a finished trial again: is it the same?")
+@click.argument("sweep")
+@click.argument("trial", type=int)
+@storage
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def run_again(
+    sweep: str,
+    trial: int,
+    storage: str | None,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+) -> int:
+    """Train and score TRIAL of SWEEP again, and compare.
+
+    Ends with exit code 0 where the value and all that was learned are the same to the last bit,
+    1 where they are not.
+
+    \b
+    Example:
+      aimbot-lab sweep rerun rewards 7
+    """
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.sweep_view import ShareView
+    from aimbot_lab.sweep.rerun import RerunRequest, rerun
+
+    record, folder = _recorded(sweep, storage, data_dir)
+    view = ShareView(f"trial {trial}")
+    with stop_on_signals(view.notice) as stop:
+        request = RerunRequest(record, trial, folder, tracking_uri)
+        done = rerun(request, on_share=view.share, should_stop=stop)
+    if done is None:
+        click.echo("stopped", err=True)
+        return STOPPED
+    if as_json:
+        head = {"schema": 1, "sweep": record.name, "trial": trial}
+        print_json({**head, "before": done.before, "now": done.now, "same": done.is_same})
+    else:
+        verdict = "the same to the last bit" if done.is_same else "NOT the same"
+        click.echo(f"trial {trial}: {done.before!r} before, {done.now!r} now: {verdict}")
+    return 0 if done.is_same else 1
+
+
+def _recorded(
+    sweep: str, storage: str | None, data_dir: Path | None
+) -> "tuple[Record, DataFolder]":
+    """A sweep that has begun, and its data folder; nothing is created."""
+    from aimbot_lab.sweep.record import find_record
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    folder = locate_data_folder(data_dir)
+    return find_record(folder, sweep, storage), folder

@@ -21,11 +21,26 @@ def report_text(report: "SweepReport") -> str:
     return "\n\n".join(parts)
 
 
+def status_text(report: "SweepReport") -> str:
+    """Where a sweep stands, in a few lines."""
+    lines = [headline(report)]
+    lines += [
+        f"trial {trial.number} {trial.state}" + (f" on {trial.host}" if trial.host else "")
+        for trial in report.trials
+        if trial.state in ("running", "waiting")
+    ]
+    return "\n".join(lines)
+
+
 def headline(report: "SweepReport") -> str:
     """The sweep in a line or two."""
     best = report.best_trial
     first = f"sweep {report.name}  {report.ended} of {report.total} trials ended, {report.status}"
-    return first if best is None else f"{first}\nbest: {best_line(best)}"
+    if best is None:
+        return first
+    fresh = next((one for one in report.confirmed if one.number == best.number), None)
+    on_fresh = f"; {shown(fresh.value, fresh.lower, fresh.upper)} on fresh seeds" if fresh else ""
+    return f"{first}\nbest: {best_line(best)}{on_fresh}"
 
 
 def best_line(best: "TrialReport") -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepSnapshot
 
 SECONDS_BETWEEN_LINES = 30.0
+SECONDS_BETWEEN_SHARES = 5.0
 
 
 class SweepView(Protocol):
@@ -79,6 +80,26 @@ class PlainSweepView:
 
     def _say(self, text: str) -> None:
         click.echo(f"{_clock()} {text}", err=True)
+
+
+class ShareView:
+    """How much of a work is done, in a line every few seconds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last = time.monotonic()
+
+    def share(self, share: float) -> None:
+        """Say it, unless that was done a moment ago."""
+        if time.monotonic() - self._last >= SECONDS_BETWEEN_SHARES:
+            self._last = time.monotonic()
+            click.echo(f"{_clock()} {self._name}: {share:.0%}", err=True)
+
+    def notice(self, text: str) -> None:
+        """Say it at once."""
+        # Past the stream's buffer: the signal may have come while that was being written.
+        with suppress(OSError):
+            os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
 
 
 def state_line(snapshot: "SweepSnapshot") -> str:

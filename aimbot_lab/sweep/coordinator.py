@@ -76,7 +76,7 @@ def run_sweep(
     """
     record = request.record
     reap_dead_runs(request.data_folder)
-    for number in _reap(record):
+    for number in record.reap():
         observer.notice(f"trial {number} was left by a dead worker and is picked up again")
     parent = join_parent(record, request.data_folder, tracking_uri=request.tracking_uri)
     try:
@@ -113,15 +113,7 @@ def _work(request: SweepRequest, observer: SweepObserver, should_stop: Callable[
                 observer.progress(SweepSnapshot(now, crew.at_work, pace.seconds_left(now, crew)))
     finally:
         crew.kill()
-        _reap(record)
-
-
-def _reap(record: Record) -> list[int]:
-    """The numbers of the trials whose workers are dead; they now wait for others."""
-    again = record.confirm_board()
-    if again is not None:
-        again.reap()
-    return record.search_board().reap()
+        record.reap()
 
 
 class _Pace:

@@ -47,9 +47,10 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
     tree = read_tree(text)
     refuse_unless_mapping(tree, file, form=_FORM)
     config, faults = _checked(tree, given or {})
-    origins = Origins(file, tree.keys, tree.values, [((key,), f"--{key}") for key in given or {}])
+    options = [((key,), f"--{key} {value}") for key, value in (given or {}).items()]
+    origins = Origins(file, tree.keys, tree.values, options)
     if config is None or faults:
-        raise ConfigurationError(*origins.lines(faults))
+        raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins)
     faults = list(search_faults(config.search, base))
     if faults:
@@ -57,8 +58,21 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
     return LoadedSweep(config, base, text)
 
 
+def _lines(origins: Origins, faults: list[Fault]) -> list[str]:
+    """One line for each fault; what an option of the command line gave is told by its name."""
+    return [
+        line.removeprefix("--set ") if line.startswith("--set --") else line
+        for line in origins.lines(faults)
+    ]
+
+
+def is_path(sweep: str) -> bool:
+    """Whether `sweep` is a path, not a name."""
+    return os.sep in sweep or sweep.endswith((".yaml", ".yml"))
+
+
 def _find(sweep: str) -> str:
-    if os.sep in sweep or sweep.endswith((".yaml", ".yml")):
+    if is_path(sweep):
         return sweep
     named = os.path.join(FOLDER, f"{sweep}.yaml")
     if not os.path.exists(named):

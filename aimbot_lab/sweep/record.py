@@ -14,11 +14,12 @@ import aimbot_lab
 from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.board import Board
-from aimbot_lab.sweep.document import LoadedSweep
+from aimbot_lab.sweep.document import LoadedSweep, is_path, load_sweep
 from aimbot_lab.sweep.plans import ConfirmPlan, SearchPlan
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.space import default_params
-from aimbot_lab.sweep.storage import Storage
+from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
+from aimbot_lab.tracking.data_folder import DataFolder
 
 RECORD, TRIALS, PARENT = "sweep", "trials", "parent_run"
 CONFIRM = "/confirm"
@@ -61,6 +62,13 @@ class Record:
         plan = ConfirmPlan(self.config, candidates)
         study = _study(self.storage, self.name + CONFIRM, self.config)
         return Board(self.storage, study, plan, lease=self.config.lease)
+
+    def reap(self) -> list[int]:
+        """The numbers of the trials whose workers are dead; they now wait for others."""
+        again = self.confirm_board()
+        if again is not None:
+            again.reap()
+        return self.search_board().reap()
 
     def candidates(self, trials: list[FrozenTrial]) -> dict[int, Mapping[str, Any]]:
         """Values to confirm by the number of their trial: the best, and the first trial's.
@@ -114,6 +122,19 @@ def load(storage: Storage, name: str) -> Record:
     config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
     base = parse_curriculum(stored["base"], stored["base_file"])
     return Record(storage, study, config, base)
+
+
+def find_record(folder: DataFolder, sweep: str, storage: str | None) -> Record:
+    """The sweep of that name, or of the file at that path, in `storage` or the data folder.
+
+    Nothing is created. Raises ConfigurationError where there is none.
+    """
+    name = load_sweep(sweep).config.name if is_path(sweep) else sweep
+    address = choose_storage(folder, name, storage)
+    check_storage(address)
+    if address.file is not None and not address.file.exists():
+        raise ConfigurationError(f"no sweep {name!r}: there is no file {address.file}")
+    return load(open_storage(address), name)
 
 
 def fingerprint(sweep: LoadedSweep) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.measures import Score, measure
+from aimbot_lab.sweep.measures import measure
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.report import trainings
+from aimbot_lab.sweep.task import Score
 from aimbot_lab.sweep.trial import Bench, Progress, seeds_of, task_of, value_of
 from aimbot_lab.tracking.data_folder import DataFolder
 
@@ -58,22 +59,30 @@ class _Watch:
         self._watcher.progress(Progress("search", 0, min(share, 1.0)))
 
 
+@dataclass(frozen=True)
+class RerunRequest:
+    """Which trial to run again, and where that is tracked."""
+
+    record: Record
+    number: int
+    data_folder: DataFolder
+    tracking_uri: str | None = None
+
+
 def rerun(
-    record: Record,
-    number: int,
+    request: RerunRequest,
     *,
-    data_folder: DataFolder,
     on_share: Callable[[float], None],
     should_stop: Callable[[], bool],
-    tracking_uri: str | None = None,
 ) -> Rerun | None:
-    """Trial `number` trained and scored again, tracked as runs of their own; None where stopped.
+    """A trial trained and scored again, tracked as runs of their own; None where stopped.
 
     Raises ConfigurationError where there is no such trial or it has no value.
     """
+    record, number = request.record, request.number
     trial = _complete(record, number)
     watcher = _Watcher(on_share, should_stop)
-    bench = Bench(record, data_folder, tracking_uri, watcher)
+    bench = Bench(record, request.data_folder, request.tracking_uri, watcher)
     seeds = seeds_of(record.config, "search")
     scores = []
     for index, seed in enumerate(seeds):

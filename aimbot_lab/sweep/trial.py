@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple, Protocol
 
 from optuna.trial import TrialState
 
-from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.board import REASON, Board, Claim
-from aimbot_lab.sweep.measures import Score, Task, measure
+from aimbot_lab.sweep.measures import measure
 from aimbot_lab.sweep.pruning import is_hopeless, rungs
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.task import Score, Task
 from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.tracking.data_folder import DataFolder
 
@@ -93,8 +94,8 @@ def run_trial(bench: Bench, board: Board, claim: Claim, stage: Stage) -> None:
         run = _TrialRun(bench, board, claim, stage=stage, lost=lost)
         try:
             scores = run.scores(tracker)
-        except RunFailedError as error:
-            board.note(claim, REASON, str(error))
+        except (RunFailedError, ConfigurationError) as error:  # these values allow no training
+            board.note(claim, REASON, str(error).splitlines()[0])
             board.finish(claim, TrialState.FAIL)
             tracker.end("FAILED", str(error))
             return

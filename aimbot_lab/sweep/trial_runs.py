@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aimbot_lab.sweep.board import Board, Claim
-from aimbot_lab.sweep.measures import Score, Task
 from aimbot_lab.sweep.plans import SEARCH_TRIAL
+from aimbot_lab.sweep.task import Score, Task
 from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker

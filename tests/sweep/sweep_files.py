@@ -1,0 +1,72 @@
+"""A small sweep and its curriculum, as files, for tests."""
+
+from pathlib import Path
+from typing import Any
+
+CURRICULUM = """
+name: tiny
+env: {num_envs: 16, time_limit: 5.0, goto_win_radius: 12.0}
+lessons:
+  - name: near
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+train:
+  total_steps: 1024
+  n_steps: 32
+  batch_size: 256
+  n_epochs: 1
+  network: {layers: [8]}
+"""
+SWEEP = """
+name: small
+base: tiny.yaml
+search:
+  env.rewards.spin_penalty: {type: float, low: 0.1, high: 10, log: true}
+  env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}
+objective: {measure: win_rate, episodes: 10}
+trials: 3
+seeds: 2
+startup_trials: 2
+confirm: {best: 1, seeds: 2, episodes: 10}
+tracking: {experiment: tests}
+"""
+PLANTED = """
+name: planted
+base: tiny.yaml
+search:
+  env.rewards.spin_penalty: {type: float, low: 0.03, high: 30, log: true}
+  env.rewards.facing: {type: float, low: 0.03, high: 30, log: true}
+  env.rewards.in_area: {type: float, low: 0.15, high: 150, log: true}
+objective:
+  measure: planted
+  optimum: {env.rewards.spin_penalty: 0.2, env.rewards.facing: 8, env.rewards.in_area: 60}
+  episodes: 500
+trials: 8
+seeds: 2
+startup_trials: 4
+parallel: 3
+workers: 3
+confirm: {best: 0}
+tracking: {experiment: tests}
+"""
+
+
+def write_sweep(folder: Path, text: str = SWEEP) -> Path:
+    """The path of a sweep file in `folder`, beside its curriculum."""
+    (folder / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+    path = folder / "sweep.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def changed(text: str, *pairs: tuple[str, str]) -> str:
+    """`text` with the first of each pair replaced by the second; each must be there."""
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def params(**values: Any) -> dict[str, Any]:
+    """Values by short names of rewards."""
+    return {f"env.rewards.{name}": value for name, value in values.items()}

@@ -1,0 +1,123 @@
+"""Wrong sweeps are told in one line with their place, and create nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sweep_files import SWEEP, changed, write_sweep
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.space import default_params, overrides
+
+FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
+CASES = [
+    (("rewards.spin_penalty", "rewards.spin_penalti"), "5:3: search.env.rewards.spin_penalti: "
+     "unknown key (nearest valid key: spin_penalty)"),
+    (("low: 0.1, high: 10", "low: 10, high: 0.1"), "search.env.rewards.spin_penalty.high: must be "
+     "greater than low, 10 (got 0.1)"),
+    (("low: 0.1", "low: 0"), "search.env.rewards.spin_penalty.low: must be greater than 0 where "
+     "log is true (got 0)"),
+    (("trials: 3", "trials: 3\nsampler: tpee"), "sampler: must be 'tpe', 'random' or 'gp' (got "
+     "'tpee')"),
+    ((FACING, "train.gamma: {type: float, low: 0.5, high: 1.5}"), "search.train.gamma.high: must "
+     "be at most 1.0 (got 1.5)"),
+    ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
+    ((FACING, "train.algo: {type: categorical, choices: [ppo, pppo]}"), "choices.1: must be"),
+    ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),
+    (("base: tiny.yaml", "base: tini.yaml"), "base: there is no file"),
+    (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "
+     "train.gama: unknown key"),
+    (("trials: 3", "trials: 3\nworkers: 4"), "workers: must be at most parallel, 2 (got 4)"),
+    (("name: small", "name: a/b"), "name: "),
+    (("search:", "serch:"), "serch: unknown key (nearest valid key: search)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "told"), CASES, ids=lambda value: str(value[1])[:30])
+def test_a_fault_is_one_line_with_its_place(
+    tmp_path: Path, pair: tuple[str, str], told: str
+) -> None:
+    path = write_sweep(tmp_path, changed(SWEEP, pair))
+    with pytest.raises(ConfigurationError) as caught:
+        load_sweep(path)
+    assert any(told in line and line.startswith(f"{path}:") for line in caught.value.faults)
+    assert all("\n" not in line for line in caught.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("pair", "options"),
+    [
+        (CASES[0][0], []),
+        (CASES[1][0], []),
+        (CASES[2][0], []),
+        (CASES[3][0], []),
+        (("name: small", "name: small"), ["--storage", "postgresql://nobody@127.0.0.1:9/none"]),
+        (("name: small", "name: small"), ["--storage", "mysql://here/there"]),
+        (("name: small", "name: small"), ["--trials", "0"]),
+    ],
+)
+def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
+    tmp_path: Path, pair: tuple[str, str], options: list[str]
+) -> None:
+    path = write_sweep(tmp_path, changed(SWEEP, pair))
+    before = sorted(os.listdir(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-m", "aimbot_lab", "sweep", str(path), "--data-dir", "data", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_name_means_the_file_in_the_folder_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sweeps").mkdir()
+    write_sweep(tmp_path / "sweeps").rename(tmp_path / "sweeps" / "mine.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert load_sweep("mine").config.name == "small"
+    with pytest.raises(ConfigurationError, match=r"no file sweeps/yours\.yaml"):
+        load_sweep("yours")
+
+
+@pytest.mark.parametrize("name", ["rewards", "planted"])
+def test_the_shipped_sweeps_are_fit_to_run(name: str) -> None:
+    assert load_sweep(name).config.name == name
+
+
+def test_options_replace_the_files_values_and_are_told_where_they_are_wrong(tmp_path: Path) -> None:
+    path = write_sweep(tmp_path)
+    assert load_sweep(path, {"trials": 7, "name": "other"}).config.trials == 7
+    with pytest.raises(ConfigurationError, match=r"^--trials 0: trials: must be at least 1"):
+        load_sweep(path, {"trials": 0})
+
+
+def test_values_reach_the_curriculum_to_the_last_bit(tmp_path: Path) -> None:
+    from aimbot_lab.experiment.document import parse_curriculum
+
+    layers = "train.network.layers: {type: categorical, choices: [[8], [8, 8]]}"
+    sweep = load_sweep(write_sweep(tmp_path, changed(SWEEP, (FACING, layers))))
+    params = {"env.rewards.spin_penalty": 0.1 + 0.2, "train.network.layers": "[8, 8]"}
+    given = overrides(params, sweep.config.search)
+    config = parse_curriculum(sweep.base.resolved_text, "here", given).config
+    assert config.env.rewards.spin_penalty == 0.1 + 0.2
+    assert config.train.network.layers == (8, 8)
+
+
+def test_the_curriculums_own_values_are_known_unless_they_lie_outside(tmp_path: Path) -> None:
+    inside = load_sweep(write_sweep(tmp_path))
+    assert default_params(inside.config.search, inside.base) == {
+        "env.rewards.spin_penalty": 1.0,
+        "env.rewards.in_area": 5.0,
+    }
+    outside = load_sweep(write_sweep(tmp_path, changed(SWEEP, ("low: 0.5", "low: 6"))))
+    assert default_params(outside.config.search, outside.base) is None
