@@ -12,7 +12,6 @@ from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.sweep.best import write_best
 from aimbot_lab.sweep.crew import Crew
 from aimbot_lab.sweep.parent import join_parent
-from aimbot_lab.sweep.plots import draw_plots
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
@@ -149,6 +148,8 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
 
 def _publish(record: Record, final: SweepReport, best: Path | None, parent: Tracker) -> None:
     """Numbers, files and pictures of a sweep that is done, on its run."""
+    from aimbot_lab.sweep.plots import draw_plots  # takes a second to load
+
     trial = final.best_trial
     if trial is not None and trial.value is not None:
         parent.log_metrics(final.total, {"best/search": trial.value})

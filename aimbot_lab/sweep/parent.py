@@ -3,7 +3,8 @@
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import PARENT, Record
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import Tracker
 
 
@@ -24,7 +25,7 @@ def join_parent(
             record.study.set_user_attr(PARENT, tracker.run_id)
             return tracker
     try:
-        return reopen_run(data_folder, settings, known, tracking_uri=tracking_uri)
+        return rejoin_run(data_folder, settings, known, tracking_uri=tracking_uri)
     except StoreError:
         return None
 

@@ -7,7 +7,6 @@ from math import sqrt
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
-from scipy.stats import t as student
 
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.sweep.board import DEATHS, LEASE, REASON
@@ -187,6 +186,8 @@ def _gain(
 
     The trainings are what is drawn at random, so they are what is counted, not the episodes.
     """
+    from scipy.stats import t as student  # takes a second to load
+
     pairs = [a["value"] - b["value"] for a, b in zip(own, others, strict=True)]
     mean = statistics.fmean(pairs)
     if len(pairs) < 2:

@@ -1,15 +1,17 @@
 """Trials in the tracking store: a child of the sweep's run for each, its trainings below it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.board import Board, Claim
 from aimbot_lab.sweep.plans import SEARCH_TRIAL
 from aimbot_lab.sweep.task import Score, Task
-from aimbot_lab.tracking.opening import RunDescription, open_run, reopen_run
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 if TYPE_CHECKING:
@@ -80,9 +82,10 @@ def _open(bench: "Bench", board: Board, claim: Claim, name: str) -> Tracker:
     before = claim.attributes.get(RUN)
     if before is not None:
         reap_dead_runs(bench.data_folder)
-        return reopen_run(
-            bench.data_folder, config.tracking, before, tracking_uri=bench.tracking_uri
-        )
+        with suppress(StoreError):  # it lies in another machine's store, or is still written to
+            return rejoin_run(
+                bench.data_folder, config.tracking, before, tracking_uri=bench.tracking_uri
+            )
     tags = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
     parent = bench.record.parent_run
     if parent is not None:

@@ -1,0 +1,142 @@
+"""Whoever is killed, every trial ends once, and the sweep is the one that nobody disturbed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from optuna.trial import FrozenTrial, TrialState
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.sweep.record import find_record
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
+REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release
+PATIENCE = 400.0  # seconds; other processes may take the cores
+SLOW = changed(PLANTED, ("  episodes: 500", "  episodes: 500\n  seconds: 0.4"))
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "sweep.yaml", "--data-dir", "data", "--json", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str], code: int = 0) -> str:
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, err
+    return out
+
+
+def document(out: str) -> dict[str, Any]:
+    return dict(json.loads(out))
+
+
+def trials(folder: Path) -> list[FrozenTrial]:
+    return find_record(DataFolder(folder / "data"), "planted", None).search_board().trials
+
+
+def worth(report: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Of every trial its values and what it was worth, in full precision."""
+    return [(trial["number"], trial["params"], trial["value"]) for trial in report["trials"]]
+
+
+def wait_for_work(process: subprocess.Popen[str], folder: Path, ended: int) -> None:
+    """Wait until `ended` trials have ended and others run."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        states: Counter[TrialState] = Counter()
+        if (folder / "data" / "sweeps" / "planted" / "study.db").exists():
+            try:
+                states = Counter(trial.state for trial in trials(folder))
+            except Exception:  # noqa: BLE001 it is just being made
+                states = Counter()
+        done = sum(count for state, count in states.items() if state.is_finished())
+        if done >= ended and states[TrialState.RUNNING]:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no trial ran: {process.communicate()}")
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children()
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether these processes end by themselves."""
+    return not psutil.wait_procs(processes, timeout=PATIENCE)[1]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The report of the same sweep, one worker, nobody killed."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    write_sweep(folder, changed(SLOW, ("seconds: 0.4", "seconds: 0.0")))
+    return document(finish(start(folder, "--workers", "1")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeat", range(REPEATS))
+def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repeat: int) -> None:
+    write_sweep(tmp_path, changed(SLOW, ("seconds: 0.4", "seconds: 0.4")))
+    luck = random.Random(repeat)
+    first = start(tmp_path)
+    wait_for_work(first, tmp_path, ended=0)
+    time.sleep(luck.random())
+    luck.choice(workers_of(first)).send_signal(signal.SIGKILL)
+    wait_for_work(first, tmp_path, ended=luck.randrange(1, 4))
+    workers = workers_of(first)
+    first.kill()
+    first.communicate()
+    assert gone(workers), "a worker outlived its coordinator"
+    states = {trial.state for trial in trials(tmp_path)}
+    assert TrialState.RUNNING not in states, "an orphan is left"
+    report = document(finish(start(tmp_path, "--resume")))
+    assert [trial["state"] for trial in report["trials"]] == ["done"] * 8
+    assert worth(report) == worth(undisturbed)
+    assert report["best"] == undisturbed["best"]
+    runs = list_runs(DataFolder(tmp_path / "data"))
+    assert Counter((run.name, run.status) for run in runs) == {
+        ("planted", "FINISHED"): 1,
+        **{(f"planted {number}", "FINISHED"): 1 for number in range(8)},
+    }
+
+
+@pytest.mark.slow
+def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
+    write_sweep(tmp_path, SLOW)
+    first = start(tmp_path)
+    wait_for_work(first, tmp_path, ended=1)
+    workers = workers_of(first)
+    first.send_signal(signal.SIGINT)
+    finish(first, code=130)
+    assert gone(workers)
+    assert TrialState.RUNNING not in {trial.state for trial in trials(tmp_path)}
+    statuses = {run.status for run in list_runs(DataFolder(tmp_path / "data"))}
+    assert statuses <= {"KILLED", "FINISHED"}
+    again = subprocess.run(
+        [*COMMAND, "sweep.yaml", "--data-dir", "data"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+    assert worth(document(finish(start(tmp_path, "--resume")))) == worth(undisturbed)
