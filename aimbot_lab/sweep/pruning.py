@@ -1,5 +1,6 @@
 """Which trials are given up early: a pure function of a trial's reports and earlier trials'."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -55,8 +56,10 @@ def _wilcoxon(
             intermediate_values=dict(own),
         )
     )
-    pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=LEAST_PAIRS)
-    return pruner.prune(study, study.get_trials()[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is experimental, or that a trial has more pairs
+        pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=LEAST_PAIRS)
+        return pruner.prune(study, study.get_trials()[-1])
 
 
 def _halving(

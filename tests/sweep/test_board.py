@@ -1,0 +1,177 @@
+"""Trials are taken by one worker at a time, end once, and outlive their workers."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from optuna.trial import TrialState
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.board import DEATHS, MOST_DEATHS, Board
+from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.record import Record, begin, load
+from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.owner import Owner, this_process
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return open_storage(choose_storage(DataFolder(tmp_path / "data"), "planted", None))
+
+
+@pytest.fixture
+def record(tmp_path: Path, storage: Storage) -> Record:
+    return begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=False)
+
+
+@pytest.fixture
+def board(record: Record) -> Board:
+    return record.search_board()
+
+
+def me(token: str = "me") -> Owner:
+    return this_process(token, None)
+
+
+def dead_worker() -> Owner:
+    """A process of this machine that has ended."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return replace(me("dead"), pid=int(done.stdout))
+
+
+def test_a_trial_is_taken_by_one_worker(board: Board) -> None:
+    claims = [board.take(me(f"worker {number}")) for number in range(4)]
+    numbers = [claim.number for claim in claims if claim is not None]
+    assert numbers == [0, 1, 2]  # parallel: 3; the fourth waits for a result
+    assert {trial.state for trial in board.trials} == {TrialState.RUNNING}
+
+
+def test_many_that_come_at_once_never_get_the_same_trial(tmp_path: Path, record: Record) -> None:
+    taken: list[int] = []
+
+    def take(number: int) -> None:
+        claim = load(record.storage, "planted").search_board().take(me(f"worker {number}"))
+        if claim is not None:
+            taken.append(claim.number)
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [0, 1, 2]
+
+
+def test_a_dead_workers_trial_is_picked_up_with_what_it_had(board: Board) -> None:
+    claim = board.take(dead_worker())
+    assert claim is not None
+    assert board.note(claim, "score 0", {"value": 0.5})
+    again = board.take(me())
+    assert again is not None
+    assert again.number == claim.number
+    assert again.params == claim.params
+    assert again.attributes["score 0"] == {"value": 0.5}
+    assert again.attributes[DEATHS] == 1
+
+
+def test_a_lease_ends_unless_it_is_renewed(board: Board) -> None:
+    elsewhere = replace(me("elsewhere"), host="another machine")
+    board.lease_seconds = 1000.0
+    claim = board.take(elsewhere)
+    assert claim is not None
+    assert board.reap() == []
+    board.lease_seconds = -1.0
+    assert board.renew(claim)  # from now on it is over
+    assert board.reap() == [claim.number]
+    assert board.trials[claim.number].state == TrialState.WAITING
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda board, claim: board.renew(claim),
+        lambda board, claim: board.note(claim, "key", 1),
+        lambda board, claim: board.report(claim, 0, 0.5),
+        lambda board, claim: board.finish(claim, TrialState.COMPLETE, 0.9),
+    ],
+)
+def test_who_lost_its_trial_changes_nothing_more(
+    board: Board, act: Callable[[Board, object], bool]
+) -> None:
+    lost = board.take(dead_worker())
+    assert lost is not None
+    held = board.take(me())
+    assert held is not None
+    assert held.number == lost.number
+    assert act(board, lost) is False
+    assert board.finish(held, TrialState.COMPLETE, 0.25)
+    assert act(board, lost) is False
+    assert board.trials[lost.number].value == 0.25
+
+
+def test_a_trial_ends_once(board: Board) -> None:
+    claim = board.take(me())
+    assert claim is not None
+    assert board.finish(claim, TrialState.COMPLETE, 0.5)
+    assert not board.finish(claim, TrialState.COMPLETE, 0.7)
+    assert board.trials[0].value == 0.5
+
+
+def test_a_trial_that_is_given_back_goes_on_first(board: Board) -> None:
+    claims = [board.take(me(str(number))) for number in range(2)]
+    assert claims[0] is not None
+    board.give_back(claims[0])
+    again = board.take(me("third"))
+    assert again is not None
+    assert again.number == 0
+    assert DEATHS not in again.attributes
+
+
+def test_a_trial_that_kills_its_workers_fails_in_the_end(board: Board) -> None:
+    for _ in range(MOST_DEATHS + 1):
+        claim = board.take(dead_worker())
+        assert claim is not None
+        assert claim.number == 0
+    after = board.take(me())
+    assert after is not None
+    assert after.number == 1
+    assert board.trials[0].state == TrialState.FAIL
+    assert "died 6 times" in board.trials[0].user_attrs["reason"]
+
+
+def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
+    tmp_path: Path, storage: Storage, record: Record
+) -> None:
+    same = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 9, "workers": 1})
+    with pytest.raises(ConfigurationError, match=r"0 of 8 trials ended.*--resume"):
+        begin(storage, same, resume=False)
+    assert begin(storage, same, resume=True).study.user_attrs["trials"] == 9
+    other = changed(PLANTED, ("high: 30", "high: 31"))
+    with pytest.raises(ConfigurationError, match="another file"):
+        begin(storage, load_sweep(write_sweep(tmp_path, other)), resume=True)
+
+
+def test_a_lock_is_freed_by_its_holders_death(tmp_path: Path, storage: Storage) -> None:
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from aimbot_lab.sweep.storage import *\n"
+        "storage = open_storage(choose_storage(DataFolder(Path(sys.argv[1])), 'planted', None))\n"
+        "with storage.alone('planted'): os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "data")], env=dict(os.environ), check=False
+    )
+    with storage.alone("planted") as now:
+        assert now > 0

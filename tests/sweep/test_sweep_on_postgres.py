@@ -1,0 +1,79 @@
+"""Several coordinators on one PostgreSQL share a sweep, and no trial is run twice."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from optuna.trial import TrialState
+from postgres_server import NoServerError, postgres_server
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.sweep.record import find_record
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
+SHARED = changed(
+    PLANTED,
+    ("trials: 8", "trials: 20"),
+    ("workers: 3", "workers: 2"),
+    ("parallel: 3", "parallel: 4"),
+    ("  episodes: 500", "  episodes: 500\n  seconds: 0.3"),
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    try:
+        with postgres_server() as address:
+            yield address
+    except NoServerError as error:
+        pytest.skip(f"no PostgreSQL server could be started: {error}")
+
+
+def coordinator(folder: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "sweep.yaml", "--json", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_two_coordinators_share_a_sweep_without_a_double(tmp_path: Path, server: str) -> None:
+    write_sweep(tmp_path, SHARED)
+    folders = [tmp_path / "one", tmp_path / "two"]
+    both = [
+        coordinator(tmp_path, "--storage", server, "--data-dir", str(folder)) for folder in folders
+    ]
+    reports = []
+    for one in both:
+        out, err = one.communicate(timeout=400)
+        assert one.returncode == 0, err
+        reports.append(json.loads(out))
+    assert reports[0]["trials"] == reports[1]["trials"]
+    trials = find_record(DataFolder(folders[0]), "planted", server).study.get_trials()
+    assert [trial.number for trial in trials] == list(range(20))
+    assert {trial.state for trial in trials} == {TrialState.COMPLETE}
+    # Each data folder tracks the trials that its own workers ran: together, each trial once.
+    runs = Counter(
+        run.name
+        for folder in folders
+        for run in list_runs(DataFolder(folder))
+        if run.name != "planted"
+    )
+    assert runs == {f"planted {number}": 1 for number in range(20)}
+    alone = coordinator(tmp_path, "--data-dir", str(tmp_path / "alone"))
+    out, err = alone.communicate(timeout=400)
+    assert alone.returncode == 0, err
+    worth = [
+        [(trial["params"], trial["value"]) for trial in report["trials"]]
+        for report in (reports[0], json.loads(out))
+    ]
+    assert worth[0] == worth[1]
