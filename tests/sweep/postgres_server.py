@@ -91,9 +91,7 @@ def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
         if server.poll() is not None:
             raise OSError(f"the server ended with code {server.returncode}")
         try:
-            psycopg.connect(
-                f"postgresql://lab@127.0.0.1:{port}/postgres", connect_timeout=1
-            ).close()
+            psycopg.connect(address, connect_timeout=1).close()
         except psycopg.OperationalError:
             try:
                 server.wait(timeout=0.1)
