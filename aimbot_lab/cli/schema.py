@@ -23,8 +23,17 @@ def _curriculum() -> type:
     return CurriculumFile
 
 
+def _sweep() -> type:
+    from aimbot_lab.sweep.settings import SweepFile
+
+    return SweepFile
+
+
 DOCUMENTS: Mapping[str, Document] = MappingProxyType(
-    {"curriculum": Document("aimbot-lab: a curriculum", _curriculum)}
+    {
+        "curriculum": Document("aimbot-lab: a curriculum", _curriculum),
+        "sweep": Document("aimbot-lab: a sweep", _sweep),
+    }
 )
 
 

@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.curriculum.reports import LessonReport
-from aimbot_lab.evaluation.evaluate import CellScore, evaluate
+from aimbot_lab.evaluation.evaluate import CellScore, score_cell
 from aimbot_lab.experiment.result import RunResult, cell_name
 from aimbot_lab.experiment.run import RunRequest, run_curriculum
-from aimbot_lab.faces.registry import make_world
-from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.experiment.task import last_lesson, play_task, policies
+from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.sweep.task import Score, Task, Watch
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.observer import TrainingSnapshot
+from aimbot_lab.training.agents import SavedAgent
+from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
 
 EVALUATION = "eval/"
@@ -47,17 +46,11 @@ def steps_to_goal(task: Task, watch: Watch) -> Score | None:
     return None if result.status == "KILLED" else _score(task, result)
 
 
-class _Observer:
+class _Observer(SilentObserver):
     """Passes on where a training stands."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-
-    def stage(self, text: str) -> None:
-        """Nothing to pass on."""
-
-    def promotion(self, report: LessonReport, step: int) -> None:
-        """Nothing to pass on."""
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
         """Pass it on."""
@@ -86,23 +79,18 @@ def _score(task: Task, result: RunResult) -> Score:
 
 
 def _played(task: Task, training: Training) -> list[CellScore]:
-    """How the agent does in the base curriculum's arena, whatever arena it learned in.
+    """How the agent does in the base curriculum's last lesson, whatever arena it learned in.
 
-    Of its own arena it keeps what it sees with. Every cell has as many episodes.
+    Of its own arena it keeps what it sees with. It acts as in training, on seeds that no training
+    can have; every cell has as many episodes.
     """
-    base, own = task.base.config, training.plan.env
-    env = replace(
-        base.env, num_envs=task.episodes, rays=own.rays, stacked_vectors=own.stacked_vectors
-    )
-    world = make_world(env)
-    agent = Agent(training.model.policy, world.spec, training.plan.train)
-    cells = lesson_cells(base.lessons[-1], world.spec.difficulties)
-    seed = derive_seed(task.evaluation_seed, "episodes")
-    return [
-        score
-        for cell in cells  # each with a player that remembers nothing of the cell before
-        for score in evaluate(world, agent.player(world), (cell,), seed=seed)
-    ]
+    base, plan = task.base.config, training.plan
+    lesson = last_lesson(base, episodes=task.episodes, seed=task.evaluation_seed)
+    eyes = {name: getattr(plan.env, name) for name in ("rays", "stacked_vectors")}
+    lesson = replace(lesson, env=replace(lesson.env, **eyes))
+    agent = Agent(training.model.policy, arena_spec(lesson.env), plan.train)
+    way = next(iter(policies(SavedAgent(agent, lesson.env, plan.train, {})).values()))
+    return [score_cell(played) for played in play_task(lesson, way, on_cell=lambda _cell: None)]
 
 
 def _name(cell: CellScore) -> str:
