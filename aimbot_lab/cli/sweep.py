@@ -116,7 +116,8 @@ def _begun(
     address = choose_storage(folder, loaded.config.name, storage)
     check_storage(address)
     joined = resume or address.is_shared
-    return begin(open_storage(address), loaded, resume=joined), folder, loaded.config.workers
+    record = begin(open_storage(address), loaded, resume=joined, trials=values.get("trials"))
+    return record, folder, loaded.config.workers
 
 
 def _show(result: "SweepResult", *, as_json: bool) -> None:
@@ -130,7 +131,7 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
     if best is not None:
         click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
-        click.echo(f"Go on: aimbot-lab sweep {result.report.name} --resume", err=True)
+        click.echo("stopped; the same command with --resume goes on", err=True)
 
 
 @sweep.command(short_help="Where a sweep stands.")

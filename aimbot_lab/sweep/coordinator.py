@@ -83,6 +83,7 @@ def run_sweep(
         return _conclude(request, parent)
     except KeyboardInterrupt as abort:
         _close(parent, "KILLED")
+        reap_dead_runs(request.data_folder)
         raise AbortedError(
             f"aborted: sweep {record.name!r} goes on with --resume, without the trainings that ran"
         ) from abort

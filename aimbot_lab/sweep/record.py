@@ -90,10 +90,13 @@ def ranked(sweep: SweepFile, trials: list[FrozenTrial]) -> list[FrozenTrial]:
     return sorted(complete, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
 
 
-def begin(storage: Storage, sweep: LoadedSweep, *, resume: bool) -> Record:
+def begin(
+    storage: Storage, sweep: LoadedSweep, *, resume: bool, trials: int | None = None
+) -> Record:
     """The sweep in `storage`, begun now or, where it has been and `resume` says so, joined.
 
-    A sweep that was begun may be given more trials. Raises ConfigurationError where there is one
+    One that was begun has the number of trials that it was begun with, or more where `trials`
+    says so. Raises ConfigurationError where there is one
     and it is not to be joined, or differs, or was begun by another version of this package.
     """
     config = sweep.config
@@ -107,7 +110,7 @@ def begin(storage: Storage, sweep: LoadedSweep, *, resume: bool) -> Record:
             raise ConfigurationError(_told_existing(storage, study, config.name))
         else:
             _check_same(stored, sweep, storage)
-            study.set_user_attr(TRIALS, max(config.trials, int(study.user_attrs[TRIALS])))
+            study.set_user_attr(TRIALS, max(trials or 0, int(study.user_attrs[TRIALS])))
     return load(storage, config.name)
 
 

@@ -111,6 +111,11 @@ class Storage:
         self.address = address
         self.optuna = optuna_storage
 
+    def close(self) -> None:
+        """Let go of connections."""
+        self.optuna.remove_session()
+        self.optuna.engine.dispose()
+
     @contextmanager
     def alone(self, sweep: str) -> Iterator[float]:
         """Hold the sweep's lock; gives the storage's own time in seconds since 1970.

@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -37,7 +38,7 @@ def postgres_server() -> Iterator[str]:
             yield f"postgresql://lab@127.0.0.1:{port}/postgres"
             return
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # fast: without waiting for clients
             server.wait(timeout=60)
             shutil.rmtree(folder, ignore_errors=True)
     raise NoServerError("; ".join(reasons) or "no PostgreSQL binaries")

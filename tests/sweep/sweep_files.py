@@ -26,6 +26,7 @@ search:
 objective: {measure: win_rate, episodes: 10}
 trials: 3
 seeds: 2
+lease: 600
 startup_trials: 2
 confirm: {best: 1, seeds: 2, episodes: 10}
 tracking: {experiment: tests}
@@ -47,6 +48,7 @@ startup_trials: 4
 parallel: 3
 workers: 3
 confirm: {best: 0}
+lease: 600
 tracking: {experiment: tests}
 """
 

@@ -157,7 +157,8 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
     same = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 9, "workers": 1})
     with pytest.raises(ConfigurationError, match=r"0 of 8 trials ended.*--resume"):
         begin(storage, same, resume=False)
-    assert begin(storage, same, resume=True).study.user_attrs["trials"] == 9
+    assert begin(storage, same, resume=True).study.user_attrs["trials"] == 8
+    assert begin(storage, same, resume=True, trials=9).study.user_attrs["trials"] == 9
     other = changed(PLANTED, ("high: 30", "high: 31"))
     with pytest.raises(ConfigurationError, match="another file"):
         begin(storage, load_sweep(write_sweep(tmp_path, other)), resume=True)

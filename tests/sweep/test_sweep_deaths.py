@@ -22,7 +22,7 @@ from aimbot_lab.tracking.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab", "sweep"]
 REPEATS = int(os.environ.get("AIMBOT_LAB_SWEEP_KILLS", "1"))  # 10 before a release
-PATIENCE = 400.0  # seconds; other processes may take the cores
+PATIENCE = 900.0  # seconds; other processes may take the cores
 SLOW = changed(PLANTED, ("  episodes: 500", "  episodes: 500\n  seconds: 0.4"))
 
 

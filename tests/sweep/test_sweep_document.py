@@ -69,7 +69,7 @@ def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 2, done.stderr

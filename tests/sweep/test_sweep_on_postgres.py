@@ -54,11 +54,13 @@ def test_two_coordinators_share_a_sweep_without_a_double(tmp_path: Path, server:
     ]
     reports = []
     for one in both:
-        out, err = one.communicate(timeout=400)
+        out, err = one.communicate(timeout=900)
         assert one.returncode == 0, err
         reports.append(json.loads(out))
     assert reports[0]["trials"] == reports[1]["trials"]
-    trials = find_record(DataFolder(folders[0]), "planted", server).study.get_trials()
+    record = find_record(DataFolder(folders[0]), "planted", server)
+    trials = record.study.get_trials()
+    record.storage.close()
     assert [trial.number for trial in trials] == list(range(20))
     assert {trial.state for trial in trials} == {TrialState.COMPLETE}
     # Each data folder tracks the trials that its own workers ran: together, each trial once.
@@ -70,7 +72,7 @@ def test_two_coordinators_share_a_sweep_without_a_double(tmp_path: Path, server:
     )
     assert runs == {f"planted {number}": 1 for number in range(20)}
     alone = coordinator(tmp_path, "--data-dir", str(tmp_path / "alone"))
-    out, err = alone.communicate(timeout=400)
+    out, err = alone.communicate(timeout=900)
     assert alone.returncode == 0, err
     worth = [
         [(trial["params"], trial["value"]) for trial in report["trials"]]

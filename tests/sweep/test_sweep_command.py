@@ -1,0 +1,157 @@
+"""`aimbot-lab sweep` from a file to tracked trials and a curriculum that runs."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments, "--data-dir", "data"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "sweeps").mkdir()
+    write_sweep(folder / "sweeps").rename(folder / "sweeps" / "small.yaml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swept(folder: Path) -> dict[str, Any]:
+    """The JSON document of a sweep that is done."""
+    done = call(folder, "sweep", "small", "--json")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
+    assert swept["status"] == "done"
+    assert [trial["state"] for trial in swept["trials"]] == ["done"] * 3
+    for trial in swept["trials"]:
+        values = [score["value"] for score in trial["trainings"]]
+        assert len(values) == 2
+        assert trial["value"] == sum(values) / 2
+        assert trial["lower"] <= trial["value"] <= trial["upper"]
+    assert swept["trials"][0]["params"]["env.rewards.in_area"] == 5.0
+
+
+def test_all_trials_are_trained_on_the_same_seeds(swept: dict[str, Any]) -> None:
+    seeds = [[score["seed"] for score in trial["trainings"]] for trial in swept["trials"]]
+    assert seeds == [seeds[0]] * 3
+    assert len(set(seeds[0])) == 2
+
+
+def test_the_best_is_scored_again_on_seeds_that_no_trial_has_seen(swept: dict[str, Any]) -> None:
+    searched = {score["seed"] for trial in swept["trials"] for score in trial["trainings"]}
+    fresh = {score["seed"] for one in swept["confirmed"] for score in one["trainings"]}
+    assert len(fresh) == 2
+    assert not searched & fresh
+    assert any(one["is_default"] for one in swept["confirmed"])
+    for one in swept["confirmed"]:
+        assert one["searched"] == swept["trials"][one["number"]]["value"]
+
+
+def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
+    folder: Path, swept: dict[str, Any]
+) -> None:
+    runs = {run.run_id: run for run in list_runs(DataFolder(folder / "data"))}
+    with sqlite3.connect(folder / "data" / "mlflow.db") as store:
+        parents = dict(
+            store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.parentRunId'")
+        )
+    sweep = swept["run_id"]
+    trials = [run for run, parent in parents.items() if parent == sweep]
+    assert sorted(runs[run].name for run in trials) == ["small 0", "small 1", "small 2"]
+    assert {run.status for run in runs.values()} == {"FINISHED"}
+    assert sorted(trial["run_id"] for trial in swept["trials"]) == sorted(trials)
+    trainings = [run for run, parent in parents.items() if parent in trials]
+    assert len(trainings) == 3 * 2 + len(swept["confirmed"]) * 2
+
+
+def test_the_best_values_are_a_curriculum_that_runs_as_it_is(
+    folder: Path, swept: dict[str, Any]
+) -> None:
+    best = swept["trials"][swept["best"]]["params"]
+    rewards = load_curriculum(swept["best_file"]).config.env.rewards
+    assert rewards.spin_penalty == best["env.rewards.spin_penalty"]
+    assert rewards.in_area == best["env.rewards.in_area"]
+    done = call(folder, "run", swept["best_file"])
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_trial_gives_the_same_value_again_to_the_last_bit(
+    folder: Path, swept: dict[str, Any]
+) -> None:
+    done = call(folder, "sweep", "rerun", "small", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["same"] is True
+    assert document["now"] == swept["trials"][1]["value"]
+
+
+def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, Any]) -> None:
+    status = call(folder, "sweep", "status", "small")
+    assert "3 of 3 trials ended, done" in status.stdout
+    report = call(folder, "sweep", "report", "small")
+    assert "on fresh seeds" in report.stdout
+    again = call(folder, "sweep", "small", "--resume", "--json")
+    assert json.loads(again.stdout)["trials"] == swept["trials"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("sweep", "status", "none"), "no sweep 'none'"),
+        (("sweep", "rerun", "small", "9"), "has no trial 9; its trials are 0 to 2"),
+        (("sweep", "small"), "go on with --resume"),
+    ],
+)
+def test_what_is_not_there_is_told_in_a_line(
+    folder: Path, swept: dict[str, Any], arguments: tuple[str, ...], told: str
+) -> None:
+    done = call(folder, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> None:
+    """Batches of 100 divide no rollout; only together with another key is that wrong."""
+    path = write_sweep(
+        tmp_path,
+        changed(
+            PLANTED,
+            ("measure: planted", "measure: win_rate"),
+            ("  optimum: {env.rewards.spin_penalty: 0.2, env.rewards.facing: 8, "
+             "env.rewards.in_area: 60}\n", ""),
+            ("  env.rewards.facing: {type: float, low: 0.03, high: 30, log: true}\n",
+             "  train.learning_rate: {type: categorical, choices: [0.001, 1.0e+30]}\n"),
+            ("trials: 8", "trials: 4"), ("seeds: 2", "seeds: 1"), ("workers: 3", "workers: 1"),
+            ("sampler: tpe", "sampler: random") if "sampler: tpe" in PLANTED else ("name", "name"),
+        ),
+    )  # fmt: skip
+    done = call(tmp_path, "sweep", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    states = {trial["state"]: trial["reason"] for trial in json.loads(done.stdout)["trials"]}
+    assert "diverged" in states["failed"]
+    assert states["done"] is None
