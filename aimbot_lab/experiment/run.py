@@ -67,10 +67,8 @@ def run_curriculum(
     tracker = _open(request, curriculum, on_trouble=on_trouble)
     agent = "was not saved"
     try:
-        tracker.log_text(curriculum.source_text, "curriculum.yaml")
-        tracker.log_text(curriculum.resolved_text, "resolved.yaml")
+        links = _begin(request, tracker, curriculum)
         observer.stage("training")
-        links = _links(request, tracker)
         ended = training.learn(tracker, observer, should_stop, links=links)
         if after_training is not None and not ended.stopped:
             after_training(training, tracker)
@@ -106,7 +104,10 @@ def _open(request: RunRequest, curriculum: LoadedCurriculum, *, on_trouble: Tell
     )
 
 
-def _links(request: RunRequest, tracker: Tracker) -> RunLinks:
+def _begin(request: RunRequest, tracker: Tracker, curriculum: LoadedCurriculum) -> RunLinks:
+    """Log what is trained; what ties the training to its run."""
+    tracker.log_text(curriculum.source_text, "curriculum.yaml")
+    tracker.log_text(curriculum.resolved_text, "resolved.yaml")
     mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
     return RunLinks(record=tracker, requests=mailbox)
 
