@@ -115,6 +115,10 @@ class JournalTracker:
         self._journal.check_open()
         return self._keeper.keep_growth(checked_file_name(name), text, place=place)
 
+    def sync(self) -> None:
+        """Wait until what has grown is on the disk, as far as that works."""
+        self._keeper.sync_growth()
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back."""
         if self._report is None:
