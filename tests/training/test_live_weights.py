@@ -153,6 +153,9 @@ class Sink:
         self.files[name] = self.files.get(name, b"")[:place] + text.encode()
         return True
 
+    def sync(self) -> None:
+        pass
+
 
 def small_plan() -> TrainingPlan:
     train = TrainSettings(
