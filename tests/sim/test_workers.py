@@ -98,14 +98,14 @@ def play_interrupted(rounds: int) -> None:
             np.testing.assert_array_equal(left, right)
 
 
-def bounded(code: str) -> None:
+def bounded(code: str, *, seconds: float = 300.0) -> None:
     """Run `code` in a process of its own, so that a hang is a failure and no hang."""
     told = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=seconds,
         cwd=Path(__file__).parent,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
@@ -209,6 +209,23 @@ def test_a_copied_arena_goes_on_by_itself(copied) -> None:
     stage.step(ACTIONS)
     for name, array in twin.arena.snapshot().items():
         np.testing.assert_array_equal(array, kept[name], err_msg=name)
+
+
+def copied_play() -> None:
+    stage = new_threaded()
+    stage.step(ACTIONS)
+    for copied in (copy.deepcopy, lambda arena: pickle.loads(pickle.dumps(arena))):
+        twin = Stage(copied(stage.arena), copy.deepcopy(stage.buffers))
+        for _ in range(5):
+            stage.arena.set_scenario(ALL_TARGETS)
+            twin.arena.set_scenario(ALL_TARGETS)
+            stage.step(ACTIONS)
+            twin.step(ACTIONS)
+            np.testing.assert_array_equal(stage.buffers.rewards, twin.buffers.rewards)
+
+
+def test_a_copied_arena_takes_new_scenarios_with_workers_of_its_own() -> None:
+    bounded("from test_workers import copied_play; copied_play()", seconds=60.0)
 
 
 def test_an_arena_that_is_gone_takes_its_threads_along() -> None:
