@@ -123,7 +123,7 @@ class Arena:
                 self.before_reset(buffers.finished)
         finally:
             if self.before_reset and any(ended.tolist()):
-                self._do(task, BEGIN)
+                self._do(self._task_for(buffers), BEGIN)  # there may be a new scenario
         if not any(ended.tolist()):
             return self._nothing_ended
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)

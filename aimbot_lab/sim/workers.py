@@ -78,7 +78,8 @@ class Workers:
     def _start(self) -> None:
         self.words[:] = ASLEEP
         rooms = [_Room(worker, self.words) for worker in range(self._count - 1)]
-        weakref.finalize(self, _close, rooms, os.getpid())
+        # Not at the process's end: what runs there later may still step, and daemons end anyway.
+        weakref.finalize(self, _close, rooms, os.getpid()).atexit = False
         for room in rooms:
             threading.Thread(target=room.serve, name="aimbot-lab-worker", daemon=True).start()
         self._rooms = rooms

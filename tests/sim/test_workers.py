@@ -98,8 +98,8 @@ def play_interrupted(rounds: int) -> None:
             np.testing.assert_array_equal(left, right)
 
 
-def bounded(code: str, *, seconds: float = 300.0) -> None:
-    """Run `code` in a process of its own, so that a hang is a failure and no hang."""
+def bounded(code: str, *, seconds: float = 300.0) -> str:
+    """What `code` prints in a process of its own, so that a hang is a failure and no hang."""
     told = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -110,6 +110,7 @@ def bounded(code: str, *, seconds: float = 300.0) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert told.returncode == 0, told.stderr
+    return told.stdout
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer")
@@ -226,6 +227,24 @@ def copied_play() -> None:
 
 def test_a_copied_arena_takes_new_scenarios_with_workers_of_its_own() -> None:
     bounded("from test_workers import copied_play; copied_play()", seconds=60.0)
+
+
+LATE_PLAY = """
+import atexit
+played = []  # after the finalizers, which are told of the end when the first one is made
+atexit.register(lambda: [late_step(played[0]) for _ in range(3)] and print("played"))
+from test_workers import late_step, new_threaded
+played.append(new_threaded())
+"""
+
+
+def late_step(stage: Stage) -> None:
+    stage.arena.set_scenario(ALL_TARGETS)
+    stage.step(ACTIONS)
+
+
+def test_an_arena_steps_until_the_very_end_of_its_process() -> None:
+    assert bounded(LATE_PLAY, seconds=60.0) == "played\n"
 
 
 def test_an_arena_that_is_gone_takes_its_threads_along() -> None:
