@@ -1,10 +1,10 @@
-# The one vocabulary: setup, run, test, lint, types, bench, check.
+# The one vocabulary: setup, run, test, kills, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup run test lint types bench check
+.PHONY: setup run test kills lint types bench check
 
 setup: $(READY)
 
@@ -23,6 +23,10 @@ run: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+# Trainings killed at random moments and resumed, far more often than in `make test`.
+kills: setup
+	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
 
 lint: setup
 	$(BIN)/ruff check .

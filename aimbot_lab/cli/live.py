@@ -14,7 +14,7 @@ from rich.text import Text
 
 from aimbot_lab.cli.terminal import quiet_keys
 from aimbot_lab.cli.text import duration, rate
-from aimbot_lab.cli.view import promotion_line, time_left
+from aimbot_lab.cli.view import measured_text, promotion_line, time_left
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
@@ -83,6 +83,7 @@ class LiveView:
             (f"{self._name}  ", "bold"),
             f"lesson {view.lesson + 1} of {view.lessons}: ",
             (view.name, "bold cyan"),
+            measured_text(view),
             no_wrap=True,
             overflow="ellipsis",
         )

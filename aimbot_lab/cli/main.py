@@ -13,6 +13,7 @@ from aimbot_lab.cli.convert import convert
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.presets import presets
+from aimbot_lab.cli.resume import resume
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
 from aimbot_lab.cli.schema import schema
@@ -53,7 +54,7 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(run, sweep, runs, ui, check, schema, convert),
+    *(run, resume, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, explain, weights, presets, bench),
 )
 for command in COMMANDS:

@@ -107,7 +107,16 @@ def lesson_line(view: "CurriculumView") -> str:
     """The lesson, its win rate with interval, and the threshold."""
     won = rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
     against = "" if view.threshold is None else f" against {view.threshold:g}"
-    return f"lesson {view.lesson + 1}/{view.lessons} {view.name!r} win rate {won}{against}"
+    lesson = f"lesson {view.lesson + 1}/{view.lessons} {view.name!r}"
+    return f"{lesson} win rate {won}{against}{measured_text(view)}"
+
+
+def measured_text(view: "CurriculumView") -> str:
+    """What a lesson is measured by, where it is not evidence of a win rate."""
+    if (measured := view.measured) is None:
+        return ""
+    value = "-" if measured.value is None else f"{measured.value:.4g}"
+    return f"  {measured.measure} {value} against {measured.threshold:g}"
 
 
 def time_left(snapshot: "TrainingSnapshot") -> str:

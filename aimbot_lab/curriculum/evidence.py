@@ -21,6 +21,7 @@ a reward counted from the lowest that there can be: 1 + (f / q) (x - q) is at le
 most 1 on average while the mean of x is at most q.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,7 +52,7 @@ class EvidenceTest:
     threshold: float
     alpha: float
 
-    @property
+    @cached_property
     def log_bound(self) -> float:
         """Log of the evidence that promotes."""
         return float(-np.log(self.alpha))
@@ -105,8 +106,10 @@ class EvidenceTest:
 
     def _log_growth(self, values: Value) -> FloatArray:
         """Log of what each stake's wealth is multiplied by, [..., stakes]."""
+        gain, loss = self._log_factors
+        if isinstance(values, bool):  # one episode of a training, which must cost little
+            return gain if values else loss
         if np.asarray(values).dtype == np.bool_:
-            gain, loss = self._log_factors
             return np.where(np.expand_dims(values, -1), gain, loss)
         above = np.expand_dims(values, -1) - self.threshold
         return np.asarray(
@@ -126,5 +129,5 @@ def _log_weight(start: int) -> float:
 
 def _mixture(log_wealth: FloatArray, started: int) -> FloatArray:
     """Log of the e-process over `started` bettors of each stake and all that have not started."""
-    mean = np.logaddexp.reduce(log_wealth, axis=-1) - np.log(len(STAKES))
-    return np.asarray(np.logaddexp(mean, -np.log(started + 1.0)))
+    mean = np.logaddexp.reduce(log_wealth, axis=-1) - math.log(len(STAKES))
+    return np.asarray(np.logaddexp(mean, -math.log(started + 1.0)))

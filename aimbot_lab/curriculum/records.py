@@ -88,8 +88,9 @@ class RunRecord:
         return dict(self._sizes)
 
     def resume(self, state: Mapping[str, int]) -> None:
-        """Go on from what `state()` gave."""
-        self._sizes = dict(state)
+        """Go on from what `state()` gave; pieces without text cut what came after it here."""
+        cut = [Piece(name, "", size) for name, size in state.items() if size < self._sizes[name]]
+        self._sizes, self._pieces = dict(state), cut
 
 
 @dataclass(frozen=True)

@@ -1,42 +1,40 @@
 """One run of a curriculum: assembled, trained, tracked, and told."""
 
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from aimbot_lab.experiment.agent_artifacts import log_agents
+from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.description import describe_run, outcome_tags
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.note import note
+from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult
-from aimbot_lab.foundation.errors import AbortedError, StoreError
+from aimbot_lab.experiment.run_record import (
+    RunRecord,
+    note_spent_steps,
+    read_record,
+    write_record,
+)
+from aimbot_lab.experiment.taking_up import TakenUp, take_up
+from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mailbox import Mailbox
 from aimbot_lab.tracking.opening import open_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
+from aimbot_lab.tracking.reopening import reopen_run
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
 from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.training.versions import versions
 
-AGENT_FOLDER = "agent"
 ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """What to run, and where it is tracked."""
-
-    curriculum: LoadedCurriculum
-    data_folder: DataFolder
-    name: str | None = None  # of the run; by default the curriculum's
-    tracking_uri: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)  # of the run, beside its own
 
 
 def run_curriculum(
@@ -52,22 +50,19 @@ def run_curriculum(
     `after_training` is called with what was trained, unless it was stopped, while the run is open.
 
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
-    where `should_stop` ended it (status KILLED). A store or a disk that fails on the way ends
-    nothing: `on_trouble` hears of it, and the result says what is missing.
+    where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
+    that fails on the way ends nothing: `on_trouble` hears of it, and the result says what is
+    missing.
     Raises StoreError before anything is created where the store can't be used, or where the agent
     could be saved nowhere, and AbortedError for a KeyboardInterrupt once there is a run.
     """
-    config = request.curriculum.config
-    observer.stage("preparing the simulator (compiled once, then kept)")
-    training = Training(
-        TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
-    )
+    training, taken_up = _prepared(request, observer, tell=on_trouble)
     observer.stage("opening the tracking store (made once, then kept)")
-    curriculum = _without_passwords(request.curriculum)
-    tracker = _open(request, curriculum, on_trouble=on_trouble)
+    tracker = _open(request, on_trouble=on_trouble)
+    checkpoints = taken_up.folder if taken_up else _new_checkpoints(request, tracker, on_trouble)
     agent = "was not saved"
     try:
-        links = _begin(request, tracker, curriculum)
+        links = _begin(request, tracker, taken_up, checkpoints)
         observer.stage("training")
         ended = training.learn(tracker, observer, should_stop, links=links)
         if after_training is not None and not ended.stopped:
@@ -75,12 +70,74 @@ def run_curriculum(
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"
-        return _conclude(request, training, tracker, ended=ended, rescued=rescued)
+        result = _result(request, training, tracker, ended)
+        return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
-        raise AbortedError(f"aborted: {_close(tracker)}, its agent {agent}") from abort
+        what = f"aborted: {_close(tracker)}, its agent {agent}"
+        raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
     except BaseException:
         tracker.finish("FAILED")
         raise
+
+
+def _prepared(
+    request: RunRequest, observer: Observer, *, tell: Tell
+) -> tuple[Training, TakenUp | None]:
+    """The training, put where the run that is resumed had come to."""
+    config = request.curriculum.config
+    observer.stage("preparing the simulator (compiled once, then kept)")
+    training = Training(
+        TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
+    )
+    if request.resume is None:
+        return training, None
+    taken_up = take_up(request.resume, training, tell=tell)
+    observer.stage(f"going on with run {request.resume.run_id} from step {taken_up.step:,}")
+    return training, taken_up
+
+
+def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
+    reap_dead_runs(request.data_folder)
+    if request.resume is not None:
+        return reopen_run(request.data_folder, request.resume.run_id, on_trouble=on_trouble)
+    curriculum = _without_passwords(request.curriculum)
+    return open_run(
+        request.data_folder,
+        request.curriculum.config.tracking,
+        describe_run(curriculum, request.name, request.tags),
+        tracking_uri=request.tracking_uri,
+        on_trouble=on_trouble,
+    )
+
+
+def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> CheckpointFolder:
+    """The folder of a new run's checkpoints; where the disk refuses it, that is told."""
+    path = request.data_folder.run_folder(tracker.run_id) / CHECKPOINTS_NAME
+    record = RunRecord(
+        name=request.run_name,
+        curriculum=request.curriculum.name,
+        file=str(request.curriculum.path.absolute()),
+        begun_ms=time.time_ns() // 1_000_000,
+        key=request.key,
+        versions=versions(),
+    )
+    with suppress(OSError):  # which the checkpoints will meet too, and tell
+        write_record(path, record, request.curriculum)
+    return CheckpointFolder(path, tell=tell)
+
+
+def _begin(
+    request: RunRequest, tracker: Tracker, taken_up: TakenUp | None, checkpoints: CheckpointFolder
+) -> RunLinks:
+    """Log what is trained; what ties the training to its run."""
+    curriculum = _without_passwords(request.curriculum)
+    if taken_up is None:
+        tracker.log_text(curriculum.source_text, "curriculum.yaml")
+    else:
+        tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
+    tracker.log_text(curriculum.resolved_text, "resolved.yaml")
+    mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
+    return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints)
 
 
 def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
@@ -91,25 +148,6 @@ def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
         resolved_text=without_password(curriculum.resolved_text),
         path=curriculum.path,
     )
-
-
-def _open(request: RunRequest, curriculum: LoadedCurriculum, *, on_trouble: Tell) -> Tracker:
-    reap_dead_runs(request.data_folder)
-    return open_run(
-        request.data_folder,
-        request.curriculum.config.tracking,
-        describe_run(curriculum, request.name, request.tags),
-        tracking_uri=request.tracking_uri,
-        on_trouble=on_trouble,
-    )
-
-
-def _begin(request: RunRequest, tracker: Tracker, curriculum: LoadedCurriculum) -> RunLinks:
-    """Log what is trained; what ties the training to its run."""
-    tracker.log_text(curriculum.source_text, "curriculum.yaml")
-    tracker.log_text(curriculum.resolved_text, "resolved.yaml")
-    mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
-    return RunLinks(record=tracker, requests=mailbox)
 
 
 def _close(tracker: Tracker) -> str:
@@ -124,17 +162,34 @@ def _close(tracker: Tracker) -> str:
     return f"{run} is closed as {report.status}"
 
 
+def _way_on(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
+    if _resumes_at(checkpoints) is None:
+        return ""
+    return f"; go on with it by aimbot-lab resume {tracker.run_id}"
+
+
+def _resumes_at(checkpoints: CheckpointFolder) -> int | None:
+    """The step from which a run that did not finish can go on."""
+    if read_record(checkpoints.path) is None:
+        return None
+    return checkpoints.newest_step or 0
+
+
 def _conclude(
-    request: RunRequest,
-    training: Training,
+    result: RunResult,
     tracker: Tracker,
+    checkpoints: CheckpointFolder,
     *,
-    ended: TrainingOutcome,
     rescued: Path | None,
 ) -> RunResult:
-    result = _result(request, training, tracker, ended)
+    """End the run, and tell what is missing of it."""
+    if result.status != "FINISHED":
+        result = replace(result, resumes_at=_resumes_at(checkpoints))
+    if result.status == "FAILED":
+        with suppress(OSError):
+            note_spent_steps(checkpoints.path, result.steps)
     tracker.set_note(note(result))
-    tracker.set_tags({**outcome_tags(result), "lab.state_sha256": ended.state_sha256})
+    tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
     report = tracker.finish(result.status)
     return replace(
         result,
@@ -144,43 +199,13 @@ def _conclude(
     )
 
 
-def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder) -> Path | None:
-    """Keep the last and the best agent as artifacts `agent/last` and `agent/best`.
-
-    Where the disk has no room for that: the folder in which they lie instead, else None.
-    Raises StoreError where they can be saved nowhere.
-    """
-    for staging in (None, data_folder.root):  # None: where temporary files go
-        with suppress(OSError), tempfile.TemporaryDirectory("-agent", dir=staging) as folder:
-            files = _saved(training, Path(folder))
-            kept = [tracker.log_file(path, f"{AGENT_FOLDER}/{which}") for which, path in files]
-            if kept and all(kept):
-                return None
-    for place in (os.getcwd, tempfile.gettempdir):
-        with suppress(OSError):
-            rescued = Path(place()) / f"aimbot-lab-agent-{tracker.run_id}"
-            if _saved(training, rescued):
-                return rescued
-    raise StoreError(f"the agent of run {tracker.run_id} is lost: no folder had room for it")
-
-
-def _saved(training: Training, folder: Path) -> list[tuple[str, Path]]:
-    """The files of the agents in `folder`, each with the agent's name; none where it is full."""
-    try:
-        saved = training.save_agents(folder)
-    except Exception:  # noqa: BLE001 safetensors has an error of its own for a full disk
-        shutil.rmtree(folder, ignore_errors=True)
-        return []
-    return [(which, path) for which, paths in saved.items() for path in paths]
-
-
 def _result(
     request: RunRequest, training: Training, tracker: Tracker, ended: TrainingOutcome
 ) -> RunResult:
     progress = training.progress
     return RunResult(
         run_id=tracker.run_id,
-        name=request.name or request.curriculum.name,
+        name=request.run_name,
         status=_status(ended, goal_reached=progress.goal_reached),
         tracking_uri=tracker.tracking_uri,
         experiment_id=tracker.experiment_id,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from aimbot_lab.experiment.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.run import AGENT_FOLDER
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run

@@ -1,6 +1,6 @@
 """A world as a stable-baselines3 `VecEnv` that owns its whole batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,17 @@ class WorldVecEnv(VecEnv):
             }
         rewards = self.reward_scale.scaled(buffers.rewards, buffers.finished)
         return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next steps depend on, the seed given to `seed` left out."""
+        rewards = self.reward_scale.state()
+        return {"resets": self._resets, "world": self.world.snapshot(), "rewards": rewards}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave, without a reset."""
+        self._resets = state["resets"]
+        self.world.restore(state["world"])
+        self.reward_scale.resume(state["rewards"])
 
     def action_masks(self) -> BoolArray:
         """Masks [B, choices] of the action space, True where a choice makes sense now."""

@@ -110,6 +110,14 @@ class BatchWorld(Protocol):
         """
         ...
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """A copy of everything that the future depends on, the scenario included, by name."""
+        ...
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on from `snapshot` of a world with the same settings, bit for bit."""
+        ...
+
     def draw(self, row: int) -> Picture:
         """Row `row` as a person would look at it."""
         ...

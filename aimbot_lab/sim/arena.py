@@ -21,7 +21,14 @@ from aimbot_lab.sim.core.masks import MASKS, write_masks
 from aimbot_lab.sim.core.state import ScenarioTables
 from aimbot_lab.sim.core.step import BRANCHES, first_bad_action
 from aimbot_lab.sim.endings import episode_batch
-from aimbot_lab.sim.misuse import BOOL, FLOAT32, MisuseError, check_writable, whole_seed
+from aimbot_lab.sim.misuse import (
+    BOOL,
+    FLOAT32,
+    MisuseError,
+    check_writable,
+    checked_row,
+    whole_seed,
+)
 from aimbot_lab.sim.preset_choice import chosen_presets
 from aimbot_lab.sim.presets import Preset
 from aimbot_lab.sim.scenario import scenario_tables, with_difficulty
@@ -71,6 +78,8 @@ class Arena:
 
         Raises ConfigurationError where it names what the arena does not have.
         """
+        if not isinstance(scenario, Scenario):
+            raise MisuseError(f"scenario: must be a Scenario (got {type(scenario).__name__})")
         number = int(self._tables.scenario.number[0]) + 1
         tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
         self._tables = self._tables._replace(scenario=tables)
@@ -123,7 +132,7 @@ class Arena:
                 self.before_reset(buffers.finished)
         finally:
             if self.before_reset and any(ended.tolist()):
-                self._do(task, BEGIN)
+                self._do(self._task_for(buffers), BEGIN)  # there may be a new scenario
         if not any(ended.tolist()):
             return self._nothing_ended
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
@@ -165,7 +174,7 @@ class Arena:
         """Row `row` from above, [480, 480, 3]."""
         from aimbot_lab.sim.draw import draw_row
 
-        return draw_row(self.state, row, self.settings)
+        return draw_row(self.state, checked_row(row, self.num_envs), self.settings)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """A copy of everything that the future depends on, by name.

@@ -1,6 +1,7 @@
 """What the arena says to a call that it cannot carry out, and how it checks one."""
 
 import operator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,24 @@ class MisuseError(LabError, ValueError):
 def whole_seed(seed: Any) -> int:
     """`seed` as a whole number of Python. Raises MisuseError for floats, bools and the like."""
     try:
-        if isinstance(seed, bool | np.bool_):
-            raise TypeError
-        return operator.index(seed)
+        return _whole(seed)
     except TypeError:
         raise MisuseError(f"seed: must be a whole number (got {seed!r})") from None
+
+
+def _whole(number: Any) -> int:
+    if isinstance(number, bool | np.bool_):
+        raise TypeError
+    return operator.index(number)
+
+
+def checked_row(row: Any, rows: int) -> int:
+    """`row` as a whole number of Python. Raises MisuseError unless it is one of `rows` rows."""
+    with suppress(TypeError):
+        found = _whole(row)
+        if 0 <= found < rows:
+            return found
+    raise MisuseError(f"row: must be a whole number from 0 to {rows - 1} (got {row!r})")
 
 
 def check_writable(

@@ -43,15 +43,18 @@ class Workers:
     `sim.core.handover`.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, words: Words | None = None) -> None:
         self._count = count
         self._rooms: list[_Room] = []
         self._process = -1
-        self.words: Words = np.zeros((count - 1) * STRIDE, np.int64)
+        self.words = np.zeros((count - 1) * STRIDE, np.int64) if words is None else words
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy is a new one of the same size: threads cannot be copied."""
-        return Workers, (self._count,)
+        """A copy is a new one of the same size: threads cannot be copied.
+
+        Its words are those that a task copied along with it knows.
+        """
+        return Workers, (self._count, self.words)
 
     def run(self, task: Task) -> None:
         """Do `task`. Raises what a thread raised, once nobody is at work.
@@ -75,7 +78,8 @@ class Workers:
     def _start(self) -> None:
         self.words[:] = ASLEEP
         rooms = [_Room(worker, self.words) for worker in range(self._count - 1)]
-        weakref.finalize(self, _close, rooms, os.getpid())
+        # Not at the process's end: what runs there later may still step, and daemons end anyway.
+        weakref.finalize(self, _close, rooms, os.getpid()).atexit = False
         for room in rooms:
             threading.Thread(target=room.serve, name="aimbot-lab-worker", daemon=True).start()
         self._rooms = rooms

@@ -24,6 +24,7 @@ class Task:
     tags: Mapping[str, str]
     data_folder: DataFolder
     tracking_uri: str | None = None
+    key: str | None = None  # to find what is left of it after a stop or a death
 
     def curriculum(self) -> LoadedCurriculum:
         """What is trained."""

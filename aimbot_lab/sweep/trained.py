@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from aimbot_lab.evaluation.evaluate import CellScore, score_cell
+from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult, cell_name
-from aimbot_lab.experiment.run import RunRequest, run_curriculum
+from aimbot_lab.experiment.run import run_curriculum
 from aimbot_lab.experiment.task import last_lesson, play_task, policies
+from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
+from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.sweep.task import Score, Task, Watch
 from aimbot_lab.tracking.tracker import Tracker
@@ -58,12 +61,53 @@ class _Observer(SilentObserver):
 
 
 def _trained(task: Task, watch: Watch, after: Callable[[Training, Tracker], None]) -> RunResult:
+    """The training of `task`, from its last checkpoint where there is one."""
+    before = _unfinished(task)
+    try:
+        result = _run(task, watch, after, resume=before)
+    except StoreError:
+        if before is None:
+            raise
+        result = _run(task, watch, after, resume=None)  # its run was deleted, for example
+    if result.status != "KILLED":
+        _forget(task)
+    return result
+
+
+def _run(
+    task: Task,
+    watch: Watch,
+    after: Callable[[Training, Tracker], None],
+    *,
+    resume: UnfinishedRun | None,
+) -> RunResult:
     request = RunRequest(
-        task.curriculum(), task.data_folder, task.name, task.tracking_uri, tags=task.tags
+        task.curriculum(),
+        task.data_folder,
+        task.name,
+        task.tracking_uri,
+        resume=resume,
+        key=task.key,
+        tags=task.tags,
     )
     return run_curriculum(
         request, _Observer(watch), should_stop=watch.should_stop, after_training=after
     )
+
+
+def _unfinished(task: Task) -> UnfinishedRun | None:
+    """What is left of `task` on this machine; None where it has to begin anew."""
+    if task.key is None:
+        return None
+    left = unfinished_runs(task.data_folder, key=task.key)
+    return next((run for run in left if not run.alive and run.record.spent_steps is None), None)
+
+
+def _forget(task: Task) -> None:
+    """Delete the checkpoints of `task`, which has been scored."""
+    if task.key is not None:
+        for run in unfinished_runs(task.data_folder, key=task.key):
+            run.folder.forget_checkpoints()
 
 
 def _score(task: Task, result: RunResult) -> Score:

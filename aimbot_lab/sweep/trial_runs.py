@@ -59,7 +59,8 @@ class TrialTracker:
         tags = {"lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
         if self._parent is not None:
             tags[PARENT_TAG] = self._parent
-        return replace(task, name=f"{self._name} seed {index}", tags=tags)
+        key = f"sweep {self._parent} {self._stage} {index}"
+        return replace(task, name=f"{self._name} seed {index}", tags=tags, key=key)
 
     def log(self, index: int, score: Score) -> None:
         """Keep what a training was worth."""

@@ -1,6 +1,7 @@
 """Writing that survives a crash of the process or the machine."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import StoreError
@@ -16,13 +17,28 @@ def append_whole(descriptor: int, data: bytes) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a reader sees the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = _temporary(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         append_whole(descriptor, data)
     finally:
         os.close(descriptor)
     temporary.replace(path)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def put_file(path: Path, data: bytes) -> None:
+    """As `replace_file`; on the disk under its name when this returns, and no rest if it fails."""
+    try:
+        replace_file(path, data)
+    except OSError:
+        with suppress(OSError):
+            _temporary(path).unlink(missing_ok=True)
+        raise
+    sync_file(path.parent)
 
 
 def sync_file(path: Path) -> None:

@@ -33,18 +33,26 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class EndEntry:
-    """The end of the run, always the last entry."""
+    """The end of the run; only a `ResumeEntry` may follow."""
 
     status: RunStatus
     time_ms: int  # since 1970
 
 
-Entry = MetricsEntry | TagsEntry | FileEntry | EndEntry
+@dataclass(frozen=True)
+class ResumeEntry:
+    """The run goes on, whether it had ended or its process had died."""
+
+    time_ms: int  # since 1970
+
+
+Entry = MetricsEntry | TagsEntry | FileEntry | EndEntry | ResumeEntry
 _KINDS: Mapping[str, type[Entry]] = {
     "metrics": MetricsEntry,
     "tags": TagsEntry,
     "file": FileEntry,
     "end": EndEntry,
+    "resume": ResumeEntry,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 

@@ -42,6 +42,14 @@ class GrowingFiles:
         except OSError as error:
             raise disk_error(path, error) from error
 
+    def sync(self) -> None:
+        """Wait until all of it is on the disk. Raises StoreError where that refuses."""
+        for name, descriptor in self._descriptors.items():
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise disk_error(growing_file(self._run_folder, name), error) from error
+
     def close(self) -> None:
         """Close all files; they stay where they are."""
         for descriptor in self._descriptors.values():

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aimbot_lab.tracking.durable import append_whole, disk_error, replace_file, sync_file
-from aimbot_lab.tracking.entries import EndEntry, Entry, decode, encode
+from aimbot_lab.tracking.entries import (
+    EndEntry,
+    Entry,
+    MetricsEntry,
+    ResumeEntry,
+    decode,
+    encode,
+)
 from aimbot_lab.tracking.kept_files import KeptFiles
 
 JOURNAL_NAME = "journal.jsonl"
@@ -85,11 +92,12 @@ class Journal:
         """Keep `entry`; it is on the disk when this returns.
 
         Raises StoreError, leaving the journal as it was, where the disk refuses, and
-        RuntimeError after the end of the run.
+        RuntimeError after the end of the run for all but a `ResumeEntry`.
         """
         line = encode(entry)
         with self._lock:
-            self.check_open()
+            if not isinstance(entry, ResumeEntry):
+                self.check_open()
             try:
                 self._write(line)
             except OSError as error:
@@ -98,12 +106,22 @@ class Journal:
             self._waiting += 1
             self._ending = entry if isinstance(entry, EndEntry) else None
 
+    def metrics(self) -> dict[int, set[str]]:
+        """The names of the numbers that were kept, by their step."""
+        names: dict[int, set[str]] = {}
+        for line in self._lines(since=0):
+            with suppress(ValueError):
+                entry = decode(line)
+                if isinstance(entry, MetricsEntry):
+                    names.setdefault(entry.step, set()).update(entry.values)
+        return names
+
     def pending(self, limit: int) -> Pending:
         """The first `limit` lines that are not delivered."""
         entries: list[Entry] = []
         unreadable = 0
         end = self._delivered
-        for line in islice(self._lines(), limit):
+        for line in islice(self._lines(since=end), limit):
             end += len(line) + 1
             try:
                 entries.append(decode(line))
@@ -143,12 +161,11 @@ class Journal:
             os.ftruncate(self._descriptor, self._end)
         return written
 
-    def _lines(self) -> list[bytes]:
+    def _lines(self, *, since: int) -> list[bytes]:
         # By descriptor, because the folder may be deleted under a run.
         try:
             with self._lock:
-                length = self._end - self._delivered
-                data = os.pread(self._descriptor, length, self._delivered)
+                data = os.pread(self._descriptor, self._end - since, since)
         except OSError as error:
             raise disk_error(self._path, error) from error
         return data.split(b"\n")[:-1]

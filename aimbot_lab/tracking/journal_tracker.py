@@ -1,12 +1,12 @@
 """The tracker that trainings use: everything goes to a journal, and from there to the store."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from aimbot_lab.tracking.delivery import EntrySink
-from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, ResumeEntry, TagsEntry
 from aimbot_lab.tracking.growing_files import GrowingFiles, growing_entries
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.keeper import Keeper
@@ -33,16 +33,27 @@ class RunAddress(NamedTuple):
 
 
 class JournalTracker:
-    """A `Tracker` over a journal and the thread that empties it."""
+    """A `Tracker` over a journal and the thread that empties it.
+
+    A run that goes on from a checkpoint comes by steps again that it had `logged` before: each
+    number is kept once.
+    """
 
     def __init__(
-        self, address: RunAddress, folder: RunFolder, *, keeper: Keeper, sender: Sender
+        self,
+        address: RunAddress,
+        folder: RunFolder,
+        *,
+        keeper: Keeper,
+        sender: Sender,
+        logged: Mapping[int, Collection[str]],
     ) -> None:
         self._address = address
         self._folder = folder
         self._journal = keeper.journal
         self._keeper = keeper
         self._sender = sender
+        self._logged = logged
         self._last: list[Entry] = []
         self._report: FinishReport | None = None
 
@@ -63,8 +74,12 @@ class JournalTracker:
 
     def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Keep numbers measured at environment step `step`."""
-        entry = MetricsEntry(int(step), now_ms(), checked_metrics(metrics))
+        known = self._logged.get(int(step), ())
+        new = {key: value for key, value in metrics.items() if key not in known}
+        entry = MetricsEntry(int(step), now_ms(), checked_metrics(new))
         self._journal.check_open()
+        if known and not new:
+            return
         self._keeper.keep_metrics(entry)
         self._sender.notify()
 
@@ -100,6 +115,10 @@ class JournalTracker:
         self._journal.check_open()
         return self._keeper.keep_growth(checked_file_name(name), text, place=place)
 
+    def sync(self) -> None:
+        """Wait until what has grown is on the disk, as far as that works."""
+        self._keeper.sync_growth()
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run, wait until all has arrived, and give the run folder back."""
         if self._report is None:
@@ -109,8 +128,10 @@ class JournalTracker:
             delivered = self._sender.finish(wait_seconds, last=self._last)
             self._report = self._current_report(status)
             self._journal.close()
+            if self._report.status == "FINISHED":
+                self._folder.forget_checkpoints()
             if delivered:
-                self._folder.remove()
+                self._folder.settle(self._report.status)
             else:
                 self._folder.release()
         return self._report
@@ -134,6 +155,7 @@ def start_tracker(
     sink: EntrySink,
     tell: Tell = silent,
     first_pause: float = FIRST_PAUSE,
+    resumed: bool = False,
 ) -> JournalTracker:
     """A tracker for a run that the store knows, with `sink` there and `folder` here.
 
@@ -141,9 +163,13 @@ def start_tracker(
     """
     reserve = Reserve(folder.path)
     reserve.take()
-    keeper = Keeper(Journal(folder.path), reserve, growing=GrowingFiles(folder.path), tell=tell)
+    journal = Journal(folder.path)
+    if resumed:
+        journal.append(ResumeEntry(now_ms()))
+    keeper = Keeper(journal, reserve, growing=GrowingFiles(folder.path), tell=tell)
     sender = Sender(keeper.journal, sink, tell=tell, first_pause=first_pause)
-    return JournalTracker(address, folder, keeper=keeper, sender=sender)
+    logged = journal.metrics() if resumed else {}
+    return JournalTracker(address, folder, keeper=keeper, sender=sender, logged=logged)
 
 
 def now_ms() -> int:

@@ -56,6 +56,10 @@ class Keeper:
         self.dropped += not kept
         return kept
 
+    def sync_growth(self) -> None:
+        """Have the growing files on the disk; a disk that refuses is told."""
+        self._works(self._growing.sync)
+
     def keep_grown(self, entries: Sequence[FileEntry]) -> None:
         """Let the growing files be delivered: they grow no more."""
         self._growing.close()

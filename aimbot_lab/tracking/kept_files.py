@@ -8,6 +8,8 @@ from pathlib import Path
 
 from aimbot_lab.tracking.durable import disk_error, sync_file
 
+_FOLDER = "files"
+
 
 class KeptFiles:
     """The copies in one run folder, named by their path relative to it."""
@@ -36,14 +38,15 @@ class KeptFiles:
         return self._run_folder / kept
 
     def drop(self, kept: str) -> None:
-        """Delete a copy that is no longer needed."""
-        shutil.rmtree(self.path(kept).parent, ignore_errors=True)
+        """Delete a copy that is no longer needed; a file that grows is none, it may go on."""
+        if kept.startswith(f"{_FOLDER}/"):
+            shutil.rmtree(self.path(kept).parent, ignore_errors=True)
 
     @contextmanager
     def _new_file(self, name: str) -> Iterator[Path]:
         """A path to write to; on the disk afterwards, or StoreError and nothing left behind."""
         # A folder of its own, because an artifact is called as its file is.
-        folder = self._run_folder / "files" / uuid.uuid4().hex
+        folder = self._run_folder / _FOLDER / uuid.uuid4().hex
         try:
             folder.parent.mkdir(exist_ok=True)
             folder.mkdir()

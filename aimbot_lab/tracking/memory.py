@@ -61,6 +61,9 @@ class MemoryTracker:
         self.artifacts[name] = before[:place] + text.encode()
         return True
 
+    def sync(self) -> None:
+        """There is nothing to wait for."""
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
         """End the run; there is nothing to wait for."""
         self.status = self.status or status

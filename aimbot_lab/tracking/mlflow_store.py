@@ -8,11 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, cast
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.durable import sync_file
-from aimbot_lab.tracking.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.entries import (
+    EndEntry,
+    Entry,
+    FileEntry,
+    MetricsEntry,
+    ResumeEntry,
+    TagsEntry,
+)
 from aimbot_lab.tracking.environment import quieten_mlflow
 from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
@@ -96,13 +103,6 @@ class MlflowStore:
             run = self.client.create_run(experiment_id, tags=dict(tags), run_name=name)
             return str(run.info.run_id)
 
-    def restart_run(self, run_id: str, tags: Mapping[str, str]) -> str:
-        """Set a run that has ended to RUNNING and give it `tags`; the id of its experiment."""
-        with _translated(self.address):
-            self.client.update_run(run_id, status="RUNNING")
-            self.client.log_batch(run_id, tags=[RunTag(*tag) for tag in tags.items()])
-            return str(self.client.get_run(run_id).info.experiment_id)
-
     def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
         """Set a run's parameters, which never change afterwards."""
         with _translated(self.address):
@@ -114,6 +114,14 @@ class MlflowStore:
         """Delete a run that came to nothing."""
         with _translated(self.address):
             self.client.delete_run(run_id)
+
+    def experiment_of(self, run_id: str) -> str:
+        """The id of a run's experiment. Raises StoreError where there is no such run any more."""
+        with _translated(self.address):
+            info = self.client.get_run(run_id).info
+        if info.lifecycle_stage != "active":
+            raise StoreError(f"run {run_id} is deleted in {self.address.shown}")
+        return str(info.experiment_id)
 
     def find_run(self, token: str) -> str | None:
         """The id of the run whose owner has `token`, None where there is none."""
@@ -176,6 +184,8 @@ class MlflowRun:
                     self._send_file(entry)
                 elif isinstance(entry, EndEntry):
                     self._client.set_terminated(self._run_id, entry.status, entry.time_ms)
+                elif isinstance(entry, ResumeEntry):
+                    self._client.update_run(self._run_id, "RUNNING")
 
     def _send_metrics(self, entries: list[MetricsEntry]) -> None:
         rows = [
@@ -265,7 +275,8 @@ def _summary(run: Run, experiment: str) -> RunSummary:
         experiment_id=info.experiment_id,
         status=info.status,
         started=_utc(info.start_time),
-        ended=_utc(info.end_time) if info.end_time else None,
+        # A run that goes on still has the time at which it had ended.
+        ended=_utc(info.end_time) if info.end_time and info.status != "RUNNING" else None,
         metrics=run.data.metrics,
         tags=run.data.tags,
     )

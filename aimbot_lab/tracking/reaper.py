@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def reap_dead_runs(data_folder: DataFolder) -> list[str]:
     """The ids of the runs whose dead owners had not ended them; they are now KILLED.
 
+    Those with a checkpoint can still be resumed.
+
     Delivers whatever journals of dead owners hold, and of runs that ended while their store was
     down. What can't be delivered now stays for the next call; no error is raised for it. Costs
     next to nothing where nothing is left over. Any number of processes may call it at once; one
@@ -58,7 +60,7 @@ def _settle(folder: RunFolder, store: "MlflowStore") -> list[str]:
     if folder.run_id is None:
         folder = folder.named(run_id)
     ending = _deliver(folder, store.run(run_id, folder.path))
-    folder.remove()
+    folder.settle(ending.status)
     return [run_id] if folder.owner.pid is not None and ending.status == "KILLED" else []
 
 

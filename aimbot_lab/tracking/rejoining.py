@@ -35,11 +35,11 @@ def rejoin_run(
     folder = create_run_folder(data_folder, owner)
     try:
         folder = folder.named(run_id)
-        experiment_id = store.restart_run(run_id, {OWNER_TAG: owner.label})
-        run = RunAddress(run_id, experiment_id, address.shown)
-        return start_tracker(
-            run, folder, sink=store.run(run_id, folder.path), tell=unfailing(on_trouble)
-        )
+        run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
+        sink = store.run(run_id, folder.path)
+        tracker = start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble), resumed=True)
     except BaseException:
         folder.remove()
         raise
+    tracker.set_tags({OWNER_TAG: folder.owner.label})
+    return tracker

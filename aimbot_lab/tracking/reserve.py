@@ -6,6 +6,7 @@ from pathlib import Path
 
 from aimbot_lab.tracking.durable import disk_error, replace_file
 
+RESERVE_NAME = "reserve"
 RESERVED_BYTES = 128 * 1024  # a note of 8,000 characters, some tags, and the end
 
 
@@ -13,7 +14,7 @@ class Reserve:
     """A file in the run folder that is deleted when its room is needed."""
 
     def __init__(self, run_folder: Path) -> None:
-        self._path = run_folder / "reserve"
+        self._path = run_folder / RESERVE_NAME
 
     def take(self) -> None:
         """Fill the file. Raises StoreError where the disk has no room even for that."""

@@ -84,6 +84,10 @@ class Tracker(Protocol):
         """
         ...
 
+    def sync(self) -> None:
+        """Wait until what `grow` was given is on the disk, as far as that works."""
+        ...
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
         """End the run and wait at most `wait_seconds` until all has arrived.
 

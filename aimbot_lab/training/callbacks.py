@@ -1,14 +1,16 @@
-"""What happens beside learning: lessons, metrics, the best agent, stopping early."""
+"""What happens beside learning: lessons, metrics, the best agent, checkpoints, stopping early."""
 
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from stable_baselines3.common.callbacks import BaseCallback
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.training.best_agent import BestAgent
+from aimbot_lab.training.checkpoint import LARGEST_SHARE
 from aimbot_lab.training.links import UNLINKED, RunLinks
 from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
@@ -83,7 +85,8 @@ class ReportCallback(BaseCallback):
     """After an update: metrics to `sink` and a snapshot to the observer.
 
     Both at most every `every_steps` environment steps, and at the end: some algorithms make an
-    update after every step.
+    update after every step. Not at the end of a training that `stopped` early, which goes on from
+    where its last rollout began.
     """
 
     def __init__(
@@ -95,17 +98,39 @@ class ReportCallback(BaseCallback):
         observer: Observer,
         tally: EpisodeTally,
         every_steps: int,
+        stopped: Callable[[], bool],
     ) -> None:
         super().__init__()
         self._env, self._progress = env, progress
         self._sink, self._observer, self._tally = sink, observer, tally
         self._every_steps = every_steps
+        self._stopped = stopped
         self._began = self._last_time = time.monotonic()
         self._last_step = 0
         self._last_logged: int | None = None
 
-    def _on_training_start(self) -> None:
-        self._began = self._last_time = time.monotonic()
+    @property
+    def seconds(self) -> float:
+        """Time since training began, without breaks."""
+        return time.monotonic() - self._began
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next reports depend on."""
+        return {
+            "seconds": self.seconds,
+            "seconds_since_report": time.monotonic() - self._last_time,
+            "last_step": self._last_step,
+            "last_logged": self._last_logged,
+            "tally": self._tally.state(),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        now = time.monotonic()
+        self._began = now - state["seconds"]
+        self._last_time = now - state["seconds_since_report"]
+        self._last_step, self._last_logged = state["last_step"], state["last_logged"]
+        self._tally.resume(state["tally"])
 
     def _on_step(self) -> bool:
         if self._env.episodes:
@@ -118,7 +143,7 @@ class ReportCallback(BaseCallback):
             self._report()
 
     def _on_training_end(self) -> None:
-        if self.num_timesteps != self._last_logged:
+        if self.num_timesteps != self._last_logged and not self._stopped():
             self._report()
 
     def _report(self) -> None:
@@ -146,41 +171,73 @@ class ReportCallback(BaseCallback):
 
 
 class BestAgentCallback(BaseCallback):
-    """Calls `keep` with a rank after an update that did better than all before it.
+    """Offers `best` the agent after an update, with its rank.
 
-    Looks at most every `every_steps` environment steps, and at the end.
-    Rank: the lesson's number, then the lower end of the win rate's interval, so that a lucky
-    streak over few episodes does not count as better.
+    At most every `every_steps` environment steps, and at the end unless the training `stopped`
+    early.
     """
 
     def __init__(
         self,
         progress: CurriculumProgress,
-        keep: Callable[[tuple[int, float], int], None],
+        best: BestAgent,
         *,
         every_steps: int,
+        stopped: Callable[[], bool],
     ) -> None:
         super().__init__()
         self._progress = progress
-        self._keep = keep
+        self._best = best
         self._every_steps = every_steps
+        self._stopped = stopped
         self._last_step = 0
-        self._best = (-1, 0.0)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next offers depend on."""
+        return {"last_step": self._last_step}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._last_step = state["last_step"]
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps - self._last_step >= self._every_steps:
-            self._consider()
+            self._offer()
 
     def _on_training_end(self) -> None:
-        self._consider()
+        if not self._stopped():
+            self._offer()
 
-    def _consider(self) -> None:
+    def _offer(self) -> None:
         self._last_step = self.num_timesteps
         view = self._progress.view
         rank = view.lesson + self._progress.finished, view.win_rate.lower
-        if self.num_timesteps and rank > self._best:
-            self._best = rank
-            self._keep(rank, self.num_timesteps)
+        if self.num_timesteps:
+            self._best.consider(rank, self.model.policy.state_dict(), step=self.num_timesteps)
+
+
+class CheckpointCallback(BaseCallback):
+    """Calls `mark` where each rollout begins, and there `keep` as often as time allows.
+
+    `keep` may take LARGEST_SHARE of the time: rollouts that are over in no time share a
+    checkpoint. Comes last, so that all that others do there has been done.
+    """
+
+    def __init__(self, mark: Callable[[], None], keep: Callable[[], None]) -> None:
+        super().__init__()
+        self._mark, self._keep = mark, keep
+        self._due = time.monotonic()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._mark()
+        began = time.monotonic()
+        if began >= self._due:
+            self._keep()
+            now = time.monotonic()
+            self._due = now + (now - began) * (1.0 / LARGEST_SHARE - 1.0)

@@ -4,12 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from aimbot_lab.training.checkpoint import CheckpointSink
+
 
 class RecordSink(Protocol):
     """Where texts go that grow while a training runs; a tracker is one."""
 
     def grow(self, name: str, text: str, *, place: int) -> bool:
         """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
+        ...
+
+    def sync(self) -> None:
+        """Have all of it on the disk, as far as that works."""
         ...
 
 
@@ -29,11 +35,12 @@ class Requests(Protocol):
 class RunLinks:
     """The record gets every counted episode and every event of the curriculum.
 
-    What is requested is done between two steps.
+    What is requested is done between two steps. Checkpoints are kept where rollouts begin.
     """
 
     record: RecordSink | None = None
     requests: Requests | None = None
+    checkpoints: CheckpointSink | None = None
 
 
 UNLINKED = RunLinks()

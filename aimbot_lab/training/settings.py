@@ -103,7 +103,8 @@ class TrainSettings:
     aim_bins: tuple[Float, ...] = AIM_BINS
     """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
     aim: Literal["bins", "hybrid"] = "bins"
-    """duel_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian)."""
+    """duel_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian). Such a
+    number wants a smaller ent_coef: the bonus may widen a Gaussian without end."""
     masks: Bool = False
     """duel_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
     objective: Literal["joint", "per_branch"] = "joint"

@@ -1,6 +1,7 @@
 """Means over the episodes that ended since the last report, as metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,3 +49,16 @@ class EpisodeTally:
         metrics.update({names.reward_term(name): float(value) for name, value in pairs})
         self._clear()
         return metrics
+
+    def state(self) -> dict[str, Any]:
+        """Everything counted since the last `take`."""
+        return {
+            "episodes": self._episodes,
+            "decisions": self._decisions,
+            "terms": self._terms.copy(),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._episodes, self._decisions = state["episodes"], state["decisions"]
+        self._terms = state["terms"]

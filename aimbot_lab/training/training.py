@@ -1,7 +1,6 @@
 """One training, assembled: world, face, model, curriculum and callbacks; then learned."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,25 +14,33 @@ from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
-from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.adjustments import adjustments
 from aimbot_lab.training.agents import save_agent
 from aimbot_lab.training.algorithms import ALGORITHMS, new_model
+from aimbot_lab.training.best_agent import BestAgent
 from aimbot_lab.training.callbacks import (
     BestAgentCallback,
+    CheckpointCallback,
     LessonCallback,
     MetricSink,
     ReportCallback,
 )
+from aimbot_lab.training.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.fingerprint import state_sha256
-from aimbot_lab.training.links import UNLINKED, RunLinks
+from aimbot_lab.training.links import UNLINKED, RecordSink, RunLinks
+from aimbot_lab.training.model_state import model_state, restore_model
 from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.packing import pack, unpack
+from aimbot_lab.training.random_state import Space, random_state, restore_random
+from aimbot_lab.training.replay_parts import ReplayParts
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.tally import EpisodeTally
 
+FORMAT = 1  # of a checkpoint's state
 MOST_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 
 
@@ -86,8 +93,37 @@ class Training:
         seed = derive_seed(plan.seed, "learner")
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
-        self._best: dict[str, th.Tensor] | None = None
-        self._best_about: dict[str, Any] = {}
+        self._best = BestAgent()
+        self._replay = ReplayParts(self.model)
+        self._resumed: Mapping[str, Any] | None = None
+        self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
+
+    def resume(self, state: bytes, read_part: Callable[[str], bytes] = no_part) -> None:
+        """Go on in `learn` from a checkpoint's state, to the bit.
+
+        `read_part` gives the checkpoint's parts by their names. The training it is of must have
+        had the same plan, but for fewer `total_steps`. Raises LabError, after which this
+        training is of no use, where it does not fit.
+        """
+        try:
+            self._restore(unpack(state), read_part)
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, LabError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise LabError(f"the checkpoint does not fit this training: {reason}") from error
+
+    def _restore(self, state: Mapping[str, Any], read_part: Callable[[str], bytes]) -> None:
+        if state["format"] != FORMAT:
+            raise ValueError(f"it has format {state['format']}, this version reads {FORMAT}")
+        self.env.resume(state["env"])
+        self.progress.resume(state["progress"])
+        self._best.resume(state["best"])
+        restore_model(self.model, state["model"])
+        self._replay.resume(state["replay"], read_part)
+        self._resumed = state
+
+    @property
+    def _spaces(self) -> tuple[Space, ...]:
+        return self.model.action_space, self.model.observation_space
 
     def learn(
         self,
@@ -97,11 +133,51 @@ class Training:
         *,
         links: RunLinks = UNLINKED,
     ) -> TrainingOutcome:
-        """Train until the last lesson passes, the steps are spent, or `should_stop` says so."""
+        """Train until the last lesson passes, the steps are spent, or `should_stop` says so.
+
+        Of a training that is stopped nothing counts that came after its last rollout began.
+        """
+        lessons, report, best = self._callbacks(sink, observer, should_stop, links)
+        if self._resumed is not None:
+            report.resume(self._resumed["report"])
+            best.resume(self._resumed["best_offers"])
+            # Here, because whatever came between may have drawn from them.
+            restore_random(self._resumed["random"], self._spaces)
+
+        def keep() -> None:
+            if links.record is not None:
+                links.record.sync()
+            if links.checkpoints is not None:
+                links.checkpoints.keep(self._checkpoint(report, best))
+
+        # Adjustments first: what is reported or kept where a rollout begins includes them.
+        first = adjustments(self.plan.train)
+        last = CheckpointCallback(self._set_mark, keep)
+        self._run(CallbackList([*first, lessons, report, best, last]))
+        if lessons.stopped:
+            self._back_to_mark(links.record)
+        return TrainingOutcome(
+            steps=self.model.num_timesteps,
+            seconds=report.seconds,
+            stopped=lessons.stopped,
+            state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    def _callbacks(
+        self,
+        sink: MetricSink,
+        observer: Observer,
+        should_stop: Callable[[], bool],
+        links: RunLinks,
+    ) -> tuple[LessonCallback, ReportCallback, BestAgentCallback]:
         every_steps = self.plan.train.total_steps // MOST_POINTS
         lessons = LessonCallback(
             self.env, self.progress, observer=observer, should_stop=should_stop, links=links
         )
+
+        def stopped() -> bool:
+            return lessons.stopped
+
         report = ReportCallback(
             self.env,
             self.progress,
@@ -109,22 +185,20 @@ class Training:
             observer=observer,
             tally=EpisodeTally(self.env.world.spec.reward_terms, self.plan.env.decision_seconds),
             every_steps=every_steps,
+            stopped=stopped,
         )
-        best = BestAgentCallback(self.progress, self._keep_best, every_steps=every_steps)
-        # Adjustments first: what is reported or kept where a rollout begins includes them.
-        callbacks: list[BaseCallback] = [*adjustments(self.plan.train), lessons, report, best]
-        began = time.monotonic()
-        self._fit(callbacks)
-        return TrainingOutcome(
-            steps=self.model.num_timesteps,
-            seconds=time.monotonic() - began,
-            stopped=lessons.stopped,
-            state_sha256=state_sha256(self.model, self.progress.state()),
+        best = BestAgentCallback(
+            self.progress, self._best, every_steps=every_steps, stopped=stopped
         )
+        return lessons, report, best
 
-    def _fit(self, callbacks: list[BaseCallback]) -> None:
+    def _run(self, callback: BaseCallback) -> None:
+        # A training that goes on has its counter from before; these steps come on top of it.
+        steps = self.plan.train.total_steps
+        fresh = self._resumed is None
+        left = steps if fresh else steps - self.model.num_timesteps
         try:
-            self.model.learn(self.plan.train.total_steps, callback=CallbackList(callbacks))
+            self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except ValueError as error:
             # torch refuses a distribution whose parameters are not numbers any more.
             if not self._is_finite():
@@ -132,6 +206,32 @@ class Training:
             raise
         if not self._is_finite():
             raise self._diverged()
+
+    def _checkpoint(self, report: ReportCallback, best: BestAgentCallback) -> Checkpoint:
+        parts = self._replay.take()
+        state = {
+            "format": FORMAT,
+            "env": self.env.state(),
+            "progress": self.progress.state(),
+            "model": model_state(self.model),
+            "replay": self._replay.state(),
+            "random": random_state(self._spaces),
+            "report": report.state(),
+            "best": self._best.state(),
+            "best_offers": best.state(),
+        }
+        return Checkpoint(self.model.num_timesteps, pack(state), parts)
+
+    def _set_mark(self) -> None:
+        self._mark = self.model.num_timesteps, self.progress.state()
+
+    def _back_to_mark(self, record: RecordSink | None) -> None:
+        """Forget what a rollout that was broken off has brought: its resumption plays it anew."""
+        self.model.num_timesteps, progress = self._mark
+        self.progress.resume(progress)
+        if record is not None:
+            for name, text, place in self.progress.record:
+                record.grow(name, text, place=place)
 
     def _is_finite(self) -> bool:
         return all(bool(th.isfinite(weight).all()) for weight in self.model.policy.parameters())
@@ -142,19 +242,14 @@ class Training:
             "numbers any more; lower train.learning_rate or train.reward_scale"
         )
 
-    def _keep_best(self, rank: tuple[int, float], step: int) -> None:
-        weights = self.model.policy.state_dict()
-        self._best = {name: tensor.clone() for name, tensor in weights.items()}
-        self._best_about = {"step": step, "lesson": rank[0] + 1, "win_rate_lower": rank[1]}
-
     def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
         """Files of the `last` agent and, once there is one, of the `best`."""
         about = {"step": self.model.num_timesteps, "lesson": self.progress.lesson + 1}
         saved: dict[str, tuple[Path, ...]] = {"last": self._save(folder / "last", about)}
-        if self._best is not None:
+        if self._best.weights is not None:
             last = {name: t.clone() for name, t in self.model.policy.state_dict().items()}
-            self.model.policy.load_state_dict(self._best)
-            saved["best"] = self._save(folder / "best", self._best_about)
+            self.model.policy.load_state_dict(self._best.weights)
+            saved["best"] = self._save(folder / "best", self._best.about)
             self.model.policy.load_state_dict(last)
         return saved
 

@@ -2,13 +2,15 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from aimbot_lab.cli.live import LiveView
 from aimbot_lab.cli.stopping import STOPPING
-from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
+from aimbot_lab.cli.view import lesson_line
+from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.training.observer import TrainingSnapshot
 
@@ -99,3 +101,12 @@ def test_a_stage_takes_the_place_of_the_table_and_a_notice_stays() -> None:
     with console.capture() as capture:
         console.print(view.draw())
     assert capture.get().splitlines() == ["goto: saving ...", STOPPING]
+
+
+def test_a_lesson_that_is_not_measured_by_wins_tells_its_measure() -> None:
+    seen = snapshot("a")
+    measured = replace(seen.view, threshold=None, measured=Measured("reward", 0.512345, 0.8))
+    assert lesson_line(measured).endswith("]  reward 0.5123 against 0.8")
+    unknown = replace(measured, measured=Measured("reward", None, 0.8))
+    assert lesson_line(unknown).endswith("]  reward - against 0.8")
+    assert "reward" not in lesson_line(seen.view)

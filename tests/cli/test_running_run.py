@@ -47,7 +47,7 @@ def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -81,7 +81,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(1200):
+        for _ in range(6000):  # ten minutes, where the machine is busy
             if (run_id := in_second_lesson(folder)) is not None:
                 break
             assert process.poll() is None

@@ -1,5 +1,8 @@
 """Players compared cell by cell."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from aimbot_lab.sim.settings import ArenaSettings
 
 CELLS = (Cell("goto", 1), Cell("goto", 2), Cell("free", 0))
 N = 400
+HALVES = (slice(None, N // 2), slice(N // 2, None))
 
 
 def player(seed: int, *rates: float) -> list[CellEpisodes]:
@@ -53,10 +57,19 @@ def test_the_cells_of_all_comparisons_share_one_chance_of_error() -> None:
     assert all(row.adjusted_p_value >= row.p_value for row in rows)
 
 
-def test_all_cells_together_need_a_fraction_of_the_episodes_of_each() -> None:
-    first, second = player(1, 0.5, 0.5, 0.5), player(2, 0.5, 0.5, 0.5)
-    ((together, *cells),) = differences(first, [second], margin=0.02)
-    assert together.more_episodes < min(row.more_episodes for row in cells if row.more_episodes)
+def test_the_episodes_that_are_lacking_are_shared_by_the_cells() -> None:
+    whole = [player(seed, 0.5, 0.5, 0.5)[0] for seed in (1, 2)]
+    halves = [
+        [
+            replace(side, cell=cell, won=side.won[part])
+            for cell, part in zip(CELLS[:2], HALVES, strict=True)
+        ]
+        for side in whole
+    ]
+    ((one, _),) = differences(whole[:1], [whole[1:]], margin=0.02)
+    ((two, *_),) = differences(halves[0], [halves[1]], margin=0.02)
+    assert one.more_episodes > 100
+    assert two.more_episodes == math.ceil(one.more_episodes / 2)
 
 
 def test_other_cells_are_not_compared() -> None:

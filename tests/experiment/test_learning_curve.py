@@ -70,6 +70,8 @@ def test_a_win_rate_holds_until_the_next() -> None:
     stairs = curve((10, 0.0), (20, 0.5), (40, 1.0))
     assert mean_win_rate(stairs, 10, 40) == pytest.approx((0.0 * 10 + 0.5 * 20) / 30)
     assert mean_win_rate(stairs, 15, 25) == pytest.approx((0.0 * 5 + 0.5 * 5) / 10)
+    later = curve((10, 0.3), (20, 0.5), (40, 1.0))
+    assert mean_win_rate(later, 30, 50) == pytest.approx((0.5 * 10 + 1.0 * 10) / 20)
     assert mean_win_rate(stairs, 20, 60) == pytest.approx((0.5 * 20 + 1.0 * 20) / 40)
 
 

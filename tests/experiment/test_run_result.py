@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.run import summary, way_to_look
+from aimbot_lab.cli.training import summary, way_to_look
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.note import note
 from aimbot_lab.experiment.result import RunResult, outcome

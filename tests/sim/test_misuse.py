@@ -235,3 +235,14 @@ def test_the_faults_of_all_given_presets_come_at_once() -> None:
     ]
     arena = Arena(ArenaSettings(num_envs=1), [OPEN])
     arena.set_scenario(Scenario({"attack": 1.0}, {"attack": (1.0, 0.0, 0.0, 0.0, 0.0)}))
+
+
+@pytest.mark.parametrize("row", [ROWS, -1, 1.5, True, "0"])
+def test_a_row_that_is_none_is_not_drawn(stage: Stage, row: object) -> None:
+    with refused(stage.arena, rf"^row: must be a whole number from 0 to 7 \(got {row!r}\)"):
+        stage.arena.draw(row)
+
+
+def test_what_is_no_scenario_is_refused(stage: Stage) -> None:
+    with refused(stage.arena, r"^scenario: must be a Scenario \(got dict\)"):
+        stage.arena.set_scenario({"goto": 1.0})

@@ -98,18 +98,19 @@ def play_interrupted(rounds: int) -> None:
             np.testing.assert_array_equal(left, right)
 
 
-def bounded(code: str) -> None:
-    """Run `code` in a process of its own, so that a hang is a failure and no hang."""
+def bounded(code: str, *, seconds: float = 300.0) -> str:
+    """What `code` prints in a process of its own, so that a hang is a failure and no hang."""
     told = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=seconds,
         cwd=Path(__file__).parent,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert told.returncode == 0, told.stderr
+    return told.stdout
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer")
@@ -209,6 +210,41 @@ def test_a_copied_arena_goes_on_by_itself(copied) -> None:
     stage.step(ACTIONS)
     for name, array in twin.arena.snapshot().items():
         np.testing.assert_array_equal(array, kept[name], err_msg=name)
+
+
+def copied_play() -> None:
+    stage = new_threaded()
+    stage.step(ACTIONS)
+    for copied in (copy.deepcopy, lambda arena: pickle.loads(pickle.dumps(arena))):
+        twin = Stage(copied(stage.arena), copy.deepcopy(stage.buffers))
+        for _ in range(5):
+            stage.arena.set_scenario(ALL_TARGETS)
+            twin.arena.set_scenario(ALL_TARGETS)
+            stage.step(ACTIONS)
+            twin.step(ACTIONS)
+            np.testing.assert_array_equal(stage.buffers.rewards, twin.buffers.rewards)
+
+
+def test_a_copied_arena_takes_new_scenarios_with_workers_of_its_own() -> None:
+    bounded("from test_workers import copied_play; copied_play()", seconds=60.0)
+
+
+LATE_PLAY = """
+import atexit
+played = []  # after the finalizers, which are told of the end when the first one is made
+atexit.register(lambda: [late_step(played[0]) for _ in range(3)] and print("played"))
+from test_workers import late_step, new_threaded
+played.append(new_threaded())
+"""
+
+
+def late_step(stage: Stage) -> None:
+    stage.arena.set_scenario(ALL_TARGETS)
+    stage.step(ACTIONS)
+
+
+def test_an_arena_steps_until_the_very_end_of_its_process() -> None:
+    assert bounded(LATE_PLAY, seconds=60.0) == "played\n"
 
 
 def test_an_arena_that_is_gone_takes_its_threads_along() -> None:

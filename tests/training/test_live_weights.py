@@ -11,6 +11,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.faces.registry import make_world
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
@@ -152,6 +153,9 @@ class Sink:
         self.files[name] = self.files.get(name, b"")[:place] + text.encode()
         return True
 
+    def sync(self) -> None:
+        pass
+
 
 def small_plan() -> TrainingPlan:
     train = TrainSettings(
@@ -173,7 +177,7 @@ def test_a_training_does_what_is_asked_and_records_it() -> None:
     )
     assert answers["0"]["weights"] == (0, 0, 0, 0, 1)
     assert answers["0"]["step"] == ROWS
-    assert sink.metrics["mix/goto/5"] == 1.0
+    assert sink.metrics[names.cell_share("goto", 5)] == 1.0
     assert b'"kind": "weights"' in sink.files["events.jsonl"]
     rows = sink.files["episodes.csv"].decode().splitlines()[1:]
     assert {row.split(",")[3] for row in rows[:ROWS]} == {"1"}

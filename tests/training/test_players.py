@@ -41,6 +41,7 @@ def actions(agent: Agent, world: BatchWorld, *, seed: int, deterministic: bool) 
 def test_sampled_actions_follow_from_the_players_seed(agent: Agent, world: BatchWorld) -> None:
     one, again, other = (actions(agent, world, seed=s, deterministic=False) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
+    assert len(np.unique(one[:, 0], axis=0)) > 1  # each step draws anew
     assert not np.array_equal(one, other)
 
 

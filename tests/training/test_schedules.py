@@ -95,7 +95,9 @@ def test_the_update_uses_the_values_of_its_progress(
     monkeypatch.setattr(
         training.model,
         "learn",
-        lambda steps, callback: learn(steps, CallbackList([*callback.callbacks, watch])),
+        lambda steps, callback, **how: learn(
+            steps, CallbackList([*callback.callbacks, watch]), **how
+        ),
     )
     sink = Sink()
     training.learn(sink, SilentObserver(), lambda: False)

@@ -1,0 +1,59 @@
+"""`aimbot-lab resume`: go on with a run that was stopped, or whose process died."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.training import SHORT_ID, train
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.request import RunRequest
+    from aimbot_lab.experiment.resumption import Resumption
+
+
+@click.command(short_help="Go on with a run that was stopped or died.")
+@click.argument("run")
+@options.overrides
+@options.place
+@options.as_json
+def resume(run: str, overrides: tuple[str, ...], *, place: options.Place, as_json: bool) -> int:
+    """Go on with RUN (its id, the beginning of it, or "latest") from its last checkpoint.
+
+    It ends as if it had never been broken off: with the same weights to the bit, and each number
+    tracked once. Of its configuration only train.total_steps can be changed, which gives it more
+    steps. A run that is finished, or that a process still trains, is refused.
+
+    Exit codes are those of `aimbot-lab run`.
+
+    \b
+    Example:
+      aimbot-lab resume latest --set train.total_steps=40000000
+    """
+    from aimbot_lab.experiment.resumption import check_resumption, find_unfinished
+
+    folder = place.folder
+    unfinished = find_unfinished(run, folder, tracking_uri=place.tracking_uri)
+    resumption = check_resumption(unfinished, unfinished.curriculum(overrides), folder)
+    return train(resumption.request, place.data_dir, as_json=as_json, news=_news(resumption))
+
+
+def resume_newest(request: "RunRequest", data_dir: Path | None, *, as_json: bool) -> int:
+    """The exit code of going on with the newest unfinished run, or of `request` without one."""
+    from aimbot_lab.experiment.resumption import check_resumption, newest_unfinished
+
+    newest = newest_unfinished(request.curriculum, request.data_folder)
+    if newest is None:
+        news = f"there is no unfinished run of {request.curriculum.path}: a new one begins"
+        return train(request, data_dir, as_json=as_json, news=news)
+    resumption = check_resumption(newest, request.curriculum, request.data_folder)
+    return train(resumption.request, data_dir, as_json=as_json, news=_news(resumption))
+
+
+def _news(resumption: "Resumption") -> str:
+    """Which run is taken up, and with what changes."""
+    run = resumption.request.resume
+    assert run is not None
+    changes = "".join(f"; {change}" for change in resumption.changes)
+    return f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changes}"

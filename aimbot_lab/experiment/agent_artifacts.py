@@ -1,0 +1,44 @@
+"""A training's agents as artifacts of its run, or wherever there is room for them."""
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.training.training import Training
+
+AGENT_FOLDER = "agent"
+
+
+def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder) -> Path | None:
+    """Keep the last and the best agent as artifacts `agent/last` and `agent/best`.
+
+    Where the disk has no room for that: the folder in which they lie instead, else None.
+    Raises StoreError where they can be saved nowhere.
+    """
+    for staging in (None, data_folder.root):  # None: where temporary files go
+        with suppress(OSError), tempfile.TemporaryDirectory("-agent", dir=staging) as folder:
+            files = _saved(training, Path(folder))
+            kept = [tracker.log_file(path, f"{AGENT_FOLDER}/{which}") for which, path in files]
+            if kept and all(kept):
+                return None
+    for place in (os.getcwd, tempfile.gettempdir):
+        with suppress(OSError):
+            rescued = Path(place()) / f"aimbot-lab-agent-{tracker.run_id}"
+            if _saved(training, rescued):
+                return rescued
+    raise StoreError(f"the agent of run {tracker.run_id} is lost: no folder had room for it")
+
+
+def _saved(training: Training, folder: Path) -> list[tuple[str, Path]]:
+    """The files of the agents in `folder`, each with the agent's name; none where it is full."""
+    try:
+        saved = training.save_agents(folder)
+    except Exception:  # noqa: BLE001 safetensors has an error of its own for a full disk
+        shutil.rmtree(folder, ignore_errors=True)
+        return []
+    return [(which, path) for which, paths in saved.items() for path in paths]

@@ -1,0 +1,153 @@
+"""Checkpoints as files: two generations, each whole or not there, each checked before use.
+
+`step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
+with the parts it relies on, and the training's state. `part-NAME` are those parts.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from aimbot_lab.tracking.durable import put_file
+from aimbot_lab.tracking.trouble import Tell, Trouble, silent
+from aimbot_lab.training.checkpoint import Checkpoint
+
+MAGIC = b"aimbot-lab checkpoint 1"
+GENERATIONS = 2
+_STATE_NAME, _PART_NAME = "step-{:012d}.checkpoint", "part-{}"
+
+
+class PartMark(NamedTuple):
+    """What a part's bytes must be."""
+
+    size: int
+    sha256: str
+
+
+PartMarks = Mapping[str, PartMark]
+
+
+@dataclass(frozen=True)
+class KeptCheckpoint:
+    """A checkpoint that was read and found whole; parts are read when asked for."""
+
+    step: int  # environment steps
+    state: bytes
+    read_part: Callable[[str], bytes]
+
+
+class CheckpointFolder:
+    """The checkpoints of one run, in the folder `path`, which must exist.
+
+    `tell` hears in a line of a disk that refuses and of a checkpoint that is damaged.
+    """
+
+    def __init__(self, path: Path, *, tell: Tell = silent) -> None:
+        self.path = path
+        self._tell = tell
+        self._disk = Trouble(tell)
+        self._parts: dict[int, PartMarks] = {}  # of the generations that were written or read
+        self._damaged: list[Path] = []
+
+    @property
+    def newest_step(self) -> int | None:
+        """The step of the newest file, whole or not; None without any."""
+        return max(self._steps(), default=None)
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Write `checkpoint`, unless it is there; where the disk refuses, those before it stay."""
+        if checkpoint.step in self._parts:
+            return
+        try:
+            self._write(checkpoint)
+        except OSError as error:
+            step = self.newest_step
+            since = "the beginning" if step is None else f"step {step:,}"
+            self._disk.begin(
+                f"{self.path}: no checkpoint: {error.strerror or error}",
+                consequence=f"the training goes on; it could be resumed from {since}",
+            )
+        else:
+            self._disk.end("checkpoints are kept again")
+
+    def newest(self) -> KeptCheckpoint | None:
+        """The newest checkpoint that is whole; None where there is none."""
+        for step in sorted(self._steps(), reverse=True):
+            path = self._state_path(step)
+            try:
+                return self._read(step)
+            except (OSError, ValueError) as error:
+                self._damaged.append(path)
+                self._tell(f"{path}: {error}; going on from the one before it")
+        return None
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        marks = self._write_parts(checkpoint.parts)
+        listed = {name: list(mark) for name, mark in marks.items()}
+        body = json.dumps({"parts": listed}).encode() + b"\n" + checkpoint.state
+        head = MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n"
+        put_file(self._state_path(checkpoint.step), head + body)
+        self._parts[checkpoint.step] = marks
+        self._prune()
+
+    def _write_parts(self, parts: Mapping[str, Callable[[], bytes]]) -> PartMarks:
+        known = {name: mark for marks in self._parts.values() for name, mark in marks.items()}
+        for name in parts.keys() - known.keys():
+            data = parts[name]()
+            put_file(self._part_path(name), data)
+            known[name] = _mark(data)
+        return {name: known[name] for name in parts}
+
+    def _prune(self) -> None:
+        """Delete what no kept generation needs; where that fails, the next time does it."""
+        self._delete(self._damaged)
+        self._damaged.clear()
+        self._delete(self.path.glob(".*.new"))  # half written when a process was killed
+        steps = sorted(self._steps(), reverse=True)
+        self._delete(self._state_path(step) for step in steps[GENERATIONS:])
+        kept = steps[:GENERATIONS]
+        self._parts = {step: marks for step, marks in self._parts.items() if step in kept}
+        needed = {self._part_path(name) for marks in self._parts.values() for name in marks}
+        self._delete(set(self.path.glob(_PART_NAME.format("*"))) - needed)
+
+    def _delete(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _read(self, step: int) -> KeptCheckpoint:
+        head, _, body = self._state_path(step).read_bytes().partition(b"\n")
+        if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
+            raise ValueError("the checkpoint is damaged")
+        line, _, state = body.partition(b"\n")
+        listed = json.loads(line)["parts"]
+        marks = {name: PartMark(*mark) for name, mark in listed.items()}
+        for name in marks:
+            self._read_part(name, marks)
+        self._parts[step] = marks
+        return KeptCheckpoint(step, state, lambda name: self._read_part(name, marks))
+
+    def _read_part(self, name: str, marks: PartMarks) -> bytes:
+        data = self._part_path(name).read_bytes()
+        if _mark(data) != marks[name]:
+            raise ValueError(f"its part {name} is damaged")
+        return data
+
+    def _steps(self) -> Iterator[int]:
+        for path in self.path.glob("step-*.checkpoint"):
+            with suppress(ValueError):
+                yield int(path.stem.removeprefix("step-"))
+
+    def _state_path(self, step: int) -> Path:
+        return self.path / _STATE_NAME.format(step)
+
+    def _part_path(self, name: str) -> Path:
+        return self.path / _PART_NAME.format(name)
+
+
+def _mark(data: bytes) -> PartMark:
+    return PartMark(len(data), hashlib.sha256(data).hexdigest())

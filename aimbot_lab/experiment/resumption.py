@@ -1,0 +1,148 @@
+"""Which run is gone on with, and whether it may be."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from aimbot_lab.experiment.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.experiment.paths import one_line
+from aimbot_lab.experiment.request import RunRequest
+from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import find_run
+from aimbot_lab.tracking.reopening import refuse_unless_free
+from aimbot_lab.tracking.run_summary import RunSummary
+
+HARMLESS = frozenset({"name", "env.threads"})
+"""Keys that can't change the result of a run that has begun."""
+BUDGET = "train.total_steps"
+ALLOWED = HARMLESS | {BUDGET}
+_MISSING = "nothing"
+
+
+class Change(NamedTuple):
+    """A key whose value is not what the run was begun with."""
+
+    key: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return one_line(f"{self.key}: was {self.before}, is {self.after}")
+
+
+class Resumption(NamedTuple):
+    """A run to go on with."""
+
+    request: RunRequest
+    changes: tuple[Change, ...]  # to its configuration; all of them may be made
+
+
+def check_resumption(
+    run: UnfinishedRun, curriculum: LoadedCurriculum, data_folder: DataFolder
+) -> Resumption:
+    """`run`, to go on with as `curriculum` says.
+
+    Raises ConfigurationError where a process may still train it, where `curriculum` differs in
+    what can change the result, each key in a line, and where no steps are left.
+    """
+    refuse_unless_free(run.folder)
+    changes = configuration_changes(run.curriculum().config, curriculum.config)
+    if not all(change.key in ALLOWED for change in changes):
+        raise ConfigurationError(
+            f"run {run.run_id} can't go on with another configuration than it was begun with:",
+            *(f"  {change}" for change in changes),
+        )
+    total = curriculum.config.train.total_steps
+    taken = run.record.spent_steps or CheckpointFolder(run.folder.checkpoints).newest_step or 0
+    if taken >= total:
+        raise ConfigurationError(
+            f"run {run.run_id} has spent its {total:,} steps; "
+            f"give it more, for example --set {BUDGET}={2 * total}"
+        )
+    return Resumption(RunRequest(curriculum, data_folder, resume=run), changes)
+
+
+def find_unfinished(
+    run: str, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> UnfinishedRun:
+    """The one run that begins with `run`, or the "latest", where it can be gone on with.
+
+    Raises ConfigurationError where there is none, saying why.
+    """
+    found = [one for one in unfinished_runs(data_folder) if run and one.run_id.startswith(run)]
+    exact = [one for one in found if one.run_id == run]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    meant = find_run(data_folder, run, tracking_uri=tracking_uri)
+    here = [one for one in unfinished_runs(data_folder) if one.run_id == meant.run_id]
+    if not here:
+        raise ConfigurationError(_why_not(meant, data_folder))
+    return here[0]
+
+
+def newest_unfinished(
+    curriculum: LoadedCurriculum, data_folder: DataFolder
+) -> UnfinishedRun | None:
+    """The run of the same file or curriculum and seed that was begun last; None without any.
+
+    One with the same configuration comes before all others, one with steps left before the rest.
+    """
+    file, config = str(curriculum.path.absolute()), curriculum.config
+    suiting = [
+        (_suits(run, config), run)
+        for run in unfinished_runs(data_folder)
+        if file == run.record.file or config.name == run.record.curriculum
+    ]
+    found = [(suits, run) for suits, run in suiting if suits is not None]
+    best = max(found, key=lambda pair: pair[0], default=None)  # the first of equals
+    return None if best is None else best[1]
+
+
+def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | None:
+    """Whether it has the configuration, and steps left; None where it is another run."""
+    try:
+        begun_with = run.curriculum().config
+    except ConfigurationError:
+        return None  # begun by a version that took other files
+    if begun_with.seed != config.seed:
+        return None
+    changes = configuration_changes(begun_with, config)
+    same = all(change.key in ALLOWED for change in changes)
+    return same, (run.record.spent_steps or 0) < config.train.total_steps
+
+
+def configuration_changes(before: CurriculumFile, after: CurriculumFile) -> tuple[Change, ...]:
+    """The keys with different values, in order of the file."""
+    old, new = dict(_flat("", asdict(before))), dict(_flat("", asdict(after)))
+    return tuple(
+        Change(key, str(old.get(key, _MISSING)), str(new.get(key, _MISSING)))
+        for key in {**old, **new}
+        if old.get(key, _MISSING) != new.get(key, _MISSING)
+    )
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value below `value`, under its dotted key."""
+    pairs: Any = ()
+    if isinstance(value, dict):
+        pairs = value.items()
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        pairs = enumerate(value)
+    if not pairs:
+        yield key, list(value) if isinstance(value, tuple) else value
+    for name, inner in pairs:
+        yield from _flat(f"{key}.{name}" if key else str(name), inner)
+
+
+def _why_not(run: RunSummary, data_folder: DataFolder) -> str:
+    """Why a run of the store is none that can be gone on with here."""
+    if run.status == "FINISHED":
+        return f"run {run.run_id} is finished: there is nothing left to do"
+    return (
+        f"run {run.run_id} has no checkpoint in {data_folder.runs}: it was trained elsewhere, "
+        "ended before its training began, or its folder was deleted"
+    )

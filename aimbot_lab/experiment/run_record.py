@@ -1,0 +1,64 @@
+"""What a run's folder says of how it was begun, so that it can be gone on with."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.tracking.durable import put_file
+
+RECORD_NAME, SOURCE_NAME, RESOLVED_NAME = "run.json", "curriculum.yaml", "resolved.yaml"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """How a run was begun, and whether it had all its steps."""
+
+    name: str  # of the run
+    curriculum: str  # its name
+    file: str  # that it was read from, an absolute path
+    begun_ms: int  # since 1970
+    key: str | None = None  # under which its caller finds it again
+    spent_steps: int | None = None  # steps taken, where they were spent before the goal
+    versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
+
+
+def write_record(folder: Path, record: RunRecord, curriculum: LoadedCurriculum) -> None:
+    """Make `folder` with `record` and the curriculum in it. Raises OSError, leaving nothing."""
+    fresh = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        fresh.mkdir()
+        write_curriculum(fresh, curriculum)
+        _write(fresh, record)
+        fresh.rename(folder)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
+    """Write both texts of `curriculum` to `folder`. Raises OSError."""
+    put_file(folder / SOURCE_NAME, curriculum.source_text.encode())
+    put_file(folder / RESOLVED_NAME, curriculum.resolved_text.encode())
+
+
+def note_spent_steps(folder: Path, steps: int) -> None:
+    """Note that a run had all its steps. Raises OSError."""
+    record = read_record(folder)
+    if record is not None:
+        _write(folder, replace(record, spent_steps=steps))
+
+
+def read_record(folder: Path) -> RunRecord | None:
+    """What `write_record` left in `folder`; None where there is none that can be read."""
+    try:
+        return RunRecord(**json.loads((folder / RECORD_NAME).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _write(folder: Path, record: RunRecord) -> None:
+    put_file(folder / RECORD_NAME, json.dumps(asdict(record)).encode())

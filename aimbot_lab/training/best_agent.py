@@ -1,0 +1,37 @@
+"""The best agent that a training has had so far."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch as th
+
+Rank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
+
+
+class BestAgent:
+    """Weights of the agent with the highest rank; `weights` is None before there is one.
+
+    Ranked by the interval's lower end, so that a lucky streak over few episodes does not count as
+    better.
+    """
+
+    def __init__(self) -> None:
+        self.weights: dict[str, th.Tensor] | None = None
+        self.about: dict[str, Any] = {}
+        self._rank: Rank = (-1, 0.0)
+
+    def consider(self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int) -> None:
+        """Keep a copy of `weights`, those at environment step `step`, if none ranked as high."""
+        if rank > self._rank:
+            self._rank = rank
+            self.weights = {name: tensor.clone() for name, tensor in weights.items()}
+            self.about = {"step": step, "lesson": rank[0] + 1, "win_rate_lower": rank[1]}
+
+    def state(self) -> dict[str, Any]:
+        """Everything about it."""
+        return {"weights": self.weights, "about": self.about, "rank": self._rank}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self.weights, self.about = state["weights"], state["about"]
+        self._rank = state["rank"]

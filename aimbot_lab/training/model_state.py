@@ -1,0 +1,51 @@
+"""What a stable-baselines3 model knows at a rollout's beginning, the replay buffer left out.
+
+`save` of stable-baselines3 keeps less (no generators, no observations) and pickles; here all is
+plain values, arrays and tensors.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+NUMBERS = (
+    "num_timesteps",
+    "_episode_num",
+    "_n_updates",
+    "_n_calls",
+    "_current_progress_remaining",
+    "exploration_rate",
+    "ent_coef",
+)
+SEEN = ("_last_obs", "_last_episode_starts")
+RECENT = ("ep_info_buffer", "ep_success_buffer")
+MEMORY = "_last_lstm_states"
+
+
+def model_state(model: BaseAlgorithm) -> dict[str, Any]:
+    """Weights, optimisers, counters, last observations and memory, and what was recorded."""
+    numbers = {name: getattr(model, name) for name in NUMBERS if hasattr(model, name)}
+    return {
+        "parameters": model.get_parameters(),
+        "numbers": numbers,
+        "seen": {name: getattr(model, name) for name in SEEN},
+        "recent": {name: list(getattr(model, name)) for name in RECENT},
+        "memory": tuple(getattr(model, MEMORY, ())),
+        "recorded": {key: float(value) for key, value in model.logger.name_to_value.items()},
+    }
+
+
+def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
+    """Have `model`, made from the same settings, go on from what `model_state` gave."""
+    model.set_parameters(state["parameters"], exact_match=True, device=model.device)
+    for name, value in {**state["numbers"], **state["seen"]}.items():
+        setattr(model, name, value)
+    for name, items in state["recent"].items():
+        setattr(model, name, deque(items, maxlen=model._stats_window_size))
+    if hasattr(model, MEMORY):
+        kind = type(getattr(model, MEMORY))
+        on_device = (tuple(t.to(model.device) for t in pair) for pair in state["memory"])
+        setattr(model, MEMORY, kind(*on_device))
+    model.logger.name_to_value.update(state["recorded"])

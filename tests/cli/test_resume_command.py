@@ -1,0 +1,181 @@
+"""`aimbot-lab resume` and `run --resume` as a user calls them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.experiment.unfinished import unfinished_runs
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}
+lessons:
+  - name: only
+    targets: {goto: 1}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
+train:
+  total_steps: 16_384
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 2
+  network: {layers: [16]}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+    (folder / ".aimbot-lab").mkdir()
+    return folder
+
+
+def environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("AIMBOT_LAB")}
+    kept.pop("MLFLOW_TRACKING_URI", None)
+    return {**kept, "OMP_NUM_THREADS": "1"}
+
+
+def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def call(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    process = begin(folder, *arguments)
+    output, messages = process.communicate(timeout=240)
+    assert "Traceback" not in messages
+    return process.returncode, output, messages
+
+
+def broken_off(folder: Path, number: int, *arguments: str) -> tuple[int, str, str]:
+    """What a training leaves that got a signal in its midst."""
+    process = begin(folder, *arguments)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "steps/s" in line:
+            break
+    process.send_signal(number)
+    output, messages = process.communicate(timeout=240)
+    return process.returncode, output, messages
+
+
+def data_folder(folder: Path) -> DataFolder:
+    return DataFolder(folder / ".aimbot-lab")
+
+
+def status(folder: Path, run_id: str) -> str:
+    (found,) = (run for run in list_runs(data_folder(folder)) if run.run_id == run_id)
+    return found.status
+
+
+@pytest.fixture(scope="module")
+def unbroken(folder: Path) -> dict[str, Any]:
+    """The JSON document of a run that had all its steps; there was none to go on with."""
+    code, output, messages = call(folder, "run", "tiny.yaml", "--resume", "--json")
+    assert code == 1
+    assert "there is no unfinished run of tiny.yaml: a new one begins" in messages
+    document: dict[str, Any] = json.loads(output)
+    way = f"resume {document['run_id'][:12]} --set train.total_steps={2 * document['steps']}"
+    assert way in messages
+    return document
+
+
+LONG = "train.total_steps=500000000"
+
+
+def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(
+    folder: Path, unbroken: dict[str, Any]
+) -> None:
+    code, output, messages = broken_off(folder, signal.SIGINT, "run", "tiny.yaml", "--json")
+    if code == 1:
+        pytest.skip("it had all its steps before the signal came")
+    stopped = json.loads(output)
+    assert (code, stopped["status"]) == (130, "KILLED")
+    assert stopped["resumes_at"] <= stopped["steps"]
+    assert status(folder, stopped["run_id"]) == "KILLED"
+    told = next(line for line in messages.splitlines() if line.startswith("Go on with it: "))
+    assert told.endswith(f"resume {stopped['run_id'][:12]}")
+    code, output, messages = call(folder, *told.split("aimbot_lab ")[-1].split(), "--json")
+    resumed = json.loads(output)
+    assert f"resuming run {stopped['run_id'][:12]} (tiny)" in messages
+    assert f"going on with run {stopped['run_id']} from step " in messages
+    assert (code, resumed["run_id"]) == (1, stopped["run_id"])
+    for key in ("steps", "state_sha256", "lessons", "cells"):
+        assert resumed[key] == unbroken[key]
+    assert status(folder, resumed["run_id"]) == "FAILED"
+
+
+def test_a_killed_run_is_taken_up_by_its_file(folder: Path, unbroken: dict[str, Any]) -> None:
+    arguments = ("run", "tiny.yaml", "--seed", "8", "--set", LONG, "--resume", "--json")
+    code, _, _ = broken_off(folder, signal.SIGKILL, *arguments)
+    assert code == -signal.SIGKILL
+    (killed,) = (run for run in unfinished_runs(data_folder(folder)) if not run.record.spent_steps)
+    code, output, messages = call(folder, *arguments, "--set", "train.gamma=0.5")
+    assert (code, output) == (2, "")
+    assert "train.gamma: was 0.99, is 0.5" in messages
+    code, output, messages = broken_off(folder, signal.SIGTERM, *arguments)
+    document = json.loads(output)
+    assert (code, document["status"]) == (130, "KILLED")
+    assert document["run_id"] == killed.run_id
+    assert document["resumes_at"] > 0
+
+
+def test_more_steps_are_taken_by_the_same_run(folder: Path, unbroken: dict[str, Any]) -> None:
+    run_id, steps = unbroken["run_id"], unbroken["steps"] + 4096
+    code, output, messages = call(
+        folder, "resume", run_id[:8], "--set", f"train.total_steps={steps}", "--json"
+    )
+    extended = json.loads(output)
+    assert (code, extended["run_id"], extended["steps"]) == (1, run_id, steps)
+    assert f"train.total_steps: was 16384, is {steps}" in messages
+    code, _, messages = call(folder, "resume", run_id)
+    assert code == 2
+    assert "has spent its" in messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["zz"], "no such run; aimbot-lab runs lists them"),
+        (["RUN", "--set", "train.gamma=0.5"], "train.gamma: was 0.99, is 0.5"),
+        (["RUN", "--set", "train.gama=0.5"], "nearest valid key: gamma"),
+    ],
+)
+def test_a_mistake_is_told_in_a_line_and_changes_nothing(
+    folder: Path, unbroken: dict[str, Any], arguments: list[str], wanted: str
+) -> None:
+    given = [unbroken["run_id"] if argument == "RUN" else argument for argument in arguments]
+    before = status(folder, unbroken["run_id"])
+    code, output, messages = call(folder, "resume", *given)
+    assert (code, output) == (2, "")
+    assert wanted in messages
+    assert status(folder, unbroken["run_id"]) == before
+
+
+def test_a_finished_run_is_refused(folder: Path) -> None:
+    easy = "lessons.0.completion_criteria.threshold=0.02"
+    code, output, messages = call(folder, "run", "tiny.yaml", "--set", easy, "--json")
+    assert code == 0
+    assert "Go on with it" not in messages
+    document = json.loads(output)
+    assert document["resumes_at"] is None
+    code, _, messages = call(folder, "resume", document["run_id"])
+    assert code == 2
+    assert messages.strip() == f"run {document['run_id']} is finished: there is nothing left to do"

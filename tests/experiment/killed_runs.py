@@ -1,0 +1,191 @@
+"""Kills trainings at random moments, resumes them, and compares them with unbroken ones.
+
+    python killed_runs.py FOLDER RUNS KILLS SEED [ALGORITHM]
+
+writes one JSON line per run. Each attempt is a fork of this process, which has everything
+imported, so that a kill costs little; nothing here may start a thread before a fork.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.request import RunRequest
+from aimbot_lab.experiment.resumption import check_resumption, newest_unfinished
+from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.training.observer import SilentObserver
+
+CURRICULUM = """
+name: small
+seed: {seed}
+env: {{num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}}
+lessons:
+  - name: first
+    targets: {{goto: 1}}
+    difficulty: {{goto: [1, 0, 0, 0, 0]}}
+    completion_criteria: {{threshold: 0.02, min_lesson_length: 10}}
+  - name: second
+    targets: {{goto: 1}}
+    completion_criteria: {{threshold: {threshold}, min_lesson_length: 10}}
+train:
+  algo: {algo}
+  total_steps: 32_768
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 2
+  network: {{layers: [16], scaling: running}}
+  reward_scale: running
+"""
+
+
+def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
+    """One that passes its last lesson with an even seed, and spends its steps with an odd one."""
+    file = folder / f"{algo}-{seed}.yaml"
+    threshold = 0.95 if seed % 2 else 0.04
+    file.write_text(CURRICULUM.format(seed=seed, threshold=threshold, algo=algo), encoding="utf-8")
+    return load_curriculum(file)
+
+
+def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
+    """Take up the run if there is one, else begin it; and train it to its end."""
+    unfinished = newest_unfinished(loaded, data)
+    if unfinished is None:
+        request = RunRequest(loaded, data)
+    else:
+        request = check_resumption(unfinished, loaded, data).request
+    return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
+
+
+def forked(loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float | None) -> bool:
+    """Whether an attempt in a process of its own came to its end before it was killed."""
+    answer = data.root.parent / "answer.json"
+    answer.unlink(missing_ok=True)
+
+    def work() -> None:
+        fresh = answer.with_suffix(".new")
+        fresh.write_text(json.dumps(attempt(loaded, data)))
+        fresh.rename(answer)
+
+    in_fork(work, kill_after=kill_after)
+    return answer.exists()
+
+
+def in_fork(work: Callable[[], None], *, kill_after: float | None = None) -> None:
+    """Have `work` done by a fork, which is killed after so many seconds."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 it must not reach the code of the parent
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    began = time.monotonic()
+    done = 0
+    while not done:
+        if kill_after is not None and time.monotonic() - began >= kill_after:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.002)
+        done, status = os.waitpid(child, os.WNOHANG)
+    if status not in (0, signal.SIGKILL):
+        raise SystemExit(f"an attempt failed with status {status}")
+
+
+def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
+    """What the store holds of a run, times and speeds left out."""
+    with sqlite3.connect(data.database) as database:
+        rows = database.execute(
+            "select key, step, value, is_nan from metrics where run_uuid = ?", (run_id,)
+        ).fetchall()
+        ((status,),) = database.execute("select status from runs where run_uuid = ?", (run_id,))
+    database.close()
+    points = [(key, step) for key, step, *_ in rows]
+    folder = next(data.artifacts.rglob(run_id))
+    return {
+        "status": status,
+        "twice": len(points) - len(set(points)),
+        "values": sorted(row for row in rows if not row[0].startswith("speed/")),
+        "points": len(points),
+        "files": {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        },
+    }
+
+
+def fresh_folder(folder: Path, name: str) -> DataFolder:
+    """A data folder with a store: to make one takes longer than a training."""
+    template = folder / "template.db"
+    if not template.exists():
+        in_fork(lambda: make_store(DataFolder(folder / "template"), template))
+    data = DataFolder(folder / name / "data")
+    data.root.mkdir(parents=True)
+    shutil.copy(template, data.database)
+    return data
+
+
+def make_store(data: DataFolder, template: Path) -> None:
+    connect(data, embedded_address(data))
+    shutil.copy(data.database, template)
+
+
+def compare(folder: Path, seed: int, *, kills: int, algo: str, chance: random.Random) -> None:
+    """Write how a run that is killed again and again compares with an unbroken one."""
+    loaded = curriculum(folder, seed, algo)
+    whole = fresh_folder(folder, f"{algo}-{seed}-whole")
+    began = time.monotonic()
+    forked(loaded, whole, kill_after=None)
+    seconds = time.monotonic() - began
+    expected = json.loads((whole.root.parent / "answer.json").read_text())
+    broken = fresh_folder(folder, f"{algo}-{seed}-broken")
+    killed = 0
+    while not forked(
+        loaded, broken, kill_after=chance.uniform(0.0, 0.6) * seconds if killed < kills else None
+    ):
+        killed += 1
+    got = json.loads((broken.root.parent / "answer.json").read_text())
+    ours, theirs = tracked(broken, got["run_id"]), tracked(whole, expected["run_id"])
+    line = {
+        "seed": seed,
+        "algo": algo,
+        "kills": killed,
+        "status": got["status"],
+        "steps": got["steps"],
+        "resumes": len(os.listdir(broken.artifacts)),
+        "same_state": got["state_sha256"] == expected["state_sha256"],
+        "same_steps": (got["steps"], got["status"]) == (expected["steps"], expected["status"]),
+        "same_metrics": ours["values"] == theirs["values"],
+        "same_points": ours["points"] == theirs["points"],
+        "same_files": ours["files"] == theirs["files"],
+        "twice": ours["twice"],
+        "status_in_store": ours["status"],
+        "state_sha256": got["state_sha256"],
+    }
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    folder, runs, kills, seed = Path(sys.argv[1]).resolve(), *map(int, sys.argv[2:5])
+    algo = sys.argv[5] if len(sys.argv) > 5 else "ppo"
+    chance = random.Random(seed)
+    for number in range(runs):
+        compare(folder, seed + number, kills=kills, algo=algo, chance=chance)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Checkpoints on a disk that fails, under a process that is killed, and altered by anyone."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.experiment.checkpoints import GENERATIONS, CheckpointFolder
+from aimbot_lab.training.checkpoint import Checkpoint
+
+CALLS = ("open", "write", "fsync", "replace", "unlink", "close")
+
+
+class Killed(BaseException):
+    """The process ends here; nothing of it runs any more."""
+
+
+def checkpoint(step: int) -> Checkpoint:
+    """One with a part that is new and one that the generation before has, too."""
+    parts = {
+        f"{number}": lambda number=number: b"part %d" % number * 50 for number in (step - 1, step)
+    }
+    return Checkpoint(step, b"state %d" % step * 100, parts)
+
+
+def content(folder: Path) -> tuple[int, bytes, bytes] | None:
+    """What a resumption would read."""
+    kept = CheckpointFolder(folder).newest()
+    if kept is None:
+        return None
+    return (
+        kept.step,
+        kept.state,
+        kept.read_part(str(kept.step)) + kept.read_part(str(kept.step - 1)),
+    )
+
+
+def expected(step: int) -> tuple[int, bytes, bytes]:
+    made = checkpoint(step)
+    return step, made.state, made.parts[str(step)]() + made.parts[str(step - 1)]()
+
+
+class FailingSystem:
+    """The system's calls, of which the `fatal`-th fails as `fail` says; counted in `made`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fatal: int, fail: Callable[..., None]):
+        self.made: list[str] = []
+        self._fatal, self._fail = fatal, fail
+        for name in CALLS:
+            monkeypatch.setattr(os, name, self._guarded(name, getattr(os, name)))
+
+    def _guarded(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            self.made.append(name)
+            if len(self.made) == self._fatal:
+                self._fail(name, real, arguments)
+            elif len(self.made) > self._fatal and self._fail is kill:
+                raise Killed  # what the dead process would have tidied up
+            return real(*arguments, **keywords)
+
+        return call
+
+
+def full_disk(name: str, real: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """No room: of a write, a part arrives."""
+    if name == "write":
+        real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+    if name == "close":
+        real(*arguments)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def kill(name: str, real: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """SIGKILL: before the call, or in the middle of a write."""
+    if name == "write":
+        real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+    raise Killed
+
+
+def kept_until(folder: Path, step: int) -> CheckpointFolder:
+    folder.mkdir()
+    checkpoints = CheckpointFolder(folder)
+    for number in range(1, step + 1):
+        checkpoints.keep(checkpoint(number))
+    return checkpoints
+
+
+def calls_of_a_checkpoint(folder: Path) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        checkpoints = kept_until(folder, 3)
+        system = FailingSystem(patch, -1, full_disk)
+        checkpoints.keep(checkpoint(4))
+    return system.made
+
+
+def test_it_is_written_synced_renamed_and_its_name_synced(tmp_path: Path) -> None:
+    a_file = ["open", "write", "fsync", "close", "replace", "open", "fsync", "close"]
+    made = calls_of_a_checkpoint(tmp_path / "run")
+    assert made[:16] == 2 * a_file  # the new part, then the state that names it
+    assert set(made[16:]) == {"unlink"}
+    names = sorted(path.name for path in (tmp_path / "run").iterdir())
+    assert names == [
+        "part-2",
+        "part-3",
+        "part-4",
+        "step-000000000003.checkpoint",
+        "step-000000000004.checkpoint",
+    ]
+
+
+@pytest.mark.parametrize("fail", [full_disk, kill])
+def test_a_fault_at_any_call_leaves_a_run_that_can_be_resumed(tmp_path: Path, fail: Any) -> None:
+    count = len(calls_of_a_checkpoint(tmp_path / "counted"))
+    assert count > 16
+    seen = set()
+    for fatal in range(1, count + 1):
+        folder = tmp_path / f"{fatal}"
+        told: list[str] = []
+        kept_until(folder, 3)
+        with pytest.MonkeyPatch.context() as patch:
+            checkpoints = CheckpointFolder(folder, tell=told.append)
+            checkpoints.newest()
+            FailingSystem(patch, fatal, fail)
+            try:
+                checkpoints.keep(checkpoint(4))
+            except Killed:
+                assert fail is kill
+        read = content(folder)
+        assert read in (expected(3), expected(4))
+        seen.add(read)
+        # The next process, or the next rollout, goes on as if nothing had happened.
+        again = CheckpointFolder(folder) if fail is kill else checkpoints
+        again.newest()
+        again.keep(checkpoint(5))
+        assert content(folder) == expected(5)
+        assert len(list(folder.glob("step-*"))) == GENERATIONS
+        assert not list(folder.glob(".*"))
+    assert seen == {expected(3), expected(4)}
+
+
+def test_a_full_disk_is_told_once_and_so_is_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    (tmp_path / "run").mkdir()
+    checkpoints = CheckpointFolder(tmp_path / "run", tell=told.append)
+    checkpoints.keep(checkpoint(1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", lambda *_: full_disk("", os.write, ()))
+        checkpoints.keep(checkpoint(2))
+        checkpoints.keep(checkpoint(3))
+    checkpoints.keep(checkpoint(4))
+    assert len(told) == 2
+    assert "No space left on device" in told[0]
+    assert "the training goes on; it could be resumed from step 1" in told[0]
+    assert told[1] == "checkpoints are kept again"
+    assert content(tmp_path / "run") == expected(4)
+
+
+def test_a_folder_that_is_gone_stops_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    checkpoints = CheckpointFolder(tmp_path / "gone", tell=told.append)
+    checkpoints.keep(checkpoint(1))
+    assert len(told) == 1
+    assert "it could be resumed from the beginning" in told[0]
+    assert checkpoints.newest() is None
+    assert not (tmp_path / "gone").exists()
+
+
+def truncated(data: bytes, place: int) -> bytes:
+    return data[:place]
+
+
+def flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("alter", [truncated, flipped])
+@pytest.mark.parametrize("name", ["step-000000000003.checkpoint", "part-3"])
+def test_an_altered_checkpoint_gives_way_to_the_one_before_with_one_line(
+    tmp_path: Path, alter: Any, name: str
+) -> None:
+    folder = tmp_path / "run"
+    kept_until(folder, 3)
+    whole = (folder / name).read_bytes()
+    for place in range(0, len(whole), max(len(whole) // 40, 1)):
+        (folder / name).write_bytes(alter(whole, place))
+        told: list[str] = []
+        checkpoints = CheckpointFolder(folder, tell=told.append)
+        read = checkpoints.newest()
+        assert read is not None
+        assert (read.step, read.state) == expected(2)[:2]
+        assert len(told) == 1
+        assert "step-000000000003.checkpoint" in told[0]
+        assert "damaged" in told[0]
+        assert "going on from the one before it" in told[0]
+
+
+def test_the_next_checkpoint_takes_the_place_of_a_damaged_one(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    kept_until(folder, 3)
+    (folder / "step-000000000003.checkpoint").write_bytes(b"")
+    checkpoints = CheckpointFolder(folder)
+    checkpoints.newest()
+    checkpoints.keep(checkpoint(4))
+    steps = sorted(path.name for path in folder.glob("step-*"))
+    assert steps == ["step-000000000002.checkpoint", "step-000000000004.checkpoint"]
+    (folder / steps[1]).unlink()
+    assert content(folder) == expected(2)
+
+
+def test_a_missing_part_is_as_bad_as_a_damaged_one(tmp_path: Path) -> None:
+    kept_until(tmp_path / "run", 3)
+    (tmp_path / "run" / "part-3").unlink()
+    assert content(tmp_path / "run") == expected(2)
+
+
+def test_without_any_that_is_whole_there_is_none(tmp_path: Path) -> None:
+    kept_until(tmp_path / "run", 3)
+    for path in (tmp_path / "run").glob("step-*"):
+        path.write_bytes(b"aimbot-lab checkpoint 1 \n{}")
+    assert content(tmp_path / "run") is None
+
+
+def test_files_of_other_kinds_are_left_alone(tmp_path: Path) -> None:
+    kept_until(tmp_path / "run", 2)
+    (tmp_path / "run" / "step-now.checkpoint").write_text("")
+    shutil.copy(tmp_path / "run" / "part-1", tmp_path / "run" / "run.json")
+    checkpoints = CheckpointFolder(tmp_path / "run")
+    checkpoints.newest()
+    checkpoints.keep(checkpoint(3))
+    assert (tmp_path / "run" / "run.json").exists()
+    assert (tmp_path / "run" / "step-now.checkpoint").exists()

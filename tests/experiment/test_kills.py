@@ -1,0 +1,44 @@
+"""A run that is killed at random moments and resumed is, in the end, the unbroken run.
+
+`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of ppo and two of each other kind of algorithm, each
+killed so often; some minutes. Without it, two runs of ppo, killed three times each.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("killed_runs.py")
+KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
+SAME = ("same_state", "same_steps", "same_metrics", "same_points", "same_files")
+
+
+def killed_runs(folder: Path, *arguments: object) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(folder), *map(str, arguments)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "algo", ["ppo", *(["duel_ppo", "recurrent_ppo", "trpo", "dqn"] if KILLS else [])]
+)
+def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
+    runs, kills = (10 if algo == "ppo" else 2, KILLS) if KILLS else (2, 3)
+    lines = killed_runs(tmp_path, runs, kills, 1, algo)
+    assert [line["kills"] for line in lines] == [kills] * runs
+    assert {line["status"] for line in lines} == {"FINISHED", "FAILED"}
+    for line in lines:
+        assert all(line[name] for name in SAME), line
+        assert line["twice"] == 0, line
+        assert line["status_in_store"] == line["status"], line

@@ -1,0 +1,258 @@
+"""Which run is gone on with, and which is refused for what reason."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.experiment.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.resumption import (
+    check_resumption,
+    configuration_changes,
+    find_unfinished,
+    newest_unfinished,
+)
+from aimbot_lab.experiment.run_record import (
+    RunRecord,
+    note_spent_steps,
+    read_record,
+    write_record,
+)
+from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.owner import this_process, write_owner
+from aimbot_lab.training.checkpoint import Checkpoint
+
+CURRICULUM = """
+name: small
+env: {num_envs: 8}
+lessons:
+  - {name: one, targets: {goto: 1}, completion_criteria: {threshold: 0.5}}
+  - {name: two, targets: {goto: 1, free: 2}}
+train: {total_steps: 1000, n_steps: 2, batch_size: 4}
+"""
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path) -> DataFolder:
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    return folder
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(CURRICULUM, encoding="utf-8")
+    return path
+
+
+def begun(
+    data_folder: DataFolder, run_id: str, curriculum: LoadedCurriculum, **record: Any
+) -> UnfinishedRun:
+    """A run whose process is gone."""
+    path = data_folder.run_folder(run_id)
+    path.mkdir()
+    write_owner(path / "owner.json", replace(this_process("token", None), pid=None))
+    given = {
+        "name": "its name",
+        "curriculum": curriculum.name,
+        "file": str(curriculum.path.absolute()),
+        "begun_ms": 0,
+    }
+    write_record(path / "checkpoints", RunRecord(**{**given, **record}), curriculum)
+    (run,) = (run for run in unfinished_runs(data_folder) if run.run_id == run_id)
+    return run
+
+
+def set_alive(run: UnfinishedRun) -> None:
+    write_owner(run.folder.path / "owner.json", this_process("token", None))
+
+
+def ids(runs: list[UnfinishedRun]) -> list[str]:
+    return [run.run_id for run in runs]
+
+
+def test_the_record_keeps_the_curriculum_as_it_was_begun(
+    data_folder: DataFolder, file: Path
+) -> None:
+    given = load_curriculum(file, ["train.gamma=0.5", "seed=7"])
+    run = begun(data_folder, "a1", given, key="study/3", versions={"torch": "2"})
+    file.write_text("nonsense")
+    assert run.curriculum().config == given.config
+    assert run.curriculum(["train.total_steps=9"]).config.train.total_steps == 9
+    assert (run.record.key, run.record.versions) == ("study/3", {"torch": "2"})
+    assert not run.alive
+    set_alive(run)
+    (run,) = unfinished_runs(data_folder)
+    assert run.alive
+
+
+def test_a_record_appears_whole_or_not_at_all(
+    data_folder: DataFolder, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aimbot_lab.experiment import run_record
+
+    real, calls = run_record.put_file, []
+
+    def failing(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        real(*arguments)
+
+    monkeypatch.setattr(run_record, "put_file", failing)
+    with pytest.raises(OSError, match="No space"):
+        begun(data_folder, "a1", load_curriculum(file))
+    assert [path.name for path in data_folder.run_folder("a1").iterdir()] == ["owner.json"]
+    assert unfinished_runs(data_folder) == []
+
+
+def test_runs_come_newest_first_and_by_key(data_folder: DataFolder, file: Path) -> None:
+    loaded = load_curriculum(file)
+    for run_id, when, key in (("a", 10, "x"), ("b", 30, "y"), ("c", 20, "x")):
+        begun(data_folder, run_id, loaded, begun_ms=when, key=key)
+    assert ids(unfinished_runs(data_folder)) == ["b", "c", "a"]
+    assert ids(unfinished_runs(data_folder, key="x")) == ["c", "a"]
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(data_folder: DataFolder, file: Path) -> None:
+    loaded = load_curriculum(file)
+    for run_id in ("abc1", "abd2", "abd22"):
+        begun(data_folder, run_id, loaded)
+    assert find_unfinished("abc", data_folder).run_id == "abc1"
+    assert find_unfinished("abd2", data_folder).run_id == "abd2"
+    for unclear in ("ab", "", "zz"):
+        with pytest.raises(ConfigurationError):
+            find_unfinished(unclear, data_folder)
+
+
+def test_the_same_configuration_is_taken_up(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    resumption = check_resumption(run, load_curriculum(file), data_folder)
+    assert resumption.request.resume == run
+    assert resumption.request.run_name == "its name"
+    assert resumption.changes == ()
+
+
+def test_changes_are_listed_key_by_key_and_refused(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    changed = load_curriculum(
+        file,
+        [
+            "train.gamma=0.5",
+            "env.threads=2",
+            "lessons.0.completion_criteria.threshold=0.25",
+            "train.network.layers=[8]",
+        ],
+    )
+    with pytest.raises(ConfigurationError) as raised:
+        check_resumption(run, changed, data_folder)
+    assert raised.value.exit_code == 2
+    assert list(raised.value.faults) == [
+        "run a1 can't go on with another configuration than it was begun with:",
+        "  env.threads: was 1, is 2",
+        "  lessons.0.completion_criteria.threshold: was 0.5, is 0.25",
+        "  train.gamma: was 0.99, is 0.5",
+        "  train.network.layers: was [64, 64], is [8]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "seed=2",
+        "env.num_envs=16",
+        "env.rewards.facing=3.5",
+        "train.torch_threads=2",
+        "train.options.clip_range_vf=0.2",
+        "tracking.experiment=other",
+        "lessons.1.targets.free=3",
+    ],
+)
+def test_no_key_that_can_change_the_result_may_change(
+    data_folder: DataFolder, file: Path, key: str
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    with pytest.raises(ConfigurationError, match="can't go on with another configuration"):
+        check_resumption(run, load_curriculum(file, [key]), data_folder)
+
+
+def test_threads_of_the_simulator_and_more_steps_may_change_and_are_told(
+    data_folder: DataFolder, file: Path
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    changed = load_curriculum(file, ["env.threads=2", "train.total_steps=2000", "name=other"])
+    resumption = check_resumption(run, changed, data_folder)
+    assert [str(change) for change in resumption.changes] == [
+        "name: was small, is other",
+        "env.threads: was 1, is 2",
+        "train.total_steps: was 1000, is 2000",
+    ]
+
+
+def test_a_lesson_more_is_a_change(file: Path, tmp_path: Path) -> None:
+    longer = tmp_path / "longer.yaml"
+    more = "lessons:\n  - {name: zero, targets: {goto: 1}, completion_criteria: {threshold: 0.1}}"
+    longer.write_text(CURRICULUM.replace("lessons:", more))
+    changes = configuration_changes(load_curriculum(file).config, load_curriculum(longer).config)
+    assert "lessons.2.name: was nothing, is two" in map(str, changes)
+
+
+def test_a_run_that_a_process_has_is_refused(data_folder: DataFolder, file: Path) -> None:
+    set_alive(begun(data_folder, "a1", load_curriculum(file)))
+    (run,) = unfinished_runs(data_folder)
+    with pytest.raises(ConfigurationError, match="run a1 is still being trained by process"):
+        check_resumption(run, load_curriculum(file), data_folder)
+
+
+def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, file: Path) -> None:
+    begun(data_folder, "a1", load_curriculum(file))
+    note_spent_steps(data_folder.run_folder("a1") / "checkpoints", 1008)
+    (run,) = unfinished_runs(data_folder)
+    with pytest.raises(ConfigurationError, match=r"1,000 steps.*--set train.total_steps=2000"):
+        check_resumption(run, run.curriculum(), data_folder)
+    with pytest.raises(ConfigurationError, match="spent"):
+        check_resumption(run, run.curriculum(["train.total_steps=1005"]), data_folder)
+    more = run.curriculum(["train.total_steps=1009"])
+    assert check_resumption(run, more, data_folder).request.resume == run
+
+
+def test_steps_below_the_newest_checkpoint_are_refused(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    CheckpointFolder(run.folder.checkpoints).keep(Checkpoint(500, b""))
+    with pytest.raises(ConfigurationError, match="has spent its 400 steps"):
+        check_resumption(run, run.curriculum(["train.total_steps=400"]), data_folder)
+
+
+def test_the_newest_run_of_the_file_or_the_name_and_seed_is_taken(
+    data_folder: DataFolder, file: Path, tmp_path: Path
+) -> None:
+    loaded = load_curriculum(file)
+    assert newest_unfinished(loaded, data_folder) is None
+    other = tmp_path / "other.yaml"
+    other.write_text(CURRICULUM.replace("small", "other"))
+    begun(data_folder, "other", load_curriculum(other), begun_ms=90)
+    begun(data_folder, "seed2", load_curriculum(file, ["seed=2"]), begun_ms=80)
+    assert newest_unfinished(loaded, data_folder) is None
+    begun(data_folder, "old", loaded, begun_ms=10)
+    begun(data_folder, "new", loaded, begun_ms=20)
+    begun(data_folder, "changed", load_curriculum(file, ["train.gamma=0.5"]), begun_ms=70)
+    found = newest_unfinished(loaded, data_folder)
+    assert found is not None
+    assert found.run_id == "new"
+    note_spent_steps(found.folder.checkpoints, 1000)
+    again = newest_unfinished(loaded, data_folder)
+    assert again is not None
+    assert again.run_id == "old"
+
+
+def test_a_record_that_no_version_can_read_is_none(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    for text in ("{", "[]", '{"name": 1}'):
+        (run.folder.checkpoints / "run.json").write_text(text)
+        assert read_record(run.folder.checkpoints) is None
+        assert unfinished_runs(data_folder) == []

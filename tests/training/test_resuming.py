@@ -1,0 +1,233 @@
+"""A training that goes on from a checkpoint ends as if it had never been broken off."""
+
+import random
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch as th
+from tiny_training import Sink, plan
+
+import aimbot_lab.training.callbacks as callbacks_module
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.training.checkpoint import Checkpoint
+from aimbot_lab.training.fingerprint import state_sha256
+from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.packing import pack, unpack
+from aimbot_lab.training.schedules import Linear
+from aimbot_lab.training.training import Training, TrainingPlan
+
+EVERYTHING = {
+    "algo": "duel_ppo",
+    "aim": "hybrid",
+    "masks": True,
+    "objective": "per_branch",
+    "dual_clip": 3.0,
+    "reward_scale": "running",
+    "learning_rate": Linear(start=1e-3, end=1e-4),
+    "ent_coef": Linear(start=0.03, end=0.0),
+}
+VARIANTS: Mapping[str, dict[str, Any]] = {
+    "ppo": {},
+    "maskable_ppo": {},
+    "recurrent_ppo": {},
+    "trpo": {},
+    "dqn": {},
+    "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
+    "qrdqn": {},
+    "duel_ppo, all switches": EVERYTHING,
+}
+
+
+class Keeper:
+    """Keeps every checkpoint; parts once, as a folder does."""
+
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+        self.parts: dict[str, bytes] = {}
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        for name in checkpoint.parts.keys() - self.parts.keys():
+            self.parts[name] = checkpoint.parts[name]()
+        self.checkpoints.append(checkpoint)
+
+
+class Ended(NamedTuple):
+    sha256: str
+    steps: int
+    logged: list[tuple[int, str]]
+    best: str
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callbacks_module, "LARGEST_SHARE", 1.0)
+
+
+def variant(name: str) -> TrainingPlan:
+    given = {"algo": name, **VARIANTS[name]}
+    made = plan(given.pop("algo"), **given)
+    easy = CompletionCriteria(threshold=0.02, min_lesson_length=5)
+    first = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
+    return TrainingPlan(made.seed, made.env, (first, *made.lessons), made.train)
+
+
+def learn(training: Training, keeper: Keeper | None = None) -> Ended:
+    sink = Sink()
+    outcome = training.learn(
+        sink, SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper)
+    )
+    timeless = [
+        (step, repr({key: v for key, v in metrics.items() if key != names.STEPS_PER_SECOND}))
+        for step, metrics in sink.logged
+    ]
+    best = training._best
+    return Ended(outcome.state_sha256, outcome.steps, timeless, repr((best.about, best.weights)))
+
+
+def disturb() -> None:
+    """Whatever another process would have otherwise."""
+    random.seed(99)
+    np.random.seed(99)
+    th.manual_seed(99)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_from_any_rollout_the_training_ends_as_the_unbroken_one(name: str) -> None:
+    keeper = Keeper()
+    unbroken = learn(Training(variant(name)), keeper)
+    steps = [checkpoint.step for checkpoint in keeper.checkpoints]
+    assert steps == list(range(0, 3072, 512))
+    for checkpoint in (keeper.checkpoints[number] for number in (0, 2, -1)):
+        training = Training(variant(name))
+        training.resume(checkpoint.state, keeper.parts.__getitem__)
+        disturb()
+        resumed = learn(training)
+        rest = [line for line in unbroken.logged if line[0] > checkpoint.step]
+        assert resumed == unbroken._replace(logged=rest)
+
+
+@pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
+def test_every_part_of_a_checkpoint_is_needed(part: str) -> None:
+    keeper = Keeper()
+    made = variant("duel_ppo, all switches")
+    unbroken = learn(Training(made), keeper)
+    early, late = (unpack(keeper.checkpoints[index].state) for index in (1, -2))
+    training = Training(made)
+    training.resume(pack({**late, part: early[part]}))
+    resumed = learn(training)
+    rest = [line for line in unbroken.logged if line[0] > keeper.checkpoints[-2].step]
+    assert resumed != unbroken._replace(logged=rest)
+
+
+def test_the_best_agent_so_far_is_kept_until_there_is_a_better_one() -> None:
+    keeper, made = Keeper(), plan("ppo")
+    learn(Training(made), keeper)
+    state = unpack(keeper.checkpoints[-1].state)
+    for rank, expected in (((9, 1.0), {"step": -7}), ((-1, 0.0), None)):
+        state["best"].update(rank=rank, about={"step": -7})
+        training = Training(made)
+        training.resume(pack(state))
+        learn(training)
+        assert (training._best.about == expected) == (expected is not None)
+
+
+def test_the_best_agent_is_looked_for_as_seldom_as_before() -> None:
+    keeper, made = Keeper(), plan("ppo")
+    learn(Training(made), keeper)
+    state = unpack(keeper.checkpoints[1].state)
+    state["best_offers"]["last_step"] = 10_000
+    state["best"].update(rank=(-1, 0.0), about={})
+    training = Training(made)
+    training.resume(pack(state))
+    learn(training)
+    assert training._best.about["step"] == 3072
+
+
+def test_a_stop_forgets_the_rollout_that_it_broke_off() -> None:
+    made, keeper, sink = variant("ppo"), Keeper(), Sink()
+    unbroken = learn(Training(made))
+    stopped = Training(made)
+    calls = iter(range(1000))
+    outcome = stopped.learn(
+        sink, SilentObserver(), lambda: next(calls) > 75, links=RunLinks(checkpoints=keeper)
+    )
+    assert outcome.stopped
+    assert outcome.steps == keeper.checkpoints[-1].step == 1024
+    assert max(step for step, _ in sink.logged) == 1024
+    kept = unpack(keeper.checkpoints[-1].state)
+    assert outcome.state_sha256 == state_sha256(stopped.model, kept["progress"])
+    training = Training(made)
+    training.resume(keeper.checkpoints[-1].state)
+    assert learn(training).sha256 == unbroken.sha256
+
+
+def test_more_steps_bring_what_a_longer_training_would_have_had() -> None:
+    keeper, longer = Keeper(), plan("ppo", total_steps=5120)
+    learn(Training(plan("ppo")), keeper)
+    training = Training(longer)
+    training.resume(keeper.checkpoints[-1].state)
+    extended, unbroken = learn(training), learn(Training(longer))
+    assert (extended.sha256, extended.steps) == (unbroken.sha256, unbroken.steps)
+
+
+def test_a_larger_replay_buffer_takes_what_the_smaller_one_held() -> None:
+    keeper = Keeper()
+    learn(Training(plan("dqn", options={"buffer_size": 1280})), keeper)
+    training = Training(plan("dqn", total_steps=5120, options={"buffer_size": 2560}))
+    training.resume(keeper.checkpoints[-1].state, keeper.parts.__getitem__)
+    buffer = training.model.replay_buffer
+    assert buffer.pos == (2560 // 16) % buffer.buffer_size
+    assert learn(training).steps == 5120
+
+
+def test_seconds_go_on_where_they_were() -> None:
+    keeper = Keeper()
+    training = Training(plan("ppo"))
+    first = training.learn(
+        Sink(), SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper)
+    )
+    state = unpack(keeper.checkpoints[-1].state)
+    assert 0 < state["report"]["seconds"] <= first.seconds
+    state["report"]["seconds"] += 1000.0
+    training = Training(plan("ppo"))
+    training.resume(pack(state))
+    again = training.learn(Sink(), SilentObserver(), lambda: False)
+    assert again.seconds > 1000.0
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: b"",
+        lambda state: pack({}),
+        lambda state: pack({**unpack(state), "format": 99}),
+        lambda state: pack({**unpack(state), "model": {}}),
+        lambda state: pack({**unpack(state), "env": {"resets": 1, "world": {}, "rewards": {}}}),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(spoil: Any) -> None:
+    keeper = Keeper()
+    learn(Training(plan("ppo", total_steps=512)), keeper)
+    with pytest.raises(LabError, match="the checkpoint does not fit this training: "):
+        Training(plan("ppo", total_steps=512)).resume(spoil(keeper.checkpoints[0].state))
+
+
+def test_a_checkpoint_of_another_network_is_refused() -> None:
+    keeper = Keeper()
+    learn(Training(plan("ppo", total_steps=512)), keeper)
+    with pytest.raises(LabError, match="does not fit"):
+        Training(plan("dqn", total_steps=512)).resume(keeper.checkpoints[0].state)
+
+
+def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(callbacks_module, "LARGEST_SHARE", 1e-9)
+    keeper = Keeper()
+    learn(Training(plan("ppo")), keeper)
+    assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0]
