@@ -48,7 +48,6 @@ def run_curriculum(
     """Train as the curriculum says and track it.
 
     `after_training` is called with what was trained, unless it was stopped, while the run is open.
-
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
     where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
     that fails on the way ends nothing: `on_trouble` hears of it, and the result says what is

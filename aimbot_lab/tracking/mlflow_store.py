@@ -88,20 +88,18 @@ class MlflowStore:
     def _new_experiment(self, name: str) -> Experiment:
         location = None if self.address.is_server else self._data_folder.artifacts.as_uri()
         try:
-            made = self.client.create_experiment(name, artifact_location=location)
-            return self.client.get_experiment(made)
+            return self.client.get_experiment(self.client.create_experiment(name, location))
         except MlflowException:
             # Another process may have been faster.
-            existing = self.client.get_experiment_by_name(name)
-            if existing is None:
-                raise
-            return existing
+            if existing := self.client.get_experiment_by_name(name):
+                return existing
+            raise
 
     def create_run(self, experiment_id: str, name: str, *, tags: Mapping[str, str]) -> str:
         """The id of a new run with status RUNNING."""
         with _translated(self.address):
-            run = self.client.create_run(experiment_id, tags=dict(tags), run_name=name)
-            return str(run.info.run_id)
+            made = self.client.create_run(experiment_id, tags=dict(tags), run_name=name)
+            return str(made.info.run_id)
 
     def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
         """Set a run's parameters, which never change afterwards."""

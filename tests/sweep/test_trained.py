@@ -1,0 +1,98 @@
+"""A training of a trial goes on from its checkpoint and is worth the same, to the last bit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sweep_files import SWEEP, changed, params, write_sweep
+
+from aimbot_lab.experiment.unfinished import unfinished_runs
+from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.measures import measure
+from aimbot_lab.sweep.task import Task
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+VALUES = params(spin_penalty=0.3, in_area=7.0)
+
+
+class Watch:
+    """Follows a training, and ends it once it has taken `stop_at` steps."""
+
+    def __init__(self, stop_at: int | None = None) -> None:
+        self.steps: list[int] = []
+        self._stop_at = stop_at
+
+    def should_stop(self) -> bool:
+        return self._stop_at is not None and bool(self.steps) and self.steps[-1] >= self._stop_at
+
+    def at(self, step: int, steps: int, win_rate: float | None) -> None:
+        self.steps.append(step)
+
+
+def task_of(sweep: LoadedSweep, folder: Path, key: str | None) -> Task:
+    return Task(
+        sweep=sweep.config,
+        base=sweep.base,
+        params=VALUES,
+        seed=5,
+        evaluation_seed=6,
+        episodes=10,
+        name="one",
+        tags={"lab.sweep": "small"},
+        data_folder=DataFolder(folder),
+        key=key,
+    )
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> LoadedSweep:
+    longer = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.total_steps: 4096}"))
+    return load_sweep(write_sweep(tmp_path, longer))
+
+
+def test_a_stopped_training_goes_on_and_is_worth_the_same(
+    sweep: LoadedSweep, tmp_path: Path
+) -> None:
+    unbroken = Watch()
+    whole = measure(task_of(sweep, tmp_path / "whole", None), unbroken)
+    task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0")
+    assert measure(task, Watch(stop_at=2048)) is None
+    assert [run.record.key for run in unfinished_runs(task.data_folder)] == [task.key]
+    rest = Watch()
+    again = measure(task, rest)
+    assert whole is not None
+    assert again is not None
+    assert rest.steps[0] > unbroken.steps[0], "it began anew"
+    assert (again.value, again.cells) == (whole.value, whole.cells)
+    assert again.state_sha256 == whole.state_sha256
+    assert [(run.run_id, run.status) for run in list_runs(task.data_folder)] == [
+        (again.run_id, "FINISHED")
+    ]
+    assert not unfinished_runs(task.data_folder)
+
+
+def test_rewards_change_the_training_and_not_what_it_is_scored_by(
+    sweep: LoadedSweep, tmp_path: Path
+) -> None:
+    """An agent that is not trained at all is worth the same under any reward."""
+    untrained = changed(SWEEP, ("trials: 3", "trials: 3\noverrides: {train.learning_rate: 1e-30}"))
+    still = load_sweep(write_sweep(tmp_path, untrained))
+    task = task_of(still, tmp_path / "data", None)
+    worth = [
+        measure(replace(task, params=values), Watch())
+        for values in (VALUES, params(spin_penalty=9.0, in_area=0.6))
+    ]
+    assert worth[0] is not None
+    assert worth[1] is not None
+    assert worth[0].cells == worth[1].cells
+    assert worth[0].episodes == 10 * len(worth[0].cells) == 20
+
+
+def test_steps_to_goal_counts_steps(tmp_path: Path) -> None:
+    path = write_sweep(tmp_path, changed(SWEEP, ("measure: win_rate", "measure: steps_to_goal")))
+    sweep = load_sweep(path)
+    assert not sweep.config.maximizes
+    score = measure(task_of(sweep, tmp_path / "data", None), Watch())
+    assert score is not None
+    assert score.value == score.steps == 1024
