@@ -17,7 +17,7 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
     """What the run is to keep; `note` is its note so far."""
     document = json.dumps(evaluated.as_json(), indent=1)
     return Addition(
-        step=evaluated.step,
+        step=0,  # the page draws bars beside each other for these, and else a dot per chart
         metrics=_metrics(evaluated),
         tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
         texts={f"{FOLDER}/{evaluated.agent}.json": document},

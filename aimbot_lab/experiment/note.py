@@ -95,4 +95,4 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str
     """Rows under their heads, in Markdown."""
     # The page sets columns side by side without a gap.
     body = ["| " + " | ".join(f"{cell}&emsp;" for cell in line) + " |" for line in (head, *rows)]
-    return "\n".join([body[0], "|" + " --- |" * len(head), *body[1:]])
+    return "\n".join([body[0], "|" + " :--- |" * len(head), *body[1:]])

@@ -23,7 +23,7 @@ STEPS_PER_SECOND = "time/steps_per_second"
 EVAL_WIN_RATE = "eval/win_rate"
 EVAL_WIN_RATE_LOWER = "eval/lower"
 EVAL_WIN_RATE_UPPER = "eval/upper"
-EVAL_SECONDS_TO_WIN = "eval/seconds_to_win"
+EVAL_SECONDS_TO_WIN = "eval/seconds"
 EVAL_RETURN = "eval/return"
 
 

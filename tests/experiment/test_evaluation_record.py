@@ -28,7 +28,7 @@ EVALUATED = Evaluated(
 
 def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> None:
     record = evaluation_record(EVALUATED, "")
-    assert record.step == 1000
+    assert record.step == 0
     assert record.metrics == {
         names.EVAL_WIN_RATE: 0.9,
         names.EVAL_WIN_RATE_LOWER: 0.8,
