@@ -83,8 +83,10 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
         yield f"  {_event(event)}"
     if replayed.other is not None:
         yield f"  {_what_if(replayed.other)}"
+    if replayed.refused:
+        yield f"  what if: {replayed.refused}"
     if replayed.own is not None and replayed.own.checks:
-        checks = replayed.own.checks if every else telling(replayed.own.checks)
+        checks = replayed.own.checks if every else telling(replayed.own)
         rows = [_row(check, replayed.own) for check in checks]
         yield "\n".join(f"  {line}" for line in table(HEAD, rows).splitlines())
 
@@ -102,7 +104,7 @@ def _ending(replayed: "Replayed") -> str:
 def _asked(replay: "Replay") -> str:
     criteria = replay.criteria
     scope = "in every cell" if criteria.every_cell else "over all cells"
-    if criteria.rule == "evidence" and criteria.measure != "progress":
+    if criteria.by_evidence:
         how = f"evidence of {1 / criteria.alpha:g} (alpha {criteria.alpha:g}) {scope}"
     elif criteria.rule == "ml-agents":
         how = "rule ml-agents"
@@ -153,14 +155,13 @@ def _what_if(other: "Replay") -> str:
 
 def _row(check: "Check", replay: "Replay") -> tuple[str, ...]:
     found, needed = _found(check, replay)
-    enough = check.statistic >= check.bound and check.decision == "stay"
+    enough = replay.reached(check) and check.decision == "stay"
     note = "passed" if check.decision != "stay" else "enough, but too few episodes" * enough
     return f"{check.episodes:,}", f"{check.step:,}", found, needed, note
 
 
 def _found(check: "Check", replay: "Replay") -> tuple[str, str]:
-    criteria = replay.criteria
-    if criteria.rule == "evidence" and criteria.measure != "progress":
+    if replay.criteria.by_evidence:
         return _odds(check.statistic), _odds(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
     return found, f"> {check.bound:g}"
@@ -188,7 +189,7 @@ def _lesson_document(
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
-    attempt, own, other = replayed
+    attempt, own, other, refused = replayed
     document: dict[str, Any] = {
         "lesson": attempt.lesson + 1,
         "name": explanation.world.lessons[attempt.lesson].name,
@@ -204,13 +205,15 @@ def _lesson_document(
     if other is not None:
         passed = other.passed and _check_document(other.passed)
         document["what_if"] = {"threshold": other.criteria.threshold, "passed": passed}
+    if refused:
+        document["what_if"] = {"refused": refused}
     return document
 
 
 def _checks_document(replay: "Replay", *, every: bool) -> dict[str, Any]:
     from aimbot_lab.experiment.explanation import telling
 
-    shown = replay.checks if every else telling(replay.checks)
+    shown = replay.checks if every else telling(replay)
     return {
         "checks_made": len(replay.checks),
         "checks": [_check_document(check) for check in shown],

@@ -53,6 +53,11 @@ class CompletionCriteria:
         """Whether each cell must pass by itself."""
         return self.scope == "every_cell"
 
+    @property
+    def by_evidence(self) -> bool:
+        """Whether a test decides, which passes at its bound; all else must exceed its threshold."""
+        return self.rule == "evidence" and self.measure != "progress"
+
     def _check_threshold(self) -> None:
         if self.measure not in SHARES:
             return

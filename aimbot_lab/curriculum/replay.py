@@ -10,6 +10,8 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.mix import LiveMix
 from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
@@ -56,6 +58,12 @@ class Replay:
         last = self.checks[-1] if self.checks else None
         return last if last is not None and last.decision != "stay" else None
 
+    def reached(self, check: Check) -> bool:
+        """Whether what was found at `check` passes, were there episodes enough."""
+        if self.criteria.by_evidence:
+            return check.statistic >= check.bound
+        return check.statistic > check.bound
+
     @property
     def agrees(self) -> bool:
         """Whether the run itself ended the lesson at this check, or as little as this replay."""
@@ -90,7 +98,8 @@ class Replayed(NamedTuple):
 
     attempt: Attempt
     own: Replay | None  # None: the lesson has no criterion
-    other: Replay | None  # None: nor was another threshold given
+    other: Replay | None  # None: nor was another threshold given, or it does not take it
+    refused: str = ""  # why it does not take the other threshold
 
 
 def replays(
@@ -98,7 +107,7 @@ def replays(
 ) -> Iterator[Replayed]:
     """Every attempt, each with all that came before it as it was in the run.
 
-    Raises ValueError where a lesson's criterion does not take `threshold`.
+    A lesson whose criterion does not take `threshold` says so in `refused`.
     """
     criteria = [one.completion_criteria for one in world.lessons if one.completion_criteria]
     memory = MlAgentsMemory(criteria)
@@ -108,12 +117,23 @@ def replays(
         if lesson.completion_criteria is None:
             yield Replayed(attempt, None, None)
             continue
-        other = None
+        other, refused = None, ""
         if threshold is not None:
-            criterion = replace(lesson.completion_criteria, threshold=threshold)
-            changed = replace(lesson, completion_criteria=criterion)
-            other = _replay(attempt, changed, world, memory=deepcopy(memory))
-        yield Replayed(attempt, _replay(attempt, lesson, world, memory=memory), other)
+            changed, refused = _with_threshold(lesson, lesson.completion_criteria, threshold)
+            if changed is not None:
+                other = _replay(attempt, changed, world, memory=deepcopy(memory))
+        yield Replayed(attempt, _replay(attempt, lesson, world, memory=memory), other, refused)
+
+
+def _with_threshold(
+    lesson: Lesson, criteria: CompletionCriteria, threshold: float
+) -> tuple[Lesson | None, str]:
+    """The lesson with another threshold, or why there is none."""
+    try:
+        changed = replace(criteria, threshold=threshold)
+    except ValidationError as error:
+        return None, error.errors()[0]["msg"].removeprefix("Value error, ")
+    return replace(lesson, completion_criteria=changed), ""
 
 
 def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory) -> Replay:

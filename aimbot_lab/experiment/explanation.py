@@ -1,13 +1,11 @@
 """Why the lessons of a tracked run ended or did not, from the episodes that it recorded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
-from aimbot_lab.curriculum.replay import Replayed, World, replays
+from aimbot_lab.curriculum.replay import Replay, Replayed, World, replays
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
@@ -49,11 +47,10 @@ def explain_run(
     config = load_curriculum(fetch("resolved.yaml")).config
     world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
     record = _record(data_folder.run_folder(run_id), fetch)
-    try:
-        replayed = tuple(replays(record, world, threshold=threshold))
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(f"--threshold {threshold:g}: {reason}") from error
+    replayed = tuple(replays(record, world, threshold=threshold))
+    refusals = [one.refused for one in replayed if one.refused]
+    if refusals and not any(one.other for one in replayed):
+        raise ConfigurationError(f"--threshold {threshold:g}: {refusals[0]}")
     return Explanation(run_id, config.name, world, replayed)
 
 
@@ -76,27 +73,24 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
         return ""
 
 
-def telling(checks: Sequence[Check], *, most: int = 12) -> tuple[Check, ...]:
-    """At most about `most` of `checks` that tell how a lesson went.
+def telling(replay: Replay, *, most: int = 12) -> tuple[Check, ...]:
+    """At most about `most` of the checks that tell how a lesson went.
 
     The first and the last, those on both sides of each crossing of the bound (the first and the
     last few, where there are many), and some between, evenly.
     """
+    checks = replay.checks
     if len(checks) <= most:
-        return tuple(checks)
+        return checks
     crossings = [
         place
         for place in range(1, len(checks))
-        if _reaches(checks[place]) != _reaches(checks[place - 1])
+        if replay.reached(checks[place]) != replay.reached(checks[place - 1])
     ]
     near = {place - back for place in (*crossings[:2], *crossings[-1:]) for back in (0, 1)}
     spread = max(most - len(near) - 2, 0)
     evenly = {len(checks) * part // (spread + 1) for part in range(1, spread + 1)}
     return tuple(checks[place] for place in sorted({0, len(checks) - 1, *near, *evenly}))
-
-
-def _reaches(check: Check) -> bool:
-    return check.statistic >= check.bound
 
 
 def disagreements(explanation: Explanation) -> Iterator[int]:

@@ -1,6 +1,7 @@
 """A replay of the record ends every lesson where the run did, and tells what others would do."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,6 +100,32 @@ def test_a_what_if_is_a_fresh_run_of_the_rule_on_the_same_episodes(threshold: fl
     found = first.other.passed
     assert (found.episodes if found else None) == passed_after
     assert (passed_after is None) == (threshold == 0.85)
+
+
+def test_lessons_that_do_not_take_the_other_threshold_say_so_and_the_rest_goes_on() -> None:
+    lessons = [
+        lesson("a", difficulty=TWO_CELLS, criteria=KINDS["ml-agents reward"]),
+        lesson("b", difficulty=TWO_CELLS),
+    ]
+    game = play(lessons, 2)
+    by_reward, by_wins = replays(game.record, world(lessons), threshold=-3.0)
+    assert by_reward.other is not None
+    assert by_reward.refused == ""
+    assert by_wins.other is None
+    assert by_wins.refused == "threshold must be greater than 0.0 (got -3.0)"
+    assert by_wins.own is not None
+    assert by_wins.own.agrees
+
+
+def test_a_share_of_the_steps_must_exceed_its_threshold_and_evidence_reach_its_bound() -> None:
+    lessons = [lesson("a", difficulty=TWO_CELLS, criteria=KINDS["progress"])]
+    (one,) = replays(play(lessons, 2, steps=101).record, world(lessons))
+    assert one.own is not None
+    before, at_end = one.own.checks[-2:]
+    assert (before.statistic, before.bound) == (0.02, 0.02)
+    assert [one.own.reached(check) for check in (before, at_end)] == [False, True]
+    by_evidence = replace(one.own, criteria=CompletionCriteria(threshold=0.5))
+    assert by_evidence.reached(before)
 
 
 def test_a_lesson_that_is_gone_back_to_is_an_attempt_of_its_own() -> None:
