@@ -1,5 +1,6 @@
 """What ends a lesson, as a curriculum writes it."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
@@ -37,11 +38,10 @@ class CompletionCriteria:
     ML-Agents has it unless it is false."""
 
     def __post_init__(self) -> None:
-        self._check_threshold()
-        if self.rule == "ml-agents":
-            self._check_ml_agents()
-        else:
-            self._check_evidence()
+        of_rule = self._ml_agents_faults if self.rule == "ml-agents" else self._evidence_faults
+        faults = [*self._threshold_faults(), *of_rule()]
+        if faults:
+            raise ValueError("\n".join(faults))
 
     @property
     def smoothed(self) -> bool:
@@ -58,39 +58,38 @@ class CompletionCriteria:
         """Whether a test decides, which passes at its bound; all else must exceed its threshold."""
         return self.rule == "evidence" and self.measure != "progress"
 
-    def _check_threshold(self) -> None:
+    def _threshold_faults(self) -> Iterator[str]:
         if self.measure not in SHARES:
             return
         if self.threshold >= 1:
-            raise ValueError(f"threshold must be less than 1.0 (got {self.threshold})")
+            yield f"threshold must be less than 1.0 (got {self.threshold})"
         lowest_is_fine = self.measure == "progress"
         if self.threshold < 0 or (self.threshold == 0 and not lowest_is_fine):
             bound = "at least 0.0" if lowest_is_fine else "greater than 0.0"
-            raise ValueError(f"threshold must be {bound} (got {self.threshold})")
+            yield f"threshold must be {bound} (got {self.threshold})"
 
-    def _check_ml_agents(self) -> None:
+    def _ml_agents_faults(self) -> Iterator[str]:
         if self.every_cell:
-            raise ValueError("scope must be pooled under rule: ml-agents, which knows no cells")
+            yield "scope must be pooled under rule: ml-agents, which knows no cells"
         if self.reward_range is not None:
-            raise ValueError("reward_range is for rule: evidence; rule: ml-agents has no bounds")
+            yield "reward_range is for rule: evidence; rule: ml-agents has no bounds"
 
-    def _check_evidence(self) -> None:
+    def _evidence_faults(self) -> Iterator[str]:
         if self.signal_smoothing is not None:
-            raise ValueError("signal_smoothing is for rule: ml-agents; evidence smooths nothing")
+            yield "signal_smoothing is for rule: ml-agents; evidence smooths nothing"
         if self.measure == "progress" and self.every_cell:
-            raise ValueError("scope must be pooled for progress, which is the same in every cell")
+            yield "scope must be pooled for progress, which is the same in every cell"
         if self.measure != "reward":
             if self.reward_range is not None:
-                raise ValueError(f"reward_range is for measure: reward (got {self.measure})")
-            return
-        if self.reward_range is None:
-            raise ValueError(
+                yield f"reward_range is for measure: reward (got {self.measure})"
+        elif self.reward_range is None:
+            yield (
                 "reward_range is missing: evidence on a reward needs [lowest, high]; "
                 "rule: ml-agents does without"
             )
-        low, high = self.reward_range
-        if not low < self.threshold < high:
-            raise ValueError(
+        elif not self.reward_range[0] < self.threshold < self.reward_range[1]:
+            low, high = self.reward_range
+            yield (
                 f"reward_range must hold the threshold, {self.threshold:g}, between its two "
                 f"numbers (got {low:g} and {high:g})"
             )

@@ -17,8 +17,8 @@ def section_faults(refusal: ValidationError, root: type) -> Iterator[Fault]:
         if error["type"].startswith("union_tag_"):
             yield from _kind_faults(error, root)
         elif not _is_echo(error):
-            fault = _fault(error, root)
-            yield fault._replace(path=without_tags(root, fault.path))
+            for fault in _faults(error, root):
+                yield fault._replace(path=without_tags(root, fault.path))
 
 
 def _is_echo(error: ErrorDetails) -> bool:
@@ -43,15 +43,17 @@ def _kind_faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
             yield Fault((*path, other), f"unknown key ({advice(other, valid)})", about_key=True)
 
 
-def _fault(error: ErrorDetails, root: type) -> Fault:
+def _faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
+    """The fault of `error`; several where a class refused its values in several lines."""
     path = error["loc"]
     what = describe(error)
     if error["type"] == "unexpected_keyword_argument":
         valid = keys_at(root, path[:-1])
-        return Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
-    if error["type"] == "value_error":
-        return _value_fault(path, what, root)
-    return Fault(path, what)
+        yield Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
+    elif error["type"] == "value_error":
+        yield from (_value_fault(path, line, root) for line in what.splitlines())
+    else:
+        yield Fault(path, what)
 
 
 def _value_fault(path: Path, what: str, root: type) -> Fault:

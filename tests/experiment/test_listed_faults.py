@@ -41,6 +41,14 @@ def test_faults_of_form_and_of_meaning_are_listed_together() -> None:
     ]
 
 
+def test_keys_of_one_mapping_that_do_not_go_together_are_each_listed() -> None:
+    content = GOOD.replace("threshold: 0.9", "threshold: 1.5, signal_smoothing: true")
+    assert [line.split(": ")[1].rpartition(".")[2] for line in faults(content)] == [
+        "threshold",
+        "signal_smoothing",
+    ]
+
+
 def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
     content = GOOD.replace("num_envs: 64", "num_envs: 0").replace("1024", "1000")
     assert faults(content) == ["c.yaml:4:13: env.num_envs: must be at least 1 (got 0)"]
