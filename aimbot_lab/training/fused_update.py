@@ -1,0 +1,159 @@
+"""PPO's update without autograd: the same steps as `training.update`, within rounding."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch as th
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.policies import ActorCriticPolicy
+from threadpoolctl import ThreadpoolController
+
+from aimbot_lab.training.core.adam import AdamStep, adam_step
+from aimbot_lab.training.core.parts import (
+    CLIPPED,
+    DIVERGENCE,
+    ENTROPY,
+    POLICY,
+    VALUE,
+    Doubles,
+    Floats,
+    Loss,
+)
+from aimbot_lab.training.fused_actor import FusedActor
+from aimbot_lab.training.fused_gradient import FusedGradient
+from aimbot_lab.training.fused_policy import fused_weights
+from aimbot_lab.training.team import Team
+from aimbot_lab.training.update import Minibatch, Ranges, Tally, ranges_of, record
+
+Indices = npt.NDArray[np.int64]
+
+
+class FusedEngine:
+    """Collects and updates for one policy; what is learned stays in the policy.
+
+    Works with as many threads as torch is set to, itself and not torch's, and one of BLAS in
+    each. Raises UnsuitedError for a policy that it does not know.
+    """
+
+    def __init__(self, policy: ActorCriticPolicy) -> None:
+        self._policy = policy
+        self._shape, self._weights = fused_weights(policy)
+        self._team = Team()
+        self._gradient = FusedGradient(self._shape, self._weights.net, self._team)
+        self._blas = ThreadpoolController().select(user_api="blas")
+        self.actor = FusedActor(policy, self._shape, self._weights, team=self._team)
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Work with torch's number of threads, while torch and BLAS have one in each."""
+        threads = th.get_num_threads()
+        self._team.resize(threads)
+        th.set_num_threads(1)
+        try:
+            with self._blas.limit(limits=1):
+                yield
+        finally:
+            th.set_num_threads(threads)
+
+    def update(self, model: PPO, *, dual_clip: float | None) -> None:
+        """Improve the policy by the rollout of `model` and record what PPO records.
+
+        Raises ValueError where the weights are no numbers any more.
+        """
+        optimizer = self._policy.optimizer
+        model._update_learning_rate(optimizer)
+        ranges, tally = ranges_of(model, dual_clip), Tally()
+        self._weights.load()
+        self._weights.load_optimizer(optimizer)
+        with self.threads():
+            rows = self._rows(model.rollout_buffer)
+            for _ in range(model.n_epochs):
+                whole = self._epoch(model, rows, ranges=ranges, tally=tally)
+                model._n_updates += 1
+                if not whole:
+                    break
+        self._weights.store(optimizer)
+        self.actor.rollout.steps = 0  # used up
+        record(model, ranges, tally)
+        if not np.isfinite(self._weights.weights).all():
+            raise ValueError("the policy's weights are no numbers any more")
+
+    def _rows(self, buffer: RolloutBuffer) -> Floats:
+        """The samples [S, W] in `buffer`, in the order in which they were collected."""
+        rollout = self.actor.rollout
+        if rollout.steps != buffer.buffer_size:  # they were collected in another way
+            rollout.begin(buffer.buffer_size, buffer.n_envs)
+            seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
+            with th.no_grad():
+                features = self._policy.extract_features(seen)
+            rollout.show_all(features.numpy().reshape(*buffer.values.shape, -1))
+        return rollout.complete(buffer)
+
+    def _epoch(self, model: PPO, rows: Floats, *, ranges: Ranges, tally: Tally) -> bool:
+        """Take the gradient steps of one pass; False where the divergence stopped it."""
+        tally.last_kl.clear()
+        buffer = model.rollout_buffer
+        # stable-baselines3 counts samples environment by environment, the rows are step by step.
+        env, step = np.divmod(np.random.permutation(len(rows)), buffer.buffer_size)
+        order = step * buffer.n_envs + env
+        for start in range(0, len(order), model.batch_size):
+            indices = order[start : start + model.batch_size]
+            loss = self._loss(model, buffer.advantages.reshape(-1)[indices], ranges)
+            gradient, sums = self._gradient.of(rows, indices, loss)
+            batch = self._measured(model, sums, len(indices))
+            tally.add(batch)
+            if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
+                return False
+            self._step(gradient, model.max_grad_norm)
+        return True
+
+    def _loss(self, model: PPO, advantages: Floats, ranges: Ranges) -> Loss:
+        mean, deviation = 0.0, 1.0
+        if model.normalize_advantage and len(advantages) > 1:
+            mean, deviation = float(advantages.mean()), float(advantages.std(ddof=1)) + 1e-8
+        numbers = (
+            1.0 / len(advantages),
+            mean,
+            deviation,
+            ranges.clip,
+            ranges.dual_clip or 0.0,
+            ranges.clip_value or 0.0,
+            model.ent_coef,
+            model.vf_coef,
+        )
+        return Loss(*map(np.float32, numbers))
+
+    def _measured(self, model: PPO, sums: Doubles, count: int) -> Minibatch:
+        means = sums / count
+        policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
+        return Minibatch(
+            total=policy + model.ent_coef * entropy + model.vf_coef * value,
+            policy=policy,
+            value=value,
+            entropy=entropy,
+            clip_fraction=float(means[CLIPPED]) / self._shape.ratios,
+            kl=float(means[DIVERGENCE]),
+        )
+
+    def _step(self, gradient: Floats, max_norm: float) -> None:
+        """Clip `gradient` and take Adam's step."""
+        group: dict[str, Any] = self._policy.optimizer.param_groups[0]
+        weights, (one, two) = self._weights, group["betas"]
+        weights.steps += 1
+        norm = math.sqrt(float(np.dot(gradient, gradient)))
+        numbers = (
+            min(1.0, max_norm / (norm + 1e-6)),
+            1.0 - one,
+            two,
+            1.0 - two,
+            group["lr"] / (1.0 - one**weights.steps),
+            math.sqrt(1.0 - two**weights.steps),
+            group["eps"],
+        )
+        step = AdamStep(*map(np.float32, numbers))
+        adam_step(weights.weights, gradient, weights.means, weights.squares, step)
