@@ -10,8 +10,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
+from aimbot_lab.training.duel_policy import DuelPolicy
+from aimbot_lab.training.fused_engine import FusedEngine
 from aimbot_lab.training.fused_policy import UnsuitedError
-from aimbot_lab.training.fused_update import FusedEngine
 from aimbot_lab.training.update import update
 
 Objective = Literal["joint", "per_branch"]
@@ -104,13 +105,15 @@ class DuelPPO(PPO):
         """Fill `rollout_buffer`; False where `callback` ended it."""
         if self._fused is None:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        policy = self.policy
+        assert isinstance(policy, DuelPolicy)
         self._fused.actor.begin(n_rollout_steps, env.num_envs)
-        self.policy.act = self._fused.actor.act
+        policy.act = self._fused.actor.act
         try:
             with self._fused.threads():
                 return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         finally:
-            self.policy.act = None
+            policy.act = None
 
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: np.ndarray | None = None

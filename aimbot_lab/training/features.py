@@ -13,15 +13,15 @@ from aimbot_lab.training.running_scale import Moments, RunningScale, moments
 
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 EGOCENTRIC_COLUMNS = 5
-POSE = (
-    "fire_base_x",
-    "fire_base_z",
-    "agent_x",
-    "agent_z",
-    "cos_yaw",
-    "sin_yaw",
-    "fire_base_diameter",
-)
+COLUMNS = {
+    "base_x": "fire_base_x",
+    "base_z": "fire_base_z",
+    "x": "agent_x",
+    "z": "agent_z",
+    "cosine": "cos_yaw",
+    "sine": "sin_yaw",
+    "diameter": "fire_base_diameter",
+}
 
 
 class ScaledFeatures(BaseFeaturesExtractor):
@@ -72,7 +72,8 @@ class EgocentricFeatures(ScaledFeatures):
         self._floor = float(observation_space.high[index["agent_x"]])
         distances = [k for k, name in enumerate(names) if name.endswith("_distance")]
         # The newest observation comes last, and its ray distances at its very end.
-        self._columns = Columns(*(index[name] for name in POSE), rays=distances[0])
+        known = {column: index[name] for column, name in COLUMNS.items()}
+        self._columns = Columns(**known, rays=distances[0])
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""

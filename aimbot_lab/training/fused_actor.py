@@ -7,6 +7,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from aimbot_lab.training.core.choosing import choose
 from aimbot_lab.training.core.parts import Floats
 from aimbot_lab.training.fused_net import Room, forward, new_room
+from aimbot_lab.training.fused_policy import features_of
 from aimbot_lab.training.fused_rollout import FusedRollout
 from aimbot_lab.training.fused_weights import FusedWeights, NetShape
 from aimbot_lab.training.team import Team
@@ -42,20 +43,24 @@ class FusedActor:
         """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, D]."""
         if self.rollout.steps == 0:
             self._weights.load()
-        features = self._policy.extract_features(observations).numpy()
+        features = features_of(self._policy, observations)
         self.rollout.show(features)
         rows, shape = len(features), self._shape
         chances = th.rand(rows, len(shape.choices)).numpy()
         noise = th.randn(rows, shape.gaussians).numpy()
+        return self.choose(features, chances=chances, noise=noise)
 
-        def act_part(part: int, _: int) -> None:
+    def choose(self, features: Floats, *, chances: Floats, noise: Floats) -> Answer:
+        """What `act` gives for features [B, F + M]; see the kernel for what is random."""
+
+        def choose_part(part: int, _: int) -> None:
             span, room = self._spans[part], self._rooms[part]
-            self._choose(room, features[span], chances=chances[span], noise=noise[span])
+            self._choose_in(room, features[span], chances=chances[span], noise=noise[span])
 
-        self._team.run(act_part, len(self._spans))
+        self._team.run(choose_part, len(self._spans))
         return self._answer()
 
-    def _choose(self, room: Room, features: Floats, *, chances: Floats, noise: Floats) -> None:
+    def _choose_in(self, room: Room, features: Floats, *, chances: Floats, noise: Floats) -> None:
         shape, net, size = self._shape, self._weights.net, self._shape.inputs
         room.samples.inputs[:] = features[:, :size]
         room.samples.masks[:] = features[:, size:].T

@@ -41,9 +41,10 @@ class FusedGradient:
             for piece in pieces[lane::lanes]:
                 room = self._desks[thread].room(len(piece))
                 gather(rows, piece, room.samples)
-                self._lanes[lane] += self._desks[thread].differentiate(
-                    room, loss, self._sums[lane]
-                )
+                # Of a policy that diverges its weights will tell, after the update.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    part = self._desks[thread].differentiate(room, loss, self._sums[lane])
+                    self._lanes[lane] += part
 
         self._team.run(fill_lane, lanes)
         return self._lanes[:lanes].sum(axis=0), self._sums[:lanes].sum(axis=0)

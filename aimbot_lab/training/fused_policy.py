@@ -14,6 +14,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from aimbot_lab.training.branches import HybridDistribution, MaskedHead
+from aimbot_lab.training.core.parts import Floats
 from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_weights import FusedWeights, NetShape
 
@@ -27,7 +28,11 @@ class UnsuitedError(ValueError):
 
 def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     """Sizes and weights of `policy`. Raises UnsuitedError where it is not of the known kind."""
-    _check_kind(policy)
+    _check_weights(policy)
+    if not policy.share_features_extractor:
+        raise UnsuitedError("actor and critic must share what extracts their features")
+    if not isinstance(policy, DuelPolicy) or policy.use_sde or policy.squash_output:
+        raise UnsuitedError("the policy must be a DuelPolicy without state-dependent exploration")
     actor, activation = _layers(policy.mlp_extractor.policy_net)
     critic, other = _layers(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
@@ -49,10 +54,12 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
         ratios=len(choices) + gaussians if policy.per_branch else 1,
         starts=np.cumsum([0, *choices]),
     )
-    tensors = []
+    tensors: list[th.Tensor] = []
     for one, two in zip(actor, critic, strict=True):
         tensors += [one.weight, two.weight, one.bias, two.bias]
-    tensors += [action.weight, action.bias, policy.value_net.weight, policy.value_net.bias]
+    for layer in (action, policy.value_net):
+        assert isinstance(layer, nn.Linear)
+        tensors += [layer.weight, layer.bias]
     if gaussians:
         tensors.append(policy.log_std)
     if {id(t) for t in tensors} != {id(t) for t in policy.parameters()}:
@@ -60,10 +67,17 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     return shape, FusedWeights(shape, tensors)
 
 
-def _check_kind(policy: ActorCriticPolicy) -> None:
-    """Raise UnsuitedError for what would make a difference to the gradient."""
-    if not isinstance(policy, DuelPolicy) or policy.use_sde:
-        raise UnsuitedError("the policy must be a DuelPolicy without state-dependent exploration")
+def features_of(policy: ActorCriticPolicy, observations: th.Tensor) -> Floats:
+    """What the networks are shown of observations [N, D], with the masks behind: [N, F + M]."""
+    with th.no_grad():
+        features = policy.extract_features(observations)
+    assert isinstance(features, th.Tensor)
+    shown: Floats = features.numpy()
+    return shown
+
+
+def _check_weights(policy: ActorCriticPolicy) -> None:
+    """Raise UnsuitedError where weights are not what Adam's plain step moves on the CPU."""
     if policy.device.type != "cpu":
         raise UnsuitedError("it runs on the CPU only")
     optimizer: Any = policy.optimizer
@@ -80,14 +94,15 @@ def _check_kind(policy: ActorCriticPolicy) -> None:
 
 def _layers(net: nn.Sequential) -> tuple[list[nn.Linear], str]:
     """The layers of `net` and its activation."""
-    modules = list(net)
-    layers, activations = modules[0::2], modules[1::2]
+    layers = [layer for layer in net if isinstance(layer, nn.Linear)]
+    activations = list(net)[1::2]
     kinds = {type(module) for module in activations}
     known = (
-        len(layers) == len(activations) > 0
+        list(net)[0::2] == layers
+        and len(layers) == len(activations) > 0
         and len(kinds) == 1
         and kinds <= set(ACTIVATIONS)
-        and all(type(layer) is nn.Linear and layer.bias is not None for layer in layers)
+        and all(layer.bias is not None for layer in layers)
     )
     if not known:
         raise UnsuitedError("the networks must be layers with biases and one of tanh and relu")

@@ -1,12 +1,13 @@
 """The weights of an actor and a critic side by side in one array."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
-from torch import nn
 
+from aimbot_lab.training.core.adam import AdamStep, adam_step
 from aimbot_lab.training.core.parts import Floats, Whole
 
 
@@ -88,7 +89,7 @@ class FusedWeights:
     `store` brings it back, in torch's own form.
     """
 
-    def __init__(self, shape: NetShape, tensors: Sequence[nn.Parameter]) -> None:
+    def __init__(self, shape: NetShape, tensors: Sequence[th.Tensor]) -> None:
         size = net_size(shape)
         assert size == sum(tensor.numel() for tensor in tensors)
         self.weights, self.means, self.squares = np.zeros((3, size), np.float32)
@@ -121,12 +122,32 @@ class FusedWeights:
                 state: dict[str, Any] = optimizer.state[tensor]
                 if not state:
                     state["step"] = th.tensor(0.0)
-                    state["exp_avg"], state["exp_avg_sq"] = th.zeros_like(tensor.data), th.zeros_like(tensor.data)
+                    state["exp_avg"] = th.zeros_like(tensor.data)
+                    state["exp_avg_sq"] = th.zeros_like(tensor.data)
                 state["step"].fill_(self.steps)
                 _flat(state["exp_avg"])[:] = self.means[span]
                 _flat(state["exp_avg_sq"])[:] = self.squares[span]
 
-    def _spans(self) -> Iterator[tuple[nn.Parameter, slice]]:
+    def descend(self, gradient: Floats, optimizer: th.optim.Optimizer, *, max_norm: float) -> None:
+        """Take Adam's step against `gradient` [P], whose norm is cut down to `max_norm`."""
+        group = optimizer.param_groups[0]
+        one, two = group["betas"]
+        self.steps += 1
+        with np.errstate(over="ignore", invalid="ignore"):
+            norm = math.sqrt(float(np.dot(gradient, gradient)))
+        numbers = (
+            min(1.0, max_norm / (norm + 1e-6)),
+            1.0 - one,
+            two,
+            1.0 - two,
+            group["lr"] / (1.0 - one**self.steps),
+            math.sqrt(1.0 - two**self.steps),
+            group["eps"],
+        )
+        step = AdamStep(*map(np.float32, numbers))
+        adam_step(self.weights, gradient, self.means, self.squares, step)
+
+    def _spans(self) -> Iterator[tuple[th.Tensor, slice]]:
         start = 0
         for tensor in self._tensors:
             yield tensor, slice(start, start + tensor.numel())

@@ -30,7 +30,7 @@ class Team:
 
         Ends when all have, also where one raises, or a signal's handler does.
         """
-        threads = min(self.threads, parts)
+        threads = max(1, min(self.threads, parts))
 
         def share(thread: int) -> None:
             for part in range(thread, parts, threads):

@@ -105,9 +105,7 @@ def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Miniba
         yield _losses(model, data, ranges)
 
 
-def _losses(
-    model: PPO, data: RolloutBufferSamples, ranges: Ranges
-) -> tuple[th.Tensor, Minibatch]:
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
     """(loss to differentiate, what it is made of)."""
     actions = data.actions
     if isinstance(model.action_space, spaces.Discrete):
@@ -126,8 +124,14 @@ def _losses(
     with th.no_grad():
         kl = approximate_kl(log_prob, data.old_log_prob).item()
     total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
-    parts = (total, policy.loss, value, disorder, policy.clip_fraction)
-    return total, Minibatch(*(part.item() for part in parts), kl=kl)
+    return total, Minibatch(
+        total=total.item(),
+        policy=policy.loss.item(),
+        value=value.item(),
+        entropy=disorder.item(),
+        clip_fraction=policy.clip_fraction.item(),
+        kl=kl,
+    )
 
 
 def record(model: PPO, ranges: Ranges, tally: Tally) -> None:

@@ -16,9 +16,7 @@ HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
 @kernel
-def take_outputs(
-    outputs: Floats, bias: Floats, head: Head, masks: Floats, starts: Whole
-) -> None:
+def take_outputs(outputs: Floats, bias: Floats, head: Head, masks: Floats, starts: Whole) -> None:
     """Write the actor's `outputs` [N, L + C] plus `bias` [L + C] to the logits and means of `head`.
 
     Each branch's logits are shifted so that the largest is 0, and copied to `probs`. `starts`

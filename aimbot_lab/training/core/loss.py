@@ -33,7 +33,7 @@ def objective(ratio: np.float32, advantage: np.float32, loss: Loss) -> tuple[np.
     free = advantage * ratio
     clipped = advantage * min(max(ratio, low), high)
     found = min(free, clipped)
-    moves = low <= ratio <= high or free < clipped
+    moves = bool(low <= ratio <= high or free < clipped)
     least = loss.dual_clip * advantage
     if loss.dual_clip > ZERO and advantage < ZERO and found < least:
         return least, False

@@ -1,19 +1,15 @@
-"""PPO's update without autograd: the same steps as `training.update`, within rounding."""
+"""Learning without autograd: the same losses and steps as `training.update`, within rounding."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch as th
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 from threadpoolctl import ThreadpoolController
 
-from aimbot_lab.training.core.adam import AdamStep, adam_step
 from aimbot_lab.training.core.parts import (
     CLIPPED,
     DIVERGENCE,
@@ -26,18 +22,17 @@ from aimbot_lab.training.core.parts import (
 )
 from aimbot_lab.training.fused_actor import FusedActor
 from aimbot_lab.training.fused_gradient import FusedGradient
-from aimbot_lab.training.fused_policy import fused_weights
+from aimbot_lab.training.fused_policy import features_of, fused_weights
 from aimbot_lab.training.team import Team
 from aimbot_lab.training.update import Minibatch, Ranges, Tally, ranges_of, record
 
-Indices = npt.NDArray[np.int64]
-
 
 class FusedEngine:
-    """Collects and updates for one policy; what is learned stays in the policy.
+    """Acts and learns for one policy; what is learned stays in the policy and its optimiser.
 
-    Works with as many threads as torch is set to, itself and not torch's, and one of BLAS in
-    each. Raises UnsuitedError for a policy that it does not know.
+    Works with as many threads as torch is set to. These are its own, and torch and BLAS have
+    one each meanwhile; the result is the same for any number. Building one compiles the kernels.
+    Raises UnsuitedError for a policy that it does not know.
     """
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
@@ -47,6 +42,18 @@ class FusedEngine:
         self._gradient = FusedGradient(self._shape, self._weights.net, self._team)
         self._blas = ThreadpoolController().select(user_api="blas")
         self.actor = FusedActor(policy, self._shape, self._weights, team=self._team)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Have the kernels compiled, or read from the cache, before a training begins."""
+        self.actor.begin(1, 1)
+        rows = self.actor.rollout.rows[0]
+        chances, noise = (np.zeros((1, self._shape.branches), np.float32) for _ in range(2))
+        self.actor.choose(
+            rows[:, : self._shape.inputs + self._shape.masks], chances=chances, noise=noise
+        )
+        gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), Loss(*np.ones(8, np.float32)))
+        self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -63,7 +70,7 @@ class FusedEngine:
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.
 
-        Raises ValueError where the weights are no numbers any more.
+        Raises ValueError where the weights are no numbers any more, as torch would.
         """
         optimizer = self._policy.optimizer
         model._update_learning_rate(optimizer)
@@ -89,9 +96,8 @@ class FusedEngine:
         if rollout.steps != buffer.buffer_size:  # they were collected in another way
             rollout.begin(buffer.buffer_size, buffer.n_envs)
             seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
-            with th.no_grad():
-                features = self._policy.extract_features(seen)
-            rollout.show_all(features.numpy().reshape(*buffer.values.shape, -1))
+            features = features_of(self._policy, seen)
+            rollout.show_all(features.reshape(*buffer.values.shape, -1))
         return rollout.complete(buffer)
 
     def _epoch(self, model: PPO, rows: Floats, *, ranges: Ranges, tally: Tally) -> bool:
@@ -103,33 +109,16 @@ class FusedEngine:
         order = step * buffer.n_envs + env
         for start in range(0, len(order), model.batch_size):
             indices = order[start : start + model.batch_size]
-            loss = self._loss(model, buffer.advantages.reshape(-1)[indices], ranges)
+            loss = _loss(model, buffer.advantages.reshape(-1)[indices], ranges)
             gradient, sums = self._gradient.of(rows, indices, loss)
-            batch = self._measured(model, sums, len(indices))
+            batch = self._measured(model, sums / len(indices))
             tally.add(batch)
             if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
                 return False
-            self._step(gradient, model.max_grad_norm)
+            self._weights.descend(gradient, self._policy.optimizer, max_norm=model.max_grad_norm)
         return True
 
-    def _loss(self, model: PPO, advantages: Floats, ranges: Ranges) -> Loss:
-        mean, deviation = 0.0, 1.0
-        if model.normalize_advantage and len(advantages) > 1:
-            mean, deviation = float(advantages.mean()), float(advantages.std(ddof=1)) + 1e-8
-        numbers = (
-            1.0 / len(advantages),
-            mean,
-            deviation,
-            ranges.clip,
-            ranges.dual_clip or 0.0,
-            ranges.clip_value or 0.0,
-            model.ent_coef,
-            model.vf_coef,
-        )
-        return Loss(*map(np.float32, numbers))
-
-    def _measured(self, model: PPO, sums: Doubles, count: int) -> Minibatch:
-        means = sums / count
+    def _measured(self, model: PPO, means: Doubles) -> Minibatch:
         policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
         return Minibatch(
             total=policy + model.ent_coef * entropy + model.vf_coef * value,
@@ -140,20 +129,20 @@ class FusedEngine:
             kl=float(means[DIVERGENCE]),
         )
 
-    def _step(self, gradient: Floats, max_norm: float) -> None:
-        """Clip `gradient` and take Adam's step."""
-        group: dict[str, Any] = self._policy.optimizer.param_groups[0]
-        weights, (one, two) = self._weights, group["betas"]
-        weights.steps += 1
-        norm = math.sqrt(float(np.dot(gradient, gradient)))
-        numbers = (
-            min(1.0, max_norm / (norm + 1e-6)),
-            1.0 - one,
-            two,
-            1.0 - two,
-            group["lr"] / (1.0 - one**weights.steps),
-            math.sqrt(1.0 - two**weights.steps),
-            group["eps"],
-        )
-        step = AdamStep(*map(np.float32, numbers))
-        adam_step(weights.weights, gradient, weights.means, weights.squares, step)
+
+def _loss(model: PPO, advantages: Floats, ranges: Ranges) -> Loss:
+    """The loss of a minibatch with these advantages [N]."""
+    mean, deviation = 0.0, 1.0
+    if model.normalize_advantage and len(advantages) > 1:
+        mean, deviation = float(advantages.mean()), float(advantages.std(ddof=1)) + 1e-8
+    numbers = (
+        1.0 / len(advantages),
+        mean,
+        deviation,
+        ranges.clip,
+        ranges.dual_clip or 0.0,
+        ranges.clip_value or 0.0,
+        model.ent_coef,
+        model.vf_coef,
+    )
+    return Loss(*map(np.float32, numbers))
