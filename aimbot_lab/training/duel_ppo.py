@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_engine import FusedEngine
 from aimbot_lab.training.fused_policy import UnsuitedError
+from aimbot_lab.training.team import one_torch_thread
 from aimbot_lab.training.update import update
 
 Objective = Literal["joint", "per_branch"]
@@ -62,6 +63,7 @@ class DuelPPO(PPO):
         if dual_clip is not None and dual_clip <= 1.0:
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
         self.objective, self.dual_clip, self.engine = objective, dual_clip, engine
+        self.fused: FusedEngine | None = None
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
@@ -69,13 +71,16 @@ class DuelPPO(PPO):
             self.policy_kwargs["per_branch"] = True
             self.rollout_buffer_class = BranchRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
-        super()._setup_model()
-        self._fused = self._fused_engine()
-
-    def _fused_engine(self) -> FusedEngine | None:
-        """The engine that learns in place of torch, if one does."""
         if self.engine == "torch":
-            return None
+            super()._setup_model()
+            return
+        # The first weights depend on torch's number of threads; what is learned here shall not.
+        with one_torch_thread():
+            super()._setup_model()
+        self.fused = self._new_engine()
+
+    def _new_engine(self) -> FusedEngine | None:
+        """The engine that learns in place of torch, if one can."""
         try:
             return FusedEngine(self.policy)
         except UnsuitedError as error:
@@ -84,7 +89,7 @@ class DuelPPO(PPO):
         return None
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_fused"]
+        return [*super()._excluded_save_params(), "fused"]
 
     def _branches(self) -> int:
         """How many parts an action has."""
@@ -103,14 +108,14 @@ class DuelPPO(PPO):
         n_rollout_steps: int,
     ) -> bool:
         """Fill `rollout_buffer`; False where `callback` ended it."""
-        if self._fused is None:
+        if self.fused is None:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         policy = self.policy
         assert isinstance(policy, DuelPolicy)
-        self._fused.actor.begin(n_rollout_steps, env.num_envs)
-        policy.act = self._fused.actor.act
+        self.fused.actor.begin(n_rollout_steps, env.num_envs)
+        policy.act = self.fused.actor.act
         try:
-            with self._fused.threads():
+            with self.fused.threads():
                 return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         finally:
             policy.act = None
@@ -126,7 +131,7 @@ class DuelPPO(PPO):
 
     def train(self) -> None:
         """Improve the policy by the rollout in the buffer."""
-        if self._fused is None:
+        if self.fused is None:
             update(self, dual_clip=self.dual_clip)
         else:
-            self._fused.update(self, dual_clip=self.dual_clip)
+            self.fused.update(self, dual_clip=self.dual_clip)

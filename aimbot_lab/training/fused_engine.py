@@ -23,7 +23,7 @@ from aimbot_lab.training.core.parts import (
 from aimbot_lab.training.fused_actor import FusedActor
 from aimbot_lab.training.fused_gradient import FusedGradient
 from aimbot_lab.training.fused_policy import features_of, fused_weights
-from aimbot_lab.training.team import Team
+from aimbot_lab.training.team import Team, one_torch_thread
 from aimbot_lab.training.update import Minibatch, Ranges, Tally, ranges_of, record
 
 
@@ -37,20 +37,20 @@ class FusedEngine:
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
-        self._shape, self._weights = fused_weights(policy)
-        self._team = Team()
-        self._gradient = FusedGradient(self._shape, self._weights.net, self._team)
+        self.shape, self._weights = fused_weights(policy)
+        self.team = Team()
+        self._gradient = FusedGradient(self.shape, self._weights.net, self.team)
         self._blas = ThreadpoolController().select(user_api="blas")
-        self.actor = FusedActor(policy, self._shape, self._weights, team=self._team)
+        self.actor = FusedActor(policy, self.shape, self._weights, team=self.team)
         self._compile()
 
     def _compile(self) -> None:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
         rows = self.actor.rollout.rows[0]
-        chances, noise = (np.zeros((1, self._shape.branches), np.float32) for _ in range(2))
+        chances, noise = (np.zeros((1, self.shape.branches), np.float32) for _ in range(2))
         self.actor.choose(
-            rows[:, : self._shape.inputs + self._shape.masks], chances=chances, noise=noise
+            rows[:, : self.shape.inputs + self.shape.masks], chances=chances, noise=noise
         )
         gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), Loss(*np.ones(8, np.float32)))
         self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
@@ -58,14 +58,9 @@ class FusedEngine:
     @contextmanager
     def threads(self) -> Iterator[None]:
         """Work with torch's number of threads, while torch and BLAS have one in each."""
-        threads = th.get_num_threads()
-        self._team.resize(threads)
-        th.set_num_threads(1)
-        try:
-            with self._blas.limit(limits=1):
-                yield
-        finally:
-            th.set_num_threads(threads)
+        with one_torch_thread() as threads, self._blas.limit(limits=1):
+            self.team.resize(threads)
+            yield
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.
@@ -125,7 +120,7 @@ class FusedEngine:
             policy=policy,
             value=value,
             entropy=entropy,
-            clip_fraction=float(means[CLIPPED]) / self._shape.ratios,
+            clip_fraction=float(means[CLIPPED]) / self.shape.ratios,
             kl=float(means[DIVERGENCE]),
         )
 

@@ -1,10 +1,24 @@
-"""Threads that share out the parts of a task."""
+"""Threads that share out the parts of a task, in place of torch's."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+
+import torch as th
 
 MOST_THREADS = 8
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[int]:
+    """Have torch work with one thread; the number that it had before, and has again after."""
+    threads = th.get_num_threads()
+    th.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        th.set_num_threads(threads)
 
 
 class Team:

@@ -95,7 +95,7 @@ class ComparesInputs(BaseCallback):
     def _on_rollout_end(self) -> None:
         model = self.model
         assert isinstance(model, DuelPPO)
-        rollout, observations = model._fused.actor.rollout, model.rollout_buffer.observations
+        rollout, observations = model.fused.actor.rollout, model.rollout_buffer.observations
         assert rollout.steps == len(observations)
         features = features_of(model.policy, th.as_tensor(observations).flatten(end_dim=1))
         kept = rollout.rows.reshape(len(features), -1)[:, : features.shape[1]]
@@ -113,19 +113,23 @@ def test_it_learns_from_what_the_networks_were_shown(masks: bool) -> None:
 
 def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
     model = learned("fused", "hybrid")
-    assert model._fused.actor.rollout.steps == 0
+    assert model.fused.actor.rollout.steps == 0
     assert model.policy.act is None
 
 
-@pytest.mark.parametrize("switches", [{}, {"aim": "hybrid", "masks": True}])
-def test_a_fused_training_repeats_itself(switches: Any) -> None:
-    states = [
-        Training(plan("duel_ppo", engine="fused", network=network, **switches)).learn(
-            Sink(), SilentObserver(), lambda: False
-        )
-        for network in [plan("ppo").train.network] * 2
-    ]
-    assert states[0].state_sha256 == states[1].state_sha256
+@pytest.mark.parametrize("switches", [{}, {"aim": "hybrid", "masks": True}], ids=str)
+def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any) -> None:
+    def state_after(**threads: int) -> str:
+        network = {"layers": (64, 64)}
+        given = plan("duel_ppo", engine="fused", network=network, **switches, **threads)
+        return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+
+    before = th.get_num_threads()
+    try:
+        one, again, two = (state_after(torch_threads=threads) for threads in (1, 1, 2))
+    finally:
+        th.set_num_threads(before)
+    assert one == again == two
 
 
 def test_the_kernel_sees_what_torch_sees() -> None:
@@ -163,8 +167,8 @@ def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
 ) -> None:
     with pytest.raises(ValueError, match=rf"engine fused: .*{reason}"):
         new_model("fused", "multi_discrete", policy_kwargs=given)
-    assert new_model("auto", "multi_discrete", policy_kwargs=given)._fused is None
-    assert new_model("auto", "multi_discrete")._fused is not None
+    assert new_model("auto", "multi_discrete", policy_kwargs=given).fused is None
+    assert new_model("auto", "multi_discrete").fused is not None
 
 
 def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:

@@ -66,14 +66,14 @@ def test_the_gradient_of_a_minibatch_is_autograds(space: str, kind: Any) -> None
     loss, _ = _losses(model, next(model.rollout_buffer.get(None)), ranges_of(model, None))
     model.policy.zero_grad()
     loss.backward()
-    weights = model._fused._weights
+    weights = model.fused._weights
     expected = np.concatenate([t.grad.numpy().ravel() for t in weights._tensors])
     assert np.linalg.norm(gradient - expected) < 1e-6 * np.linalg.norm(expected)
     assert len(indices) == STEPS * ROWS
 
 
 def fused_gradient_of(model: DuelPPO) -> tuple[np.ndarray, np.ndarray]:
-    engine, buffer = model._fused, model.rollout_buffer
+    engine, buffer = model.fused, model.rollout_buffer
     engine._weights.load()
     indices = np.random.default_rng(0).permutation(STEPS * ROWS)
     loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
@@ -91,7 +91,7 @@ def test_the_number_of_threads_changes_nothing(threads: int) -> None:
             model = new_model("fused", "hybrid", n_steps=480, batch_size=3500)
             th.set_num_threads(count)
             models.append(model.learn(2 * 480 * ROWS))
-            assert model._fused._team.threads == th.get_num_threads() == count
+            assert model.fused.team.threads == th.get_num_threads() == count
     finally:
         th.set_num_threads(before)
     assert max(differences(*models)) == 0.0
