@@ -24,6 +24,7 @@ HOMES = {
     "numba": ["foundation/jit.py", "foundation/rng.py", "foundation/atomic.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
+    "threadpoolctl": ["training/fused_engine.py"],
     "sb3_contrib": ["training/"],
     "stable_baselines3": ["training/", "faces/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from aimbot_lab.bench.plan import BenchPlan
@@ -12,6 +13,7 @@ from aimbot_lab.foundation.errors import LabError
 
 FIRST_STEP = "aimbot_lab.bench.first_step"
 PLAIN_STEP = "aimbot_lab.bench.plain_step"
+LONE_TRAINING = "aimbot_lab.bench.lone_training"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ def measure_plain_python(plan: BenchPlan) -> float:
     """Steps per second of the kernels' own source as plain Python, uncompiled, on one thread."""
     arguments = plan.plain_num_envs, plan.mixed_repeats, plan.plain_seconds
     return _number_from(PLAIN_STEP, *arguments, environment={"NUMBA_DISABLE_JIT": "1"})
+
+
+def measure_at_once(rollouts: int) -> float:
+    """Steps per second of two trainings beside each other, together, on one thread each."""
+
+    def train(_: int) -> float:
+        return _number_from(LONE_TRAINING, rollouts, environment={})
+
+    with ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(train, range(2)))
 
 
 def _number_from(module: str, *arguments: float, environment: Mapping[str, str]) -> float:

@@ -9,6 +9,7 @@ import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.bench_ablation import ablation
 from aimbot_lab.cli.bench_rules import rules
+from aimbot_lab.cli.bench_train import train
 from aimbot_lab.cli.text import print_json, table
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def bench() -> None:
 
 bench.add_command(ablation)
 bench.add_command(rules)
+bench.add_command(train)
 
 
 @bench.command(short_help="Measure the simulator's steps per second.")

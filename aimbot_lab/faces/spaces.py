@@ -41,7 +41,7 @@ class BinnedActions:
         """
         given = as_batch(actions, out.shape, "actions")
         index = given[:, self._branches]
-        missing = ~np.isin(index, np.arange(len(self._bins)))
+        missing = (index < 0) | (index >= len(self._bins)) | (index % 1 != 0)
         if missing.any():
             row = int(missing.argmax())
             raise ActionError(

@@ -1,6 +1,6 @@
 """An actor-critic policy with hybrid actions and with masks in its observations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ class DuelPolicy(ActorCriticPolicy):
     `hybrid`: sizes of the choices in the first columns of a `Box` of actions; the others are
     Gaussian. `masked`: sizes of the first choices that the observation's last columns mask
     (1: allowed); the networks do not see these columns. `per_branch`: log-probabilities are
-    [N, branches], not [N].
+    [N, branches], not [N]. `act`, where set, samples in place of `forward`.
     """
+
+    act: Callable[[th.Tensor], tuple[th.Tensor, th.Tensor, th.Tensor]] | None = None
 
     def __init__(
         self,
@@ -33,15 +35,23 @@ class DuelPolicy(ActorCriticPolicy):
         per_branch: bool = False,
         **arguments: Any,
     ) -> None:
-        self._hybrid, self._masked = tuple(hybrid), tuple(masked)
-        self._per_branch = per_branch
+        self._hybrid, self.masked = tuple(hybrid), tuple(masked)
+        self.per_branch = per_branch
         super().__init__(observation_space, action_space, lr_schedule, **arguments)
+
+    def forward(
+        self, obs: th.Tensor, deterministic: bool = False
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """(actions, values [N, 1], log-probabilities) for observations [N, D]."""
+        if self.act is not None and not deterministic:
+            return self.act(obs)
+        return super().forward(obs, deterministic)
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
         """The extractor of all columns but the masks, which pass it by."""
-        if not self._masked:
+        if not self.masked:
             return super().make_features_extractor()
-        space, count = self.observation_space, sum(self._masked)
+        space, count = self.observation_space, sum(self.masked)
         assert isinstance(space, spaces.Box)
         seen = spaces.Box(space.low[:-count], space.high[:-count], dtype=np.float32)
         return BesideMasks(
@@ -49,10 +59,10 @@ class DuelPolicy(ActorCriticPolicy):
         )
 
     def _build_mlp_extractor(self) -> None:
-        if not self._masked:
+        if not self.masked:
             super()._build_mlp_extractor()
             return
-        count = sum(self._masked)
+        count = sum(self.masked)
         self.mlp_extractor = MaskPassingMlp(
             self.features_dim - count,
             net_arch=self.net_arch,
@@ -70,11 +80,11 @@ class DuelPolicy(ActorCriticPolicy):
         if self._hybrid:
             assert isinstance(space, spaces.Box)
             rest = space.shape[0] - len(self._hybrid)
-            distribution = HybridDistribution(self._hybrid, rest, per_branch=self._per_branch)
-        elif self._per_branch:
+            distribution = HybridDistribution(self._hybrid, rest, per_branch=self.per_branch)
+        elif self.per_branch:
             assert isinstance(space, spaces.MultiDiscrete)
             distribution = SeparateBranches(space.nvec.tolist())
-        if self._masked:
+        if self.masked:
             distribution.proba_distribution_net = self._masked_net(
                 distribution.proba_distribution_net
             )
@@ -84,10 +94,10 @@ class DuelPolicy(ActorCriticPolicy):
         """`net`, a maker of the last layer, with a layer that obeys masks."""
 
         def masked_net(latent_dim: int, **arguments: Any) -> Any:
-            made = net(latent_dim=latent_dim - sum(self._masked), **arguments)
+            made = net(latent_dim=latent_dim - sum(self.masked), **arguments)
             if isinstance(made, tuple):
-                return MaskedHead(made[0], self._masked), *made[1:]
-            return MaskedHead(made, self._masked)
+                return MaskedHead(made[0], self.masked), *made[1:]
+            return MaskedHead(made, self.masked)
 
         return masked_net
 

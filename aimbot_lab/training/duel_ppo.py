@@ -6,12 +6,18 @@ import numpy as np
 from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
+from aimbot_lab.training.duel_policy import DuelPolicy
+from aimbot_lab.training.fused_engine import FusedEngine
+from aimbot_lab.training.fused_policy import UnsuitedError
+from aimbot_lab.training.team import one_torch_thread
 from aimbot_lab.training.update import update
 
 Objective = Literal["joint", "per_branch"]
+Engine = Literal["torch", "fused", "auto"]
 
 
 class BranchRolloutBuffer(RolloutBuffer):
@@ -42,6 +48,8 @@ class DuelPPO(PPO):
     `objective` per_branch: each branch of an action has its own probability ratio and clipped
     objective, and these are summed. `dual_clip` c: where the advantage A is negative the
     objective is no less than c A. Hybrid actions and masks are its policy's matter.
+    `engine` fused: the same losses and steps, several times faster, equal within rounding;
+    raises ValueError where the policy is not of the kind it knows. auto: fused where it can be.
     """
 
     def __init__(
@@ -49,11 +57,13 @@ class DuelPPO(PPO):
         *args: Any,
         objective: Objective = "joint",
         dual_clip: float | None = None,
+        engine: Engine = "torch",
         **arguments: Any,
     ) -> None:
         if dual_clip is not None and dual_clip <= 1.0:
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
-        self.objective, self.dual_clip = objective, dual_clip
+        self.objective, self.dual_clip, self.engine = objective, dual_clip, engine
+        self.fused: FusedEngine | None = None
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
@@ -61,7 +71,25 @@ class DuelPPO(PPO):
             self.policy_kwargs["per_branch"] = True
             self.rollout_buffer_class = BranchRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
-        super()._setup_model()
+        if self.engine == "torch":
+            super()._setup_model()
+            return
+        # The first weights depend on torch's number of threads; what is learned here shall not.
+        with one_torch_thread():
+            super()._setup_model()
+        self.fused = self._new_engine()
+
+    def _new_engine(self) -> FusedEngine | None:
+        """The engine that learns in place of torch, if one can."""
+        try:
+            return FusedEngine(self.policy)
+        except UnsuitedError as error:
+            if self.engine == "fused":
+                raise ValueError(f"engine fused: {error}") from error
+        return None
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "fused"]
 
     def _branches(self) -> int:
         """How many parts an action has."""
@@ -72,6 +100,38 @@ class DuelPPO(PPO):
             return self.action_space.shape[0]
         raise ValueError("objective per_branch needs actions of several branches")
 
+    def collect_rollouts(
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        rollout_buffer: RolloutBuffer,
+        n_rollout_steps: int,
+    ) -> bool:
+        """Fill `rollout_buffer`; False where `callback` ended it."""
+        if self.fused is None:
+            return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        policy = self.policy
+        assert isinstance(policy, DuelPolicy)
+        self.fused.actor.begin(n_rollout_steps, env.num_envs)
+        policy.act = self.fused.actor.act
+        try:
+            with self.fused.threads():
+                return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        finally:
+            policy.act = None
+
+    def _update_info_buffer(
+        self, infos: list[dict[str, Any]], dones: np.ndarray | None = None
+    ) -> None:
+        """Keep what `infos` say of the episodes that ended; the others say nothing."""
+        if dones is not None:
+            infos = [infos[row] for row in np.flatnonzero(dones)]
+            dones = np.ones(len(infos), np.bool_)
+        super()._update_info_buffer(infos, dones)
+
     def train(self) -> None:
         """Improve the policy by the rollout in the buffer."""
-        update(self, dual_clip=self.dual_clip)
+        if self.fused is None:
+            update(self, dual_clip=self.dual_clip)
+        else:
+            self.fused.update(self, dual_clip=self.dual_clip)

@@ -2,15 +2,26 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.training.core.features import Columns, see_from_agent
 from aimbot_lab.training.running_scale import Moments, RunningScale, moments
 
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 EGOCENTRIC_COLUMNS = 5
+COLUMNS = {
+    "base_x": "fire_base_x",
+    "base_z": "fire_base_z",
+    "x": "agent_x",
+    "z": "agent_z",
+    "cosine": "cos_yaw",
+    "sine": "sin_yaw",
+    "diameter": "fire_base_diameter",
+}
 
 
 class ScaledFeatures(BaseFeaturesExtractor):
@@ -59,32 +70,43 @@ class EgocentricFeatures(ScaledFeatures):
         super().__init__(observation_space, running=running, extra=EGOCENTRIC_COLUMNS)
         index = {name: column for column, name in enumerate(names)}
         self._floor = float(observation_space.high[index["agent_x"]])
-        self._pose = [
-            index[name]
-            for name in ("fire_base_x", "fire_base_z", "agent_x", "agent_z", "cos_yaw", "sin_yaw")
-        ]
-        self._diameter = index["fire_base_diameter"]
         distances = [k for k, name in enumerate(names) if name.endswith("_distance")]
         # The newest observation comes last, and its ray distances at its very end.
-        self._rays = distances[0]
+        known = {column: index[name] for column, name in COLUMNS.items()}
+        self._columns = Columns(**known, rays=distances[0])
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""
         scaled = super().forward(observations)
-        distances = observations[:, self._rays :]
+        if observations.device.type == "cpu" and not th.compiler.is_compiling():
+            return self._by_kernel(observations, scaled)
+        return self._by_torch(observations, scaled)
+
+    def _by_kernel(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
+        """Several times as fast as torch on a few hundred samples, and with no gradient."""
+        features = th.empty((len(observations), self.features_dim))
+        own = self._columns.rays
+        features[:, :own] = scaled[:, :own]
+        seen = observations.detach().contiguous().numpy()
+        sizes = np.float32(self._floor), np.float32(NEAR)
+        see_from_agent(seen, self._columns, features.numpy(), *sizes)
+        return features
+
+    def _by_torch(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
+        distances = observations[:, self._columns.rays :]
         near = th.exp(distances * (-1.0 / NEAR))
         # Where a ray met nothing its distance is 0, which must not read as touching.
         near = th.where(distances > 0.0, near, th.zeros_like(near))
-        parts = [scaled[:, : self._rays], 1.0 - 2.0 * near, self._target(observations)]
+        parts = [scaled[:, : self._columns.rays], 1.0 - 2.0 * near, self._target(observations)]
         return th.cat(parts, dim=1)
 
     def _target(self, observations: th.Tensor) -> th.Tensor:
-        base_x, base_z, x, z, cosine, sine = (observations[:, k] for k in self._pose)
+        base_x, base_z, x, z, cosine, sine = (observations[:, k] for k in self._columns[:6])
         to_x, to_z = base_x - x, base_z - z
         ahead = to_x * sine + to_z * cosine
         right = to_x * cosine - to_z * sine
         distance = th.sqrt(to_x * to_x + to_z * to_z).clamp_min(1e-6)
         columns = [ahead / self._floor, right / self._floor, ahead / distance, right / distance]
         columns.append(th.exp(distance * (-1.0 / NEAR)))
-        exists = (observations[:, self._diameter] > 0.0).unsqueeze(1)
+        exists = (observations[:, self._columns.diameter] > 0.0).unsqueeze(1)
         return th.stack(columns, dim=1) * exists

@@ -47,7 +47,7 @@ def duel_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
 DUEL_PPO = Algorithm(
     DuelPPO,
     DuelPolicy,
-    same_names(*CLIPPED, "objective", "dual_clip"),
+    same_names(*CLIPPED, "objective", "dual_clip", "engine"),
     actor_critic,
     face=duel_face,
     derived=frozenset({"aim", "masks"}),

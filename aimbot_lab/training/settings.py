@@ -111,6 +111,10 @@ class TrainSettings:
     """duel_ppo: one clipped objective for the whole action, or the sum of one per branch."""
     dual_clip: Annotated[Float, Gt(1)] | None = None
     """duel_ppo: where the advantage A is negative the objective is no less than this times A."""
+    engine: Literal["auto", "torch", "fused"] = "auto"
+    """duel_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
+    on. `fused` is several times as fast; its random numbers are others, its updates the same
+    within rounding. `auto` is fused wherever that can be: networks of equal layers on the CPU."""
     network: NetworkSettings = NetworkSettings()
     """The networks."""
     device: Literal["auto", "cpu", "cuda"] = "cpu"

@@ -29,13 +29,13 @@ class Ranges(NamedTuple):
 
 
 class Minibatch(NamedTuple):
-    """Losses of one minibatch, as scalars."""
+    """Losses of one minibatch."""
 
-    total: th.Tensor
-    policy: th.Tensor
-    value: th.Tensor
-    entropy: th.Tensor
-    clip_fraction: th.Tensor
+    total: float
+    policy: float
+    value: float
+    entropy: float
+    clip_fraction: float
     kl: float
 
 
@@ -56,9 +56,9 @@ class Tally:
             "clip_fraction": batch.clip_fraction,
         }
         for name, value in parts.items():
-            self.losses.setdefault(name, []).append(value.item())
+            self.losses.setdefault(name, []).append(value)
         self.last_kl.append(batch.kl)
-        self.last_loss = batch.total.item()
+        self.last_loss = batch.total
 
 
 def update(model: PPO, *, dual_clip: float | None) -> None:
@@ -69,39 +69,44 @@ def update(model: PPO, *, dual_clip: float | None) -> None:
     """
     model.policy.set_training_mode(True)
     model._update_learning_rate(model.policy.optimizer)
-    progress = model._current_progress_remaining
-    clip_value = None if model.clip_range_vf is None else model.clip_range_vf(progress)  # type: ignore[operator]
-    ranges = Ranges(model.clip_range(progress), clip_value, dual_clip)  # type: ignore[operator]
-    tally = Tally()
+    ranges, tally = ranges_of(model, dual_clip), Tally()
     for _ in range(model.n_epochs):
         whole = _epoch(model, ranges, tally)
         model._n_updates += 1
         if not whole:
             break
-    _record(model, ranges, tally)
+    record(model, ranges, tally)
+
+
+def ranges_of(model: PPO, dual_clip: float | None) -> Ranges:
+    """How far the update that `model` makes now may go."""
+    progress = model._current_progress_remaining
+    clip_value = None if model.clip_range_vf is None else model.clip_range_vf(progress)  # type: ignore[operator]
+    return Ranges(model.clip_range(progress), clip_value, dual_clip)  # type: ignore[operator]
 
 
 def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
     """Take the gradient steps of one pass; False where the divergence stopped it."""
     tally.last_kl.clear()
-    for batch in _minibatches(model, ranges):
+    for loss, batch in _minibatches(model, ranges):
         tally.add(batch)
         if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
             return False
         optimizer = model.policy.optimizer
         optimizer.zero_grad()
-        batch.total.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
         optimizer.step()
     return True
 
 
-def _minibatches(model: PPO, ranges: Ranges) -> Iterator[Minibatch]:
+def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Minibatch]]:
     for data in model.rollout_buffer.get(model.batch_size):
         yield _losses(model, data, ranges)
 
 
-def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> Minibatch:
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
+    """(loss to differentiate, what it is made of)."""
     actions = data.actions
     if isinstance(model.action_space, spaces.Discrete):
         actions = actions.long().flatten()
@@ -119,10 +124,18 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> Minibatch
     with th.no_grad():
         kl = approximate_kl(log_prob, data.old_log_prob).item()
     total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
-    return Minibatch(total, policy.loss, value, disorder, policy.clip_fraction, kl)
+    return total, Minibatch(
+        total=total.item(),
+        policy=policy.loss.item(),
+        value=value.item(),
+        entropy=disorder.item(),
+        clip_fraction=policy.clip_fraction.item(),
+        kl=kl,
+    )
 
 
-def _record(model: PPO, ranges: Ranges, tally: Tally) -> None:
+def record(model: PPO, ranges: Ranges, tally: Tally) -> None:
+    """Record what PPO of stable-baselines3 records of an update."""
     buffer, record = model.rollout_buffer, model.logger.record
     for name, losses in tally.losses.items():
         record(f"train/{name}", np.mean(losses))

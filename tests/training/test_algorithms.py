@@ -214,8 +214,10 @@ def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path)
 
 def test_duel_ppo_with_nothing_switched_on_is_ppo() -> None:
     states = {
-        algo: Training(plan(algo)).learn(Sink(), SilentObserver(), lambda: False).state_sha256
-        for algo in ("ppo", "duel_ppo")
+        algo: Training(plan(algo, **more))
+        .learn(Sink(), SilentObserver(), lambda: False)
+        .state_sha256
+        for algo, more in (("ppo", {}), ("duel_ppo", {"engine": "torch"}))
     }
     assert states["ppo"] == states["duel_ppo"]
 

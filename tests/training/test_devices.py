@@ -48,7 +48,7 @@ def test_an_agent_from_another_device_is_loaded_on_the_cpu(
     assert {str(weight.device) for weight in training.model.policy.parameters()} == {"cpu"}
     folder = training.save_agents(tmp_path)["last"][0].parent
     description = folder / "agent.json"
-    description.write_text(description.read_text().replace('"auto"', '"cuda"'))
+    description.write_text(description.read_text().replace('"device": "auto"', '"device": "cuda"'))
     loaded = load_agent(folder)
     assert loaded.train.device == "cuda"
     assert {str(weight.device) for weight in loaded.agent._policy.parameters()} == {"cpu"}

@@ -1,0 +1,84 @@
+"""`aimbot-lab bench train`: what its output holds; its figures are not for a test."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner, Result
+
+import aimbot_lab
+from aimbot_lab.bench.train_plan import ALGORITHMS, FULL, QUICK
+from aimbot_lab.cli.bench import bench
+
+PARTS = ["simulator", "policy", "buffer", "update", "callbacks", "tracking", "rest"]
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    result = CliRunner().invoke(bench, ["train", "--quick"])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def report() -> dict:
+    result = CliRunner().invoke(bench, ["train", "--quick", "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_both_algorithms_are_measured_with_each_net_and_number_of_threads(report: dict) -> None:
+    measured = [(one["name"], one["net"], one["threads"]) for one in report["variants"]]
+    assert sorted(measured) == [("duel_ppo", "16x16", 1), ("stable-baselines3", "16x16", 1)]
+    assert all(one["steps_per_second"] > 0 for one in report["variants"])
+
+
+def test_the_shares_make_up_the_whole_and_nothing_is_left_out(report: dict) -> None:
+    for variant in report["variants"]:
+        assert list(variant["shares"]) == PARTS
+        assert all(share > 0.0 for share in variant["shares"].values())
+        assert sum(variant["shares"].values()) == pytest.approx(1.0)
+
+
+def test_the_update_is_a_part_of_the_whole_and_slower_than_its_products(report: dict) -> None:
+    for variant in report["variants"]:
+        share = variant["steps_per_second"] / variant["update_steps_per_second"]
+        assert share == pytest.approx(variant["shares"]["update"])
+    ours, theirs = report["variants"]
+    assert ours["matrix_products_steps_per_second"] > ours["update_steps_per_second"]
+    assert theirs["matrix_products_steps_per_second"] is None
+
+
+def test_the_ratio_is_of_the_best_of_each(report: dict) -> None:
+    ours, theirs = (one["steps_per_second"] for one in report["variants"])
+    assert report["ratio_to_stable_baselines3"] == {"16x16": pytest.approx(ours / theirs)}
+    assert report["two_trainings_at_once_steps_per_second"] is None
+
+
+def test_the_report_says_what_it_was_measured_on(report: dict) -> None:
+    assert report["schema"] == 1
+    assert report["version"] == aimbot_lab.__version__
+    assert set(report["machine"]) == {"cpu", "cpu_count", "python", "numba", "numpy"}
+    settings = {"num_envs": 16, "n_steps": 16, "batch_size": 128, "n_epochs": 1}
+    assert report["settings"] == settings
+
+
+def test_the_full_bench_measures_what_the_readme_quotes() -> None:
+    assert (FULL.nets, FULL.threads) == (((64, 64), (128, 128)), (1, 2))
+    assert (FULL.num_envs, FULL.n_steps, FULL.batch_size, FULL.n_epochs) == (512, 64, 8192, 4)
+    assert len(FULL.variants) == 8
+
+
+def test_the_variants_differ_in_the_algorithm_alone() -> None:
+    ours, theirs = (QUICK.training(variant) for variant in QUICK.variants)
+    assert [ours.train.algo, theirs.train.algo] == list(ALGORITHMS.values())
+    assert {**vars(ours.train), "algo": "ppo"} == vars(theirs.train)
+    assert (ours.env, ours.lessons, ours.seed) == (theirs.env, theirs.lessons, theirs.seed)
+
+
+def test_without_json_tables_go_to_stdout_and_progress_to_stderr(result: Result) -> None:
+    assert re.search(r"^duel_ppo +16x16 +1 +[\d,]+ +[\d,]+ +[\d,]+$", result.stdout, re.MULTILINE)
+    assert re.search(r"^stable-baselines3 +16x16 +1( +[\d.]+%){7}$", result.stdout, re.MULTILINE)
+    assert re.search(r"^16x16: [\d.]+ times stable-baselines3's best$", result.stdout, re.MULTILINE)
+    assert "repeat 1 of 1" in result.stderr
+    assert "repeat 1 of 1" not in result.stdout

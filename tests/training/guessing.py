@@ -1,0 +1,89 @@
+"""A small game with any actions, and models of our PPO that learn it."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from aimbot_lab.training.duel_policy import DuelPolicy
+from aimbot_lab.training.duel_ppo import DuelPPO
+
+STEPS, ROWS, UPDATES = 80, 8, 3
+BRANCHES = (3, 4)
+"""Sizes of the choices, of those with masks too."""
+SPACES: dict[str, spaces.Space[Any]] = {
+    "box": spaces.Box(-1.0, 1.0, (2,), np.float32),
+    "discrete": spaces.Discrete(4),
+    "multi_discrete": spaces.MultiDiscrete(BRANCHES),
+    "hybrid": spaces.Box(np.float32([0, 0, -5]), np.float32([2, 3, 5])),
+}
+SETTINGS: dict[str, Any] = {
+    "n_steps": STEPS,
+    "batch_size": 600,  # two pieces of samples; the second minibatch is smaller
+    "n_epochs": 3,
+    "ent_coef": 0.01,
+    "learning_rate": lambda left: 1e-3 * left,
+    "seed": 1,
+    "device": "cpu",
+}
+
+
+class Guess(gym.Env[Any, Any]):
+    """A reward for actions that fit the observation; some episodes end, some are cut off."""
+
+    def __init__(self, space: spaces.Space[Any], masked: bool = False) -> None:
+        self.action_space, self._masked = space, masked
+        size = 3 + (sum(BRANCHES) if masked else 0)
+        self.observation_space = spaces.Box(-1, 1, (size,), np.float32)
+        self._rng = np.random.default_rng(0)
+        self._steps = 0
+
+    def _observe(self) -> np.ndarray:
+        self._seen = self._rng.uniform(-1, 1, 3).astype(np.float32)
+        if not self._masked:
+            return self._seen
+        masks = self._rng.random(sum(BRANCHES)) > 0.4
+        masks[[0, BRANCHES[0]]] = True
+        return np.concatenate([self._seen, masks.astype(np.float32)])
+
+    def reset(self, **_: Any) -> tuple[np.ndarray, dict[str, Any]]:
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self._steps += 1
+        reward = float(self._seen[0] * np.sum(action))
+        return self._observe(), reward, self._steps % 7 == 0, self._steps % 10 == 0, {}
+
+
+def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> DuelPPO:
+    th.set_num_threads(1)
+    policy: dict[str, Any] = {"net_arch": {"pi": [16, 24], "vf": [16, 24]}}
+    if space == "hybrid":
+        policy["hybrid"] = BRANCHES
+    if masked:
+        policy["masked"] = BRANCHES
+    policy |= given.pop("policy_kwargs", {})
+    env = DummyVecEnv([lambda: Guess(SPACES[space], masked)] * ROWS)
+    arguments = {**SETTINGS, "policy_kwargs": policy, **given}
+    return DuelPPO(DuelPolicy, env, engine=engine, **arguments)
+
+
+def learned(engine: str, space: str, **given: Any) -> DuelPPO:
+    """Learned from rollouts that torch has sampled: the same ones with both engines."""
+    model = new_model(engine, space, **given)
+    if model.fused is not None:
+        model.fused.actor.act = lambda seen: ActorCriticPolicy.forward(model.policy, seen)
+    return model.learn(UPDATES * STEPS * ROWS)
+
+
+def differences(one: DuelPPO, other: DuelPPO) -> list[float]:
+    """The largest of each weight and of each of the optimiser's means."""
+    pairs = list(zip(one.policy.parameters(), other.policy.parameters(), strict=True))
+    states = [(one.policy.optimizer.state[a], other.policy.optimizer.state[b]) for a, b in pairs]
+    for key in ("exp_avg", "exp_avg_sq", "step"):
+        pairs += [(a[key], b[key]) for a, b in states]
+    return [float((a - b).abs().max().detach()) for a, b in pairs]

@@ -1,0 +1,188 @@
+"""What the fused engine does while it collects, and which policies it takes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as th
+from guessing import ROWS, STEPS, learned, new_model
+from scipy import special, stats
+from stable_baselines3.common.callbacks import BaseCallback
+from test_fused_update import KINDS
+from tiny_training import Sink, plan
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.spec import arena_spec
+from aimbot_lab.training.core.choosing import choose
+from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.features import EgocentricFeatures
+from aimbot_lab.training.fused_net import new_room
+from aimbot_lab.training.fused_policy import features_of
+from aimbot_lab.training.fused_weights import NetShape
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.training import Training
+
+pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
+MANY = 100_000
+
+
+@pytest.mark.parametrize(("space", "kind"), KINDS, ids=str)
+def test_values_and_log_probabilities_are_the_policys(space: str, kind: Any) -> None:
+    model = new_model("fused", space, learning_rate=0.0, n_epochs=1, **kind)
+    model.learn(STEPS * ROWS)
+    for data in model.rollout_buffer.get(None):
+        actions = data.actions.long().flatten() if space == "discrete" else data.actions
+        values, log_prob, _ = model.policy.evaluate_actions(data.observations, actions)
+        np.testing.assert_allclose(data.old_values, values.flatten().detach(), atol=1e-6)
+        np.testing.assert_allclose(data.old_log_prob, log_prob.detach(), atol=2e-6)
+
+
+def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndarray:
+    """Actions [4, rows] of branches of 3, 3 and 2 choices and a Gaussian."""
+    starts = np.array([0, 3, 6, 8])
+    shape = NetShape(1, (1,), "relu", (3, 3, 2), 1, masks=0, ratios=1, starts=starts)
+    room = new_room(shape, rows)
+    room.head.logits[:8] = logits[:, None]
+    room.head.logits[8] = mean
+    room.head.probs[:] = np.exp(room.head.logits[:8])
+    th.manual_seed(0)
+    chances, noise = th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy()
+    choose(room.head, chances, noise, room.samples.actions, starts, np.float32([log_std]))
+    return room.samples.actions
+
+
+def test_samples_match_their_distribution() -> None:
+    logits = np.random.default_rng(1).normal(size=8)
+    actions = drawn(MANY, logits, mean=0.3, log_std=-0.5)
+    for branch, part in enumerate(np.split(logits, [3, 6])):
+        seen = np.bincount(actions[branch].astype(int), minlength=len(part))
+        assert stats.chisquare(seen, special.softmax(part) * MANY).pvalue > 0.001
+    gaussian = stats.norm(0.3, np.exp(-0.5))
+    assert stats.kstest(actions[3], gaussian.cdf).pvalue > 0.001
+    assert stats.kstest(actions[3], stats.norm(0.32, gaussian.std()).cdf).pvalue < 0.001
+    pairs = np.bincount((actions[0] * 3 + actions[1]).astype(int), minlength=9)
+    joint = np.outer(special.softmax(logits[:3]), special.softmax(logits[3:6])).ravel()
+    assert stats.chisquare(pairs, joint * MANY).pvalue > 0.001
+
+
+def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
+    logits = np.float32([0.0, -1e8, -1.0, -1e8, 0.0, -1e8, -1e8, 0.0])
+    actions = drawn(1_000_000, logits, mean=0.0, log_std=0.0)
+    assert set(actions[0]) == {0.0, 2.0}
+    assert set(actions[1]) == {1.0}
+    assert set(actions[2]) == {1.0}
+
+
+def test_masks_in_observations_are_obeyed() -> None:
+    model = new_model("fused", "multi_discrete", masked=True)
+    model.learn(2 * STEPS * ROWS)
+    buffer = model.rollout_buffer
+    for data in buffer.get(None):
+        rows, masks = np.arange(len(data.actions)), data.observations[:, 3:]
+        for branch, first in enumerate((0, 3)):
+            assert (masks[rows, first + data.actions[:, branch].long()] == 1.0).all()
+
+
+class ComparesInputs(BaseCallback):
+    """Compares what the engine has kept with the features of the rollout."""
+
+    seen = 0
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        model = self.model
+        assert isinstance(model, DuelPPO)
+        rollout, observations = model.fused.actor.rollout, model.rollout_buffer.observations
+        assert rollout.steps == len(observations)
+        features = features_of(model.policy, th.as_tensor(observations).flatten(end_dim=1))
+        kept = rollout.rows.reshape(len(features), -1)[:, : features.shape[1]]
+        np.testing.assert_array_equal(kept, features)
+        self.seen += 1
+
+
+@pytest.mark.parametrize("masks", [False, True])
+def test_it_learns_from_what_the_networks_were_shown(masks: bool) -> None:
+    training = Training(plan("duel_ppo", masks=masks, engine="fused"))
+    compares = ComparesInputs()
+    training.model.learn(1024, callback=compares)
+    assert compares.seen == 2
+
+
+def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
+    model = learned("fused", "hybrid")
+    assert model.fused.actor.rollout.steps == 0
+    assert model.policy.act is None
+
+
+@pytest.mark.parametrize("switches", [{}, {"aim": "hybrid", "masks": True}], ids=str)
+def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any) -> None:
+    def state_after(**threads: int) -> str:
+        network = {"layers": (64, 64)}
+        given = plan("duel_ppo", engine="fused", network=network, **switches, **threads)
+        return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
+
+    before = th.get_num_threads()
+    try:
+        one, again, two = (state_after(torch_threads=threads) for threads in (1, 1, 2))
+    finally:
+        th.set_num_threads(before)
+    assert one == again == two
+
+
+def test_the_kernel_sees_what_torch_sees() -> None:
+    spec = arena_spec(ArenaSettings())
+    space = Training(plan("ppo")).env.observation_space
+    features = EgocentricFeatures(space, names=spec.observation_names)
+    rng = np.random.default_rng(0)
+    observations = rng.uniform(space.low, space.high, (500, len(space.low))).astype(np.float32)
+    observations[:100, features._columns.diameter] = 0.0  # no FireBase
+    observations[50:200, features._columns.rays :] = 0.0  # nothing met
+    observations[300, [features._columns.x, features._columns.z]] = observations[
+        300, [features._columns.base_x, features._columns.base_z]
+    ]
+    seen = th.as_tensor(observations)
+    scaled = th.addcmul(features.shift, seen, features.scale)
+    by_torch, by_kernel = features._by_torch(seen, scaled), features(seen)
+    np.testing.assert_allclose(by_kernel, by_torch, rtol=0, atol=5e-7)
+    assert (by_kernel[:100, -5:] == 0.0).all()
+
+
+UNSUITED: list[tuple[dict[str, Any], str]] = [
+    ({"net_arch": {"pi": [8], "vf": [16]}}, "same layers"),
+    ({"net_arch": {"pi": [], "vf": []}}, "layers with biases"),
+    ({"net_arch": {"pi": [2000], "vf": [2000]}}, "more than 1024 units"),
+    ({"activation_fn": th.nn.ELU}, "tanh and relu"),
+    ({"optimizer_class": th.optim.SGD}, "Adam"),
+    ({"optimizer_kwargs": {"weight_decay": 0.1}}, "weight_decay"),
+    ({"share_features_extractor": False}, "share"),
+]
+
+
+@pytest.mark.parametrize(("given", "reason"), UNSUITED, ids=str)
+def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
+    given: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"engine fused: .*{reason}"):
+        new_model("fused", "multi_discrete", policy_kwargs=given)
+    assert new_model("auto", "multi_discrete", policy_kwargs=given).fused is None
+    assert new_model("auto", "multi_discrete").fused is not None
+
+
+def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:
+    network = {"layers": (1500,)}
+    with pytest.raises(ConfigurationError, match="duel_ppo refuses this: engine fused: a layer"):
+        Training(plan("duel_ppo", engine="fused", network=network))
+
+
+def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
+    model = new_model("fused", "hybrid")
+    model.learn(2 * STEPS * ROWS)
+    model.save(tmp_path / "model.zip")
+    loaded = DuelPPO.load(tmp_path / "model.zip", env=model.env)
+    before = loaded.policy.state_dict()["action_net.weight"].clone()
+    np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
+    loaded.learn(2 * STEPS * ROWS)
+    assert not th.equal(loaded.policy.state_dict()["action_net.weight"], before)

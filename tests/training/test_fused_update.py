@@ -1,0 +1,103 @@
+"""The fused engine's updates against those by torch's autograd."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as th
+from guessing import ROWS, STEPS, differences, learned, new_model
+
+from aimbot_lab.training import fused_engine, fused_gradient
+from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.update import _losses, ranges_of
+
+TOLERANCE = 1e-6  # of weights after three updates of six gradient steps
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("box", {}),
+    ("discrete", {}),
+    ("multi_discrete", {}),
+    ("multi_discrete", {"objective": "per_branch"}),
+    ("multi_discrete", {"masked": True}),
+    ("hybrid", {}),
+    ("hybrid", {"objective": "per_branch", "dual_clip": 1.2}),
+    ("hybrid", {"masked": True, "objective": "per_branch"}),
+]
+VARIANTS: list[dict[str, Any]] = [
+    {"policy_kwargs": {"activation_fn": th.nn.ReLU}},
+    {"clip_range_vf": 0.05, "dual_clip": 1.1, "clip_range": 0.05},
+    {"normalize_advantage": False, "vf_coef": 0.0, "ent_coef": 0.1},
+    {"target_kl": 0.004},
+]
+pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
+
+
+@pytest.mark.parametrize(
+    ("space", "given"), [*KINDS, *(("hybrid", given) for given in VARIANTS)], ids=str
+)
+def test_several_updates_end_where_torchs_do(space: str, given: Any) -> None:
+    theirs, ours = (learned(engine, space, **given) for engine in ("torch", "fused"))
+    assert max(differences(theirs, ours)) < TOLERANCE
+    recorded, wanted = ours.logger.name_to_value, theirs.logger.name_to_value
+    train = {key for key in wanted if key.startswith("train/")}
+    assert {key for key in recorded if key.startswith("train/")} == train
+    for key in train:
+        assert recorded[key] == pytest.approx(wanted[key], rel=1e-3, abs=1e-5), key
+
+
+def test_the_comparison_sees_a_sample_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = learned("torch", "hybrid")
+    gather = fused_gradient.gather
+
+    def all_but_one(rows: Any, indices: Any, piece: Any) -> None:
+        indices = indices.copy()
+        indices[0] = indices[-1]
+        gather(rows, indices, piece)
+
+    monkeypatch.setattr(fused_gradient, "gather", all_but_one)
+    assert max(differences(theirs, learned("fused", "hybrid"))) > 10 * TOLERANCE
+
+
+@pytest.mark.parametrize(("space", "kind"), KINDS, ids=str)
+def test_the_gradient_of_a_minibatch_is_autograds(space: str, kind: Any) -> None:
+    """Relative to its norm within 1e-6, far enough from the rollout for ratios to be clipped."""
+    model = new_model("fused", space, learning_rate=0.02, **kind)
+    model.learn(STEPS * ROWS)  # the buffer is that of the policy before this update
+    gradient, indices = fused_gradient_of(model)
+    loss, _ = _losses(model, next(model.rollout_buffer.get(None)), ranges_of(model, None))
+    model.policy.zero_grad()
+    loss.backward()
+    weights = model.fused._weights
+    expected = np.concatenate([t.grad.numpy().ravel() for t in weights._tensors])
+    assert np.linalg.norm(gradient - expected) < 1e-6 * np.linalg.norm(expected)
+    assert len(indices) == STEPS * ROWS
+
+
+def fused_gradient_of(model: DuelPPO) -> tuple[np.ndarray, np.ndarray]:
+    engine, buffer = model.fused, model.rollout_buffer
+    engine._weights.load()
+    indices = np.random.default_rng(0).permutation(STEPS * ROWS)
+    loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
+    gradient, _ = engine._gradient.of(engine._rows(buffer), indices, loss)
+    return gradient, indices
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_number_of_threads_changes_nothing(threads: int) -> None:
+    """To the bit: a lone thread does the same pieces in the same order."""
+    models = []
+    before = th.get_num_threads()
+    try:
+        for count in (1, threads):
+            model = new_model("fused", "hybrid", n_steps=480, batch_size=3500)
+            th.set_num_threads(count)
+            models.append(model.learn(2 * 480 * ROWS))
+            assert model.fused.team.threads == th.get_num_threads() == count
+    finally:
+        th.set_num_threads(before)
+    assert max(differences(*models)) == 0.0
+
+
+def test_weights_that_are_no_numbers_are_refused() -> None:
+    model = new_model("fused", "multi_discrete", learning_rate=1e30)
+    with pytest.raises(ValueError, match="no numbers"):
+        model.learn(3 * STEPS * ROWS)
