@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.train import TrainBench, TrainSpeed
 
 
-@click.command(short_help="Measure whole trainings, against stable-baselines3's PPO.")
+@click.command(short_help="Measure trainings against another PPO.")
 @click.option("--quick", is_flag=True, help="A tiny training, to see the form of the report.")
 @options.as_json
 def train(quick: bool, as_json: bool) -> None:

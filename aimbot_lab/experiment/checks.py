@@ -93,8 +93,11 @@ def option_faults(train: TrainSettings | None) -> Iterator[Fault]:
 
 
 def _is_plain_ppo(train: TrainSettings) -> bool:
-    switches = train.aim, train.masks, train.objective, train.dual_clip
-    usual = ("bins", False, "joint", None)
+    """Whether nothing is asked of PPO, or of ours, that a class might not take."""
+    if train.algo == "duel_ppo":
+        return not train.options and train.engine != "fused"
+    switches = train.aim, train.masks, train.objective, train.dual_clip, train.engine
+    usual = ("bins", False, "joint", None, "auto")
     return train.algo == "ppo" and not train.options and switches == usual
 
 
