@@ -124,8 +124,7 @@ class CheckpointFolder:
         if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
             raise ValueError("the checkpoint is damaged")
         line, _, state = body.partition(b"\n")
-        listed = json.loads(line)["parts"]
-        marks = {name: PartMark(*mark) for name, mark in listed.items()}
+        marks = _listed(line)
         for name in marks:
             self._read_part(name, marks)
         self._parts[step] = marks
@@ -147,6 +146,17 @@ class CheckpointFolder:
 
     def _part_path(self, name: str) -> Path:
         return self.path / _PART_NAME.format(name)
+
+
+def _listed(line: bytes) -> PartMarks:
+    """The parts that a checkpoint relies on. Raises ValueError where `line` lists none."""
+    try:
+        marks = {str(name): PartMark(*mark) for name, mark in json.loads(line)["parts"].items()}
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError("the checkpoint lists no parts") from error
+    if any("/" in name or "\0" in name for name in marks):
+        raise ValueError("a part of the checkpoint lies elsewhere")
+    return marks
 
 
 def _mark(data: bytes) -> PartMark:

@@ -33,6 +33,7 @@ from aimbot_lab.sim.preset_choice import chosen_presets
 from aimbot_lab.sim.presets import Preset
 from aimbot_lab.sim.scenario import scenario_tables, with_difficulty
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.snapshot_values import check_values
 from aimbot_lab.sim.snapshots import OF_SCENARIO, Arrays, arrays_of, check_snapshot, fingerprint
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.sim.step_task import StepTask, new_seats, new_turns
@@ -186,6 +187,7 @@ class Arena:
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
         check_snapshot(snapshot, self._arrays())
+        check_values(snapshot, self.state, self._tables, scenario=OF_SCENARIO)
         for name, array in self.state._asdict().items():
             array[...] = snapshot[name]
         scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}

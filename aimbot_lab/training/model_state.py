@@ -40,10 +40,14 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
     """Have `model`, made from the same settings, go on from what `model_state` gave."""
     model.set_parameters(state["parameters"], exact_match=True, device=model.device)
-    for name, value in {**state["numbers"], **state["seen"]}.items():
-        setattr(model, name, value)
-    for name, items in state["recent"].items():
-        setattr(model, name, deque(items, maxlen=model._stats_window_size))
+    # The names are those of this file: a file may hold any.
+    for name in NUMBERS:
+        if hasattr(model, name):
+            setattr(model, name, state["numbers"][name])
+    for name in SEEN:
+        setattr(model, name, state["seen"][name])
+    for name in RECENT:
+        setattr(model, name, deque(state["recent"][name], maxlen=model._stats_window_size))
     if hasattr(model, MEMORY):
         kind = type(getattr(model, MEMORY))
         on_device = (tuple(t.to(model.device) for t in pair) for pair in state["memory"])

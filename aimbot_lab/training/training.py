@@ -41,6 +41,7 @@ from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.tally import EpisodeTally
 
 FORMAT = 1  # of a checkpoint's state
+REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
 MOST_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 
 
@@ -107,7 +108,7 @@ class Training:
         """
         try:
             self._restore(unpack(state), read_part)
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, LabError) as error:
+        except REFUSALS as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise LabError(f"the checkpoint does not fit this training: {reason}") from error
 

@@ -203,6 +203,41 @@ def test_a_snapshot_survives_a_file(stage: Stage, tmp_path) -> None:
         np.testing.assert_array_equal(array, kept[name], err_msg=name)
 
 
+OUT_OF_BOUNDS = {
+    "target": 5,
+    "difficulty": 6,
+    "preset": 10**6,
+    "block_turns": 4,
+    "obstacle_count": 99,
+    "enemy_count": 7,
+    "ray_hit": 6,
+    "decisions": -1,
+    "gun_ticks": -1,
+    "episode": 2**63 - 1,
+    "parameters": 1e12,
+    "scenario_tables.sampler": 4,
+    "scenario_tables.sampler_values": np.nan,
+    "scenario_tables.sampler_range_count": 99,
+    "scenario_tables.bounds": 1e9,
+    "scenario_tables.whole": True,
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_BOUNDS)
+def test_a_snapshot_that_would_lead_a_kernel_astray_is_refused(stage: Stage, name: str) -> None:
+    """Kernels check no bounds, and a snapshot may come from a file that anyone made."""
+    kept = stage.arena.snapshot()
+    bad = kept[name].copy()
+    bad.flat[bad.size // 2] = OUT_OF_BOUNDS[name]
+    with refused(stage.arena, f"^snapshot: {name} "):
+        stage.arena.restore({**kept, name: bad})
+    if name not in ("scenario_tables.bounds", "scenario_tables.whole"):
+        lowest = {"preset": -2, "ray_hit": -3}.get(name, -1)
+        bad.flat[bad.size // 2] = lowest if bad.dtype.kind == "i" else -np.inf
+        with refused(stage.arena, f"^snapshot: {name} "):
+            stage.arena.restore({**kept, name: bad})
+
+
 OPEN = Preset("open", "attack", 1, (5.0, 5.0, 4.0), (), ((5.0, 5.0),))
 
 

@@ -18,9 +18,11 @@ from aimbot_lab.training.fingerprint import state_sha256
 from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.packing import pack, unpack
-from aimbot_lab.training.schedules import Linear
+from aimbot_lab.training.schedules import Cosine, Linear
+from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 
+RUNNING = NetworkSettings(layers=(16,), scaling="running")
 EVERYTHING = {
     "algo": "duel_ppo",
     "aim": "hybrid",
@@ -28,7 +30,9 @@ EVERYTHING = {
     "objective": "per_branch",
     "dual_clip": 3.0,
     "reward_scale": "running",
+    "network": RUNNING,
     "learning_rate": Linear(start=1e-3, end=1e-4),
+    "clip_range": Cosine(start=0.3, end=0.1),
     "ent_coef": Linear(start=0.03, end=0.0),
 }
 VARIANTS: Mapping[str, dict[str, Any]] = {
@@ -39,6 +43,11 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     "dqn": {},
     "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
     "qrdqn": {},
+    "qrdqn, running statistics": {
+        "algo": "qrdqn",
+        "network": RUNNING,
+        "reward_scale": "running",
+    },
     "duel_ppo, all switches": EVERYTHING,
 }
 
