@@ -15,9 +15,12 @@ import sqlite3
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import psutil
 
 from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.request import RunRequest
@@ -60,6 +63,13 @@ def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
     return load_curriculum(file)
 
 
+class Forked(NamedTuple):
+    """An attempt in a process of its own."""
+
+    seconds: float  # of the processor
+    ended: bool  # before it was killed
+
+
 def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     """Take up the run if there is one, else begin it; and train it to its end."""
     unfinished = newest_unfinished(loaded, data)
@@ -70,8 +80,8 @@ def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
 
 
-def forked(loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float | None) -> bool:
-    """Whether an attempt in a process of its own came to its end before it was killed."""
+def forked(loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float = inf) -> Forked:
+    """Seconds of an attempt in a process of its own, and whether it came to its end."""
     answer = data.root.parent / "answer.json"
     answer.unlink(missing_ok=True)
 
@@ -80,12 +90,12 @@ def forked(loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float | No
         fresh.write_text(json.dumps(attempt(loaded, data)))
         fresh.rename(answer)
 
-    in_fork(work, kill_after=kill_after)
-    return answer.exists()
+    seconds = in_fork(work, kill_after=kill_after)
+    return Forked(seconds, answer.exists())
 
 
-def in_fork(work: Callable[[], None], *, kill_after: float | None = None) -> None:
-    """Have `work` done by a fork, which is killed after so many seconds."""
+def in_fork(work: Callable[[], None], *, kill_after: float = inf) -> float:
+    """The seconds of the processor that a fork took for `work`; it is killed after so many."""
     child = os.fork()
     if child == 0:
         try:
@@ -94,15 +104,18 @@ def in_fork(work: Callable[[], None], *, kill_after: float | None = None) -> Non
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
-    began = time.monotonic()
-    done = 0
+    process = psutil.Process(child)
+    done, seconds = 0, 0.0
     while not done:
-        if kill_after is not None and time.monotonic() - began >= kill_after:
-            os.kill(child, signal.SIGKILL)
         time.sleep(0.002)
+        spent = process.cpu_times()
+        seconds = spent.user + spent.system
+        if seconds >= kill_after:
+            os.kill(child, signal.SIGKILL)
         done, status = os.waitpid(child, os.WNOHANG)
     if status not in (0, signal.SIGKILL):
         raise SystemExit(f"an attempt failed with status {status}")
+    return seconds
 
 
 def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
@@ -144,19 +157,27 @@ def make_store(data: DataFolder, template: Path) -> None:
     shutil.copy(data.database, template)
 
 
+def moments(kills: int, chance: random.Random) -> Iterator[float]:
+    """After what share of a whole training to kill each attempt; the last one is not killed.
+
+    All kills but the last come before the run can have ended, the last at any time.
+    """
+    for _ in range(kills - 1):
+        yield chance.uniform(0.0, 1.0 / kills)
+    yield from (chance.uniform(0.0, 1.0), inf)
+
+
 def compare(folder: Path, seed: int, *, kills: int, algo: str, chance: random.Random) -> None:
     """Write how a run that is killed again and again compares with an unbroken one."""
     loaded = curriculum(folder, seed, algo)
     whole = fresh_folder(folder, f"{algo}-{seed}-whole")
-    began = time.monotonic()
-    forked(loaded, whole, kill_after=None)
-    seconds = time.monotonic() - began
+    seconds, _ = forked(loaded, whole)
     expected = json.loads((whole.root.parent / "answer.json").read_text())
     broken = fresh_folder(folder, f"{algo}-{seed}-broken")
     killed = 0
-    while not forked(
-        loaded, broken, kill_after=chance.uniform(0.0, 0.6) * seconds if killed < kills else None
-    ):
+    for moment in moments(kills, chance):
+        if forked(loaded, broken, kill_after=moment * seconds).ended:
+            break
         killed += 1
     got = json.loads((broken.root.parent / "answer.json").read_text())
     ours, theirs = tracked(broken, got["run_id"]), tracked(whole, expected["run_id"])

@@ -1,7 +1,8 @@
 """A run that is killed at random moments and resumed is, in the end, the unbroken run.
 
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of ppo and two of each other kind of algorithm, each
-killed so often; some minutes. Without it, two runs of ppo, killed three times each.
+killed so often (once less where the last kill comes too late); some minutes. Without it, two runs
+of ppo, killed three times each.
 """
 
 import json
@@ -36,7 +37,7 @@ def killed_runs(folder: Path, *arguments: object) -> list[dict[str, Any]]:
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
     runs, kills = (10 if algo == "ppo" else 2, KILLS) if KILLS else (2, 3)
     lines = killed_runs(tmp_path, runs, kills, 1, algo)
-    assert [line["kills"] for line in lines] == [kills] * runs
+    assert all(line["kills"] >= kills - 1 for line in lines)
     assert {line["status"] for line in lines} == {"FINISHED", "FAILED"}
     for line in lines:
         assert all(line[name] for name in SAME), line

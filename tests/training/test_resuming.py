@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     "maskable_ppo": {},
     "recurrent_ppo": {},
     "trpo": {},
-    "dqn": {},
+    "dqn": {"options": {"exploration_fraction": 0.9, "target_update_interval": 48 * 16}},
     "dqn, buffer overwritten": {"algo": "dqn", "options": {"buffer_size": 1300}},
     "qrdqn": {},
     "qrdqn, running statistics": {
@@ -118,6 +119,20 @@ def test_from_any_rollout_the_training_ends_as_the_unbroken_one(name: str) -> No
         resumed = learn(training)
         rest = [line for line in unbroken.logged if line[0] > checkpoint.step]
         assert resumed == unbroken._replace(logged=rest)
+
+
+def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one() -> None:
+    easy = CompletionCriteria(threshold=0.002, min_lesson_length=40)
+    lesson = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
+    made = replace(plan("ppo"), lessons=(lesson,))
+    keeper = Keeper()
+    unbroken = learn(Training(made), keeper)
+    last = keeper.checkpoints[-1]
+    assert 0 < last.step < unbroken.steps < last.step + 512
+    training = Training(made)
+    training.resume(last.state)
+    rest = [line for line in unbroken.logged if line[0] > last.step]
+    assert learn(training) == unbroken._replace(logged=rest)
 
 
 @pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
