@@ -9,8 +9,10 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import duration, print_json, table
+from aimbot_lab.cli.training import SHORT_ID
 
 if TYPE_CHECKING:
+    from aimbot_lab.tracking.data_folder import DataFolder
     from aimbot_lab.tracking.run_summary import RunSummary
     from aimbot_lab.tracking.waiting import WaitingRun
 
@@ -32,7 +34,8 @@ HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson"
 def runs(limit: int, data_dir: Path | None, tracking_uri: str | None, as_json: bool) -> None:
     """List runs, newest first.
 
-    Runs whose process died are closed as KILLED, and what they had not yet sent is delivered.
+    Runs whose process died are closed as KILLED, and what they had not yet sent is delivered;
+    `aimbot-lab resume` goes on with them.
 
     \b
     Example:
@@ -45,7 +48,7 @@ def runs(limit: int, data_dir: Path | None, tracking_uri: str | None, as_json: b
 
     folder = locate_data_folder(data_dir)
     for run_id in reap_dead_runs(folder):
-        click.echo(f"closed the run of a dead process: {run_id}", err=True)
+        _tell_closed(folder, run_id)
     waiting = waiting_runs(folder)
     _tell(waiting)
     found = list_runs(folder, tracking_uri=tracking_uri, max_results=limit)
@@ -55,6 +58,14 @@ def runs(limit: int, data_dir: Path | None, tracking_uri: str | None, as_json: b
         click.echo(table(HEAD, [_row(run) for run in found]))
     elif not waiting:
         click.echo("no runs yet; begin with: aimbot-lab run curricula/goto.yaml", err=True)
+
+
+def _tell_closed(folder: "DataFolder", run_id: str) -> None:
+    from aimbot_lab.experiment.unfinished import unfinished_runs
+
+    can_go_on = any(run.run_id == run_id for run in unfinished_runs(folder))
+    way = f"; aimbot-lab resume {run_id[:SHORT_ID]} goes on with it" if can_go_on else ""
+    click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
 
 
 def _tell(waiting: "Sequence[WaitingRun]") -> None:

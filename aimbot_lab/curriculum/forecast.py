@@ -18,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 LESSONS = 500  # simulated side by side
 LONGEST = 10_000  # episodes of a simulated lesson
+TOO_LONG = 1e12  # episodes of a whole lesson that no training plays
 MOST_EPISODES = 40_000  # of all lessons that a forecaster simulates: about a second
 CERTAIN = 0.97  # share of simulated lessons that have passed when the rest is not waited for
 EVERY_LOOK = 64  # episodes up to which each is looked at; then each 64th part of the way
@@ -29,7 +30,7 @@ class Expectation:
     """What a lesson takes at an assumed true win rate, the same in every cell."""
 
     win_rate: float
-    episodes: int | None  # median; None: more than are simulated
+    episodes: int | None  # median; None: more than are simulated, or than could be played
 
 
 def assumed_win_rates(threshold: float) -> tuple[float, ...]:
@@ -70,7 +71,7 @@ class Forecaster:
             self._times[key] = self._simulated(EvidenceTest(*key[:2]), win_rate)
         whole = _whole_lessons(self._times[key], shares if criteria.every_cell else (1.0,))
         median = float(np.quantile(whole, 0.5, method="higher"))
-        episodes = None if median == inf else max(ceil(median), criteria.min_lesson_length)
+        episodes = None if median > TOO_LONG else max(ceil(median), criteria.min_lesson_length)
         return Expectation(win_rate, episodes)
 
     def _simulated(self, test: EvidenceTest, win_rate: float) -> FloatArray:
@@ -101,5 +102,6 @@ def _looks(count: int) -> Iterator[tuple[int, bool]]:
 def _whole_lessons(times: FloatArray, shares: Sequence[float]) -> FloatArray:
     """Episodes of lessons [LESSONS] whose cells each take `times` of their own share."""
     source = np.random.default_rng(2)
-    cells = [source.permutation(times) / share for share in shares]
+    with np.errstate(divide="ignore", over="ignore"):  # a share of next to nothing takes for ever
+        cells = [source.permutation(times) / share for share in shares]
     return np.asarray(np.max(cells, axis=0))

@@ -20,7 +20,13 @@ from aimbot_lab.experiment.keys import advice
 from aimbot_lab.experiment.parameter_lessons import SECTION
 from aimbot_lab.experiment.paths import Path, shown_value
 from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.experiment.trainer_file import FORM, FaultError, TrainerFile, whole_number
+from aimbot_lab.experiment.trainer_file import (
+    FORM,
+    FaultError,
+    TrainerFile,
+    form_faults,
+    whole_number,
+)
 from aimbot_lab.experiment.tree import Tree, read_tree
 from aimbot_lab.experiment.validation import validate
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -99,8 +105,9 @@ def convert(
     tree, file = read_tree(read_text(name)), shown_file(name)
     refuse_unless_mapping(tree, file, form=FORM)
     origins = Origins(file, tree.keys, tree.values)
-    if tree.faults:
-        raise ConfigurationError(*origins.lines(tree.faults))
+    faults = tree.faults or list(form_faults(tree.data))
+    if faults:
+        raise ConfigurationError(*origins.lines(faults))
     converter = _Converter(tree, behavior, list(targets) or ["goto"])
     config, faults = converter.curriculum()
     if config is None:
@@ -166,9 +173,7 @@ class _Converter:
 
     def _parameters(self) -> Any:
         """The environment parameters that the arena has."""
-        given = self._file.data.get(SECTION, {})
-        if not isinstance(given, dict):
-            raise FaultError(Fault((SECTION,), "must be a mapping of parameters"))
+        given = self._file.data.get(SECTION) or {}
         known = parameter_bounds()
         for name in given:
             if name not in known:

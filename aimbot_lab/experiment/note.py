@@ -24,6 +24,7 @@ def note(result: RunResult) -> str:
         [
             f"**{outcome(result)}** {result.steps:,} steps in {result.seconds:.0f} s "
             f"({result.steps_per_second:,.0f} a second), seed {result.seed}.",
+            *_way_on(result),
             "### Lessons",
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
             "### Last lesson by target and difficulty",
@@ -48,6 +49,12 @@ def with_section(note: str, title: str, body: str) -> str:
     if section not in kept:
         kept.append(section)
     return "\n\n".join(part.strip() for part in kept)
+
+
+def _way_on(result: RunResult) -> Iterator[str]:
+    if result.resumes_at is not None:
+        more = " --set train.total_steps=N" if result.status == "FAILED" else ""
+        yield f"`aimbot-lab resume {result.run_id}{more}` goes on with it."
 
 
 def _falls(result: RunResult) -> Iterator[str]:

@@ -180,8 +180,8 @@ def _budget_warnings(
             f"train.total_steps {train.total_steps:,} is less than one rollout, "
             f"env.num_envs * train.n_steps = {rollout:,}, which is always finished"
         )
-    least = sum(_episodes(one.expected[-1:]) for one in lessons)
-    likely = sum(_episodes([one.doubtful] if one.doubtful else []) for one in lessons)
+    least = sum(_episodes(one, one.expected[-1:]) for one in lessons)
+    likely = sum(_episodes(one, [one.doubtful] if one.doubtful else []) for one in lessons)
     if least > train.total_steps:
         yield (
             f"train.total_steps {train.total_steps:,} cannot be enough: an agent that never loses "
@@ -194,5 +194,8 @@ def _budget_warnings(
         )
 
 
-def _episodes(expected: Sequence[Expectation]) -> int:
-    return sum(one.episodes or 0 for one in expected)
+def _episodes(planned: PlannedLesson, expected: Sequence[Expectation]) -> int:
+    """What the lesson takes as far as that is known: its least length, if nothing else."""
+    criteria = planned.lesson.completion_criteria
+    shortest = 0 if criteria is None else criteria.min_lesson_length
+    return max([shortest, *(one.episodes or 0 for one in expected)])

@@ -5,6 +5,7 @@ from typing import Any
 
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.experiment.keys import advice
+from aimbot_lab.experiment.parameter_lessons import SECTION
 from aimbot_lab.experiment.paths import Path, shown_value, starts_with
 from aimbot_lab.experiment.tree import Tree
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -66,6 +67,16 @@ class TrainerFile:
             return
         for key in value:
             yield from self._left((*path, key))
+
+
+def form_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Why `data` are those of no trainer file: it has one of three sections at least."""
+    given = [key for key in (BEHAVIORS, DEFAULTS, SECTION) if key in data]
+    if not given:
+        yield Fault((), FORM)
+    for key in given:
+        if not isinstance(data[key], dict | None):
+            yield Fault((key,), f"must be a mapping (got {shown_value(data[key])})")
 
 
 def whole_number(value: Any, path: Path, *, least: int, most: int) -> int:

@@ -125,11 +125,11 @@ class JournalTracker:
             if self._journal.ending is None:
                 self._keeper.keep_grown(growing_entries(self._folder.path))
                 self._last = self._keeper.close(EndEntry(status, now_ms()))
+                if status == "FINISHED":  # before any wait, in which this process may be killed
+                    self._folder.forget_checkpoints()
             delivered = self._sender.finish(wait_seconds, last=self._last)
             self._report = self._current_report(status)
             self._journal.close()
-            if self._report.status == "FINISHED":
-                self._folder.forget_checkpoints()
             if delivered:
                 self._folder.settle(self._report.status)
             else:

@@ -154,11 +154,9 @@ class MlflowStore:
     def _search(self, condition: str, *, max_results: int) -> Sequence[Run]:
         with _translated(self.address):
             experiments = [e.experiment_id for e in self.client.search_experiments()]
+            order = ["attributes.start_time DESC"]
             found = self.client.search_runs(
-                experiments,
-                filter_string=condition,
-                max_results=max_results,
-                order_by=["attributes.start_time DESC"],
+                experiments, filter_string=condition, max_results=max_results, order_by=order
             )
             return cast(Sequence[Run], found)
 

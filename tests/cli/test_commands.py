@@ -43,20 +43,29 @@ def examples(path: tuple[str, ...]) -> list[list[str]]:
     return [shlex.split(line.partition(" > ")[0]) for line in shown.splitlines()]
 
 
+def called(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The command that an example calls, and the words after it; `start` may be left out."""
+    assert words[0] == "aimbot-lab", words
+    names, rest, command = (), words[1:], cli
+    while isinstance(command, click.Group) and rest:
+        left_out = "start" in command.commands and rest[0] not in command.commands
+        name = "start" if left_out else rest.pop(0)
+        names, command = (*names, name), command.commands[name]
+    return names, rest
+
+
 @each_command
 def test_every_command_has_help_with_an_example_that_calls_it(path: tuple[str, ...]) -> None:
     found = examples(path)
     assert found
-    assert all(words[: len(path) + 1] == ["aimbot-lab", *path] for words in found), found
+    assert all(called(words)[0][: len(path)] == path for words in found), found
 
 
 @each_command
 def test_examples_use_options_that_there_are(path: tuple[str, ...]) -> None:
     for words in examples(path):
-        rest = words[1:]
-        command: click.Command = cli
-        while isinstance(command, click.Group) and rest:
-            command = command.commands[rest.pop(0)]
+        names, rest = called(words)
+        command = command_at(names)
         known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
         used = {word.partition("=")[0] for word in rest if word.startswith("-")}
         assert used <= known, f"{words}: {used - known}"

@@ -126,6 +126,9 @@ def test_a_killed_run_is_taken_up_by_its_file(folder: Path, unbroken: dict[str, 
     arguments = ("run", "tiny.yaml", "--seed", "8", "--set", LONG, "--resume", "--json")
     code, _, _ = broken_off(folder, signal.SIGKILL, *arguments)
     assert code == -signal.SIGKILL
+    code, _, messages = call(folder, "runs")
+    assert code == 0
+    assert "goes on with it" in messages
     (killed,) = (run for run in unfinished_runs(data_folder(folder)) if not run.record.spent_steps)
     code, output, messages = call(folder, *arguments, "--set", "train.gamma=0.5")
     assert (code, output) == (2, "")

@@ -75,3 +75,8 @@ def test_assumed_win_rates_rise_from_above_the_threshold_to_one(threshold: float
     assert rates[-1] == 1.0
     assert len(rates) >= 3
     assert threshold < halfway(threshold) < 1
+
+
+@pytest.mark.parametrize("share", [0.0, 5e-324, 1e-300, 1e-11])
+def test_a_cell_that_is_next_to_never_drawn_takes_too_long(share: float) -> None:
+    assert episodes(criteria(0.7, scope="every_cell"), 1.0, 1.0, share) is None

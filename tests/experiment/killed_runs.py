@@ -23,6 +23,7 @@ from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.resumption import check_resumption, newest_unfinished
 from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
@@ -117,7 +118,7 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
     return {
         "status": status,
         "twice": len(points) - len(set(points)),
-        "values": sorted(row for row in rows if not row[0].startswith("speed/")),
+        "values": sorted(row for row in rows if row[0] != names.STEPS_PER_SECOND),
         "points": len(points),
         "files": {
             str(path.relative_to(folder)): path.read_bytes()

@@ -195,6 +195,22 @@ def test_what_is_no_trainer_file_does_no_harm(text: str) -> None:
         assert all(line.startswith("t.yaml:") for line in error.faults)  # noqa: PT017
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: mine\nlessons: []\n", "t.yaml:1:1: must be an ML-Agents trainer file"),
+        ("behaviors: 5\n", "t.yaml:1:12: behaviors: must be a mapping (got 5)"),
+        ("default_settings: x\n", "t.yaml:1:19: default_settings: must be a mapping (got 'x')"),
+        ("environment_parameters: []\n", "environment_parameters: must be a mapping (got a list)"),
+    ],
+)
+def test_what_is_no_trainer_file_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        converted(text)
+    (line,) = caught.value.faults
+    assert said in line
+
+
 def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest valid key: Walker"):
         converted(TRAINER, behavior="Walkr")

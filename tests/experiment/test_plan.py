@@ -64,6 +64,16 @@ DOUBTFUL = [
         "lessons.0.completion_criteria.scope=every_cell|lessons.0.difficulty.goto=[99, 1, 0, 0, 0]",
         "lessons.0 'first': goto 2 must pass by itself and gets 1.00% of the episodes",
     ),
+    (
+        "lessons.0.completion_criteria={measure: reward, rule: ml-agents, threshold: 1, "
+        "min_lesson_length: 900_000_000}",
+        "cannot be enough: an agent that never loses needs 900,000,000 episodes",
+    ),
+    (
+        "lessons.0.completion_criteria.scope=every_cell"
+        "|lessons.0.difficulty.goto=[1, 1e-300, 0, 0, 0]",
+        "can hardly be met: at a true win rate of",
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.training import summary, way_to_look
+from aimbot_lab.cli.training import summary, way_on, way_to_look
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.note import note
 from aimbot_lab.experiment.result import RunResult, outcome
@@ -55,6 +55,18 @@ def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:
     assert "| 3 | all levels | - | 0 | - | - | - |" in rows
     assert "| goto 5 | 20 | 20.0 % | 8.0 % to 42.0 % |" in rows
     assert "aimbot-lab run resolved.yaml" in text
+
+
+def test_a_run_that_can_go_on_says_how() -> None:
+    stopped = replace(RESULT, status="KILLED", resumes_at=0)
+    spent = replace(RESULT, resumes_at=9_000)
+    assert "`aimbot-lab resume r1` goes on with it." in note(stopped)
+    assert "`aimbot-lab resume r1 --set train.total_steps=N` goes on with it." in note(spent)
+    assert "resume" not in note(RESULT)
+    assert way_on(stopped, None).endswith(" resume r1")
+    more = " resume r1 --set train.total_steps=20000 --data-dir '/d x'"
+    assert way_on(spent, Path("/d x")).endswith(more)
+    assert way_on(RESULT, None) == ""
 
 
 def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:

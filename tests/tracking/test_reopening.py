@@ -91,6 +91,21 @@ def test_what_was_logged_before_is_logged_once(data_folder, stopped, store):
     assert points(store, stopped, "speed") == [(20, 7.0)]
 
 
+def test_a_file_that_grows_goes_on_from_any_place_that_it_had(data_folder, store):
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("grows"))
+    data_folder.run_folder(tracker.run_id).joinpath("checkpoints").mkdir()
+    tracker.grow("a.csv", "1\n2\n3\n", place=0)
+    tracker.sync()
+    assert tracker.finish("KILLED").complete
+    assert store.download(tracker.run_id, "a.csv").read_text() == "1\n2\n3\n"
+    for text, whole in (("b\n", "1\nb\n"), ("c\n", "1\nc\n")):
+        again = reopen_run(data_folder, tracker.run_id)
+        wait_until_all_has_arrived(again)
+        again.grow("a.csv", text, place=2)
+        assert again.finish("FAILED").complete
+        assert store.download(tracker.run_id, "a.csv").read_text() == whole
+
+
 def test_the_run_of_a_dead_process_is_taken_over_before_or_after_it_is_closed(
     data_folder, dead_run, store
 ):
