@@ -10,9 +10,9 @@ from aimbot_lab.experiment import dialect
 from aimbot_lab.experiment.dialect import YamlError, compose, place_of
 from aimbot_lab.experiment.faults import Fault, Mark
 from aimbot_lab.experiment.paths import Path, is_seen, shown_value
+from aimbot_lab.foundation.settings import MOST_DIGITS
 
 MOST_NODES = 5_000
-MOST_DIGITS = 18
 
 _BOOLS = {"true": True, "false": False}
 Pair = tuple[str, yaml.Node, yaml.Node]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
-from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
 from aimbot_lab.training.schedules import NotNegative, Positive
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
@@ -23,7 +23,7 @@ FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
+    if is_whole(value):
         return int(value)  # 1e4 as a person means it; a class that wants a float takes it too
     if value is None or isinstance(value, bool | int | float | str):
         return value

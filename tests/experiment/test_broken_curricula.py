@@ -38,6 +38,11 @@ REPLACED = [
         f"seed: {'9' * 19}",
         f"2:7: seed: must be a number of at most 18 digits (got '{'9' * 19}')",
     ),
+    (
+        "seed: 1",
+        "seed: 1e60",
+        "2:7: seed: must be a number of at most 18 digits (got 1e+60)",
+    ),
     ("win: 1.0", "win: .inf", "5:18: env.rewards.win: must be a finite number (got inf)"),
     ("win: 1.0", "win: 1e400", "5:18: env.rewards.win: must be a finite number (got inf)"),
     ("win: 1.0", "win: '1'", "5:18: env.rewards.win: must be a number (got '1')"),
