@@ -5,15 +5,15 @@ go unread. For kernels alone: threads that wait in Python need the interpreter t
 """
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from aimbot_lab.foundation.jit import inlined
-
+F = TypeVar("F", bound=Callable[..., Any])
 Words = np.ndarray[Any, np.dtype[np.int64]]
 ALIGNMENT = 8  # bytes of a word
 _ORDER = "seq_cst"
@@ -88,35 +88,16 @@ def _plain_add(words: Words, index: int, value: int) -> int:
         return int(words[index]) - value
 
 
-_COMPILED = not vars(numba.config)["DISABLE_JIT"]
-_load_word: Any = _load if _COMPILED else _plain_load
-_store_word: Any = _store if _COMPILED else _plain_store
-_add_to_word: Any = _add if _COMPILED else _plain_add
-_swap_word: Any = _swap if _COMPILED else _plain_swap
+def _chosen(compiled: Any, plain: F) -> F:
+    """`compiled` as it is: an inlined function around it would be compiled for each literal."""
+    return plain if vars(numba.config)["DISABLE_JIT"] else cast(F, compiled)
 
 
-@inlined
-def load(words: Words, index: int) -> int:
-    """`words[index]`, with everything that was written before it."""
-    value: int = _load_word(words, index)
-    return value
-
-
-@inlined
-def store(words: Words, index: int, value: int) -> None:
-    """Set `words[index]`, after everything that was written before."""
-    _store_word(words, index, value)
-
-
-@inlined
-def swap(words: Words, index: int, old: int, new: int) -> bool:
-    """Set `words[index]` to `new` where it is `old`; whether it was."""
-    swapped: bool = _swap_word(words, index, old, new)
-    return swapped
-
-
-@inlined
-def add(words: Words, index: int, value: int) -> int:
-    """Add `value` to `words[index]`; what it was before."""
-    before: int = _add_to_word(words, index, value)
-    return before
+load = _chosen(_load, _plain_load)
+"""`words[index]`, with everything that was written before it."""
+store = _chosen(_store, _plain_store)
+"""Set `words[index]`, after everything that was written before."""
+swap = _chosen(_swap, _plain_swap)
+"""Set `words[index]` to the last argument where it is the one before; whether it was."""
+add = _chosen(_add, _plain_add)
+"""Add to `words[index]`; what it was before."""

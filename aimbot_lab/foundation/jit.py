@@ -83,3 +83,9 @@ def inlined(function: F) -> F:
     """
     compiled: F = _njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
     return compiled
+
+
+def called(function: F) -> F:
+    """`function` as a part of kernels that is long and seldom runs: compiled once and called."""
+    compiled: F = _njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    return compiled

@@ -100,15 +100,19 @@ def begins(words: Words, worker: int, looks: int) -> bool:
 
 
 @inlined
-def take_rows(turns: Turns, owner: int, rows: int) -> tuple[int, int]:
-    """First and last row (exclusive) of the next chunk of `owner`'s of all `rows` rows.
+def take_rows(turns: Turns, seat: int, rows: int) -> tuple[int, int]:
+    """First and last row (exclusive) of the next chunk of all `rows` rows for thread `seat`.
 
-    They are equal where none is left.
+    Its own rows come first, then the others'. They are equal where none is left.
     """
     threads = turns.taken.size // STRIDE
-    end = rows * (owner + 1) // threads
-    first = min(rows * owner // threads + add(turns.taken, owner * STRIDE, CHUNK), end)
-    return first, min(first + CHUNK, end)
+    for away in range(threads):
+        owner = (seat + away) % threads
+        end = rows * (owner + 1) // threads
+        first = rows * owner // threads + add(turns.taken, owner * STRIDE, CHUNK)
+        if first < end:
+            return first, min(first + CHUNK, end)
+    return rows, rows
 
 
 @inlined

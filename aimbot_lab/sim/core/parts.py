@@ -12,7 +12,7 @@ from aimbot_lab.sim.core.observation import observe
 from aimbot_lab.sim.core.rays import cast_rays
 from aimbot_lab.sim.core.reward import distance_to_fire_base
 from aimbot_lab.sim.core.state import ArenaState, ArenaTables, Floats32
-from aimbot_lab.sim.core.step import MOUSE, begin_row, common_reward, target_reward
+from aimbot_lab.sim.core.step import MOUSE, Deed, begin_row, reward_for
 
 
 @kernel
@@ -51,9 +51,9 @@ def reward_all(
     for row in range(span[0], span[1]):
         moved = actions[row, 0] + actions[row, 1] > 0.0
         before = distance_to_fire_base(state, row)
-        reward = common_reward(state, row, float(actions[row, MOUSE]), moved, MISSED)
-        reward += target_reward(state, tables, row, before, actions[row, 2] > 0.0)
-        buffers.rewards[row] = reward
+        mouse, fired = float(actions[row, MOUSE]), actions[row, 2] > 0.0
+        deed = Deed(before, mouse, moved, fired, MISSED)
+        buffers.rewards[row] = reward_for(state, tables, row, deed)
 
 
 @kernel

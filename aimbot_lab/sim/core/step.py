@@ -1,13 +1,13 @@
 """The entry points that `sim.arena` calls: check actions, start rows, step rows."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import called, inlined, kernel
 from aimbot_lab.sim.core.clock import is_over
 from aimbot_lab.sim.core.episode import begin_episode, is_won, record_end
-from aimbot_lab.sim.core.gun import HIT_OTHER, HIT_TARGET, cool_down, shoot
+from aimbot_lab.sim.core.gun import HIT_TARGET, MISSED, cool_down, shoot
 from aimbot_lab.sim.core.handover import (
     BEGIN,
     STEP,
@@ -78,72 +78,80 @@ def first_bad_action(actions: Floats32) -> int:
     return -1
 
 
+class Deed(NamedTuple):
+    """What an agent did in one decision."""
+
+    distance_before: float  # m to the FireBase centre
+    mouse: float  # clipped
+    moved: bool
+    fired: bool
+    hit: int
+
+
 @inlined
-def act(state: ArenaState, row: int, actions: Floats32) -> tuple[float, bool, bool, int]:
-    """Turn, walk, shoot, let time pass: (clipped mouse, whether moved, fired, what was hit)."""
+def act(state: ArenaState, row: int, actions: Floats32) -> Deed:
+    """Turn, walk, shoot, let time pass."""
+    distance_before = distance_to_fire_base(state, row)
     mouse = turn(state, row, float(actions[row, MOUSE]))
     moved = walk(state, row, int(actions[row, 0]), int(actions[row, 1]))
     fired, hit = shoot(state, row, int(actions[row, 2]))
     state.decisions[row] += 1
     cool_down(state, row)
-    return mouse, moved, fired, hit
+    return Deed(distance_before, mouse, moved, fired, hit)
 
 
 @inlined
-def earn(state: ArenaState, row: int, term: int, value: float) -> float:
-    """Book `value` under `term`; the value."""
+def reward_for(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> float:
+    """What the deed earned, result apart, booked term by term; the rays must be cast."""
+    spin = spin_term(state, row, deed.mouse)
+    state.terms[row, SPIN_PENALTY] += spin
+    reward = spin
+    if deed.moved:
+        move = state.parameters[row, MOVE_PENALTY]
+        state.terms[row, MOVE_PENALTY] += move
+        reward += move
+    if deed.hit != MISSED:
+        term = TARGET_HIT if deed.hit == HIT_TARGET else NON_TARGET_HIT
+        hit = state.parameters[row, term]
+        state.terms[row, term] += hit
+        reward += hit
+    term, value = target_term(state, tables, row, deed)
     state.terms[row, term] += value
-    return value
+    return reward + value
 
 
 @inlined
-def common_reward(state: ArenaState, row: int, mouse: float, moved: bool, hit: int) -> float:
-    """Sum of the terms that every target earns, result apart."""
-    reward = earn(state, row, SPIN_PENALTY, spin_term(state, row, mouse))
-    if moved:
-        reward += earn(state, row, MOVE_PENALTY, state.parameters[row, MOVE_PENALTY])
-    if hit == HIT_TARGET:
-        reward += earn(state, row, TARGET_HIT, state.parameters[row, TARGET_HIT])
-    elif hit == HIT_OTHER:
-        reward += earn(state, row, NON_TARGET_HIT, state.parameters[row, NON_TARGET_HIT])
-    return reward
-
-
-@inlined
-def target_reward(
-    state: ArenaState, tables: ArenaTables, row: int, distance_before: float, fired: bool
-) -> float:
-    """The term that the present target earns; its rays must be cast."""
+def target_term(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> tuple[int, float]:
+    """(index, value) of the term that the present target earns."""
     if state.target[row] == FREE:
-        return earn(state, row, FACING, facing_term(state, tables, row))
+        return FACING, facing_term(state, tables, row)
     if state.target[row] == GOTO:
-        term, value = goto_terms(state, row, distance_before)
-        return earn(state, row, term, value)
+        return goto_terms(state, row, deed.distance_before)
     if state.target[row] == ATTACK:
-        term, value = attack_terms(state, row, fired)
-        return earn(state, row, term, value)
-    return 0.0
+        return attack_terms(state, row, deed.fired)
+    return FACING, 0.0
 
 
 @inlined
-def step_row(
-    state: ArenaState, tables: ArenaTables, scratch: Floats32, actions: Floats32, row: int
-) -> tuple[float, bool, bool]:
-    """One decision of `row` without its reset: (reward, whether finished, whether won)."""
-    distance_before = distance_to_fire_base(state, row)
-    mouse, moved, fired, hit = act(state, row, actions)
+def settle(
+    state: ArenaState, tables: ArenaTables, buffers: Any, log: EpisodeLog, row: int, deed: Deed
+) -> int:
+    """Write what the deed brought to `buffers` and, where it ended the episode, `log`; 1 then."""
+    reward = reward_for(state, tables, row, deed)
     won = is_won(state, row)
     finished = won or is_over(state, row)
-    cast_rays(state, scratch, row)
-    reward = common_reward(state, row, mouse, moved, hit)
-    reward += target_reward(state, tables, row, distance_before, fired)
     if finished:
         ending = WIN if won else LOSE
-        reward += earn(state, row, ending, state.parameters[row, ending])
-    return reward, finished, won
+        result = state.parameters[row, ending]
+        state.terms[row, ending] += result
+        reward += result
+        record_end(state, log, row, won)
+    buffers.rewards[row] = reward
+    buffers.finished[row] = finished
+    return int(finished)
 
 
-@inlined
+@called
 def begin_row(
     state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, row: int
 ) -> None:
@@ -156,55 +164,6 @@ def begin_row(
     begin_episode(state, tables, row)
     cast_rays(state, scratch, row)
     observe(state, tables, buffers.observations, row)
-
-
-@inlined
-def make_decision(
-    state: ArenaState,
-    tables: ArenaTables,
-    scratch: Floats32,
-    actions: Floats32,
-    buffers: Any,
-    log: EpisodeLog,
-    row: int,
-) -> int:
-    """One decision of `row`, written to `buffers` and, where it ends the episode, `log`; 1 then."""
-    reward, finished, won = step_row(state, tables, scratch, actions, row)
-    buffers.rewards[row] = reward
-    buffers.finished[row] = finished
-    observe(state, tables, buffers.observations, row)
-    if finished:
-        record_end(state, log, row, won)
-        return 1
-    return 0
-
-
-@inlined
-def advance(
-    state: ArenaState,
-    tables: ArenaTables,
-    actions: Floats32,
-    buffers: Any,
-    log: EpisodeLog,
-    seat: Seat,
-    turns: Turns,
-) -> None:
-    """Do the turn's duty on chunk after chunk, the thread's own first, until none is left."""
-    threads = turns.taken.size // STRIDE
-    for away in range(threads):
-        owner = (seat.number + away) % threads
-        first, last = take_rows(turns, owner, state.yaw.size)
-        while first < last:
-            ended = 0
-            if turns.duty[0] & STEP:
-                for row in range(first, last):
-                    ended += make_decision(state, tables, seat.scratch, actions, buffers, log, row)
-                turns.ended[seat.number * STRIDE] += ended
-            if turns.duty[0] & BEGIN and (ended or not turns.duty[0] & STEP):
-                for row in range(first, last):
-                    if buffers.finished[row]:
-                        begin_row(state, tables, seat.scratch, buffers, row)
-            first, last = take_rows(turns, owner, state.yaw.size)
 
 
 @kernel
@@ -220,13 +179,27 @@ def advance_rows(
     """Step the rows, begin the next episode in those that are finished, or both.
 
     `turns` says what to do and which of the buffers to write, and is told how many episodes
-    ended. A worker goes on so as long as there is work in time. `actions` [B, 4] must have been
-    checked. Writes rewards, finished flags and observations and, where an episode ended, `log`.
+    ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
+    checked. Writes rewards, finished flags, observations and, where an episode ended, `log`.
     """
     worker = seat.number - 1
     while worker < 0 or begins(turns.words, worker, seat.looks):
         written = buffers[0] if turns.buffers[0] == 0 else buffers[1]
-        advance(state, tables, actions, written, log, seat, turns)
+        first, last = take_rows(turns, seat.number, state.yaw.size)
+        while first < last:
+            ended = 0
+            if turns.duty[0] & STEP:
+                for row in range(first, last):
+                    deed = act(state, row, actions)
+                    cast_rays(state, seat.scratch, row)
+                    observe(state, tables, written.observations, row)
+                    ended += settle(state, tables, written, log, row, deed)
+                turns.ended[seat.number * STRIDE] += ended
+            if turns.duty[0] & BEGIN and (ended or not turns.duty[0] & STEP):
+                for row in range(first, last):
+                    if written.finished[row]:
+                        begin_row(state, tables, seat.scratch, written, row)
+            first, last = take_rows(turns, seat.number, state.yaw.size)
         if worker < 0:
             wait_for_workers(turns.words, seat.looks)
             return
