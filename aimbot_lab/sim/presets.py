@@ -3,11 +3,11 @@
 The form of a file is described at the head of the shipped ones, in `preset_data`.
 """
 
-import difflib
 import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +124,12 @@ class _FileReader:
     def root(self) -> Node | None:
         """The YAML tree of the file, or None where there is none.
 
-        Files of others are read by PyYAML's own parser: libyaml's, which is ten times faster,
-        crashes on deep nesting.
+        Files of others are read by PyYAML's slow parser: libyaml's crashes on deep nesting.
         """
         text = ""
-        loader = FAST_LOADER if self.path in SHIPPED_FILES else yaml.SafeLoader
         try:
             text = read_bounded(self.path, MAX_BYTES).decode("utf-8")
+            loader = FAST_LOADER if self.path in SHIPPED_FILES else yaml.SafeLoader
             root: Node | None = yaml.compose(text, Loader=loader)
         except OSError as error:
             self.faults.append(f"{self.path}:1:1: cannot be read: {error.strerror}")
@@ -297,6 +296,5 @@ def _shown(node: Node) -> str:
 
 def _advice(key: Node, allowed: Sequence[str]) -> str:
     text = key.value if isinstance(key, ScalarNode) else ""
-    nearest = difflib.get_close_matches(text, allowed, n=1)
-    guess = f"did you mean {nearest[0]}? " if nearest else ""
+    guess = "".join(f"did you mean {name}? " for name in get_close_matches(text, allowed, n=1))
     return f"{guess}allowed: {', '.join(allowed)}"

@@ -26,6 +26,8 @@ from aimbot_lab.sim.core.state import (
 TINY = np.float32(1e-7)  # keeps a ray's direction away from 0, so that no 0 * inf appears
 ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
+NO_BIT, ONE_BIT, LAST_BIT = np.int32(0), np.int32(1), np.int32(31)
+SLACK = 1e-3  # m
 Extent = tuple[float, float, float, float]  # m: middle x and z from the agent, half sides
 
 
@@ -73,7 +75,7 @@ def cast_rays(state: ArenaState, scratch: Floats32, row: int) -> None:
                 meet_box(state, scratch, row, k, first)
     for k in range(state.enemy_count[row]):
         if state.enemy_hits_left[row, k] > 0:
-            if not in_view(state, row, sine, cosine, enemy_extent(state, row, k)):
+            if not is_disc_in_view(state, row, sine, cosine, k):
                 continue
             for first in range(0, state.ray_cos.shape[1], RAY_LANES):
                 meet_disc(state, scratch, row, k, first)
@@ -92,33 +94,35 @@ def obstacle_extent(state: ArenaState, row: int, k: int) -> Extent:
 
 
 @inlined
-def enemy_extent(state: ArenaState, row: int, k: int) -> Extent:
-    """Middle of enemy `k` from the agent, and the half sides of its bounding square."""
-    radius = state.parameters[row, ENEMY_RADIUS]
-    x = state.enemies[row, k, 0] - state.position[row, 0]
-    z = state.enemies[row, k, 1] - state.position[row, 1]
-    return x, z, radius, radius
-
-
-@inlined
 def in_view(state: ArenaState, row: int, sine: float, cosine: float, extent: Extent) -> bool:
     """Whether a box can meet a ray: not wholly behind an edge of the view.
 
     Errs on the side of yes.
     """
     x, z, half_x, half_z = extent
-    slack = 1e-3
-    if x * sine + z * cosine + abs(sine) * half_x + abs(cosine) * half_z < -slack:
-        return False
     edge_cos = state.view_edge[row, 0]
     edge_sin = state.view_edge[row, 1]
+    seen = x * sine + z * cosine + abs(sine) * half_x + abs(cosine) * half_z >= -SLACK
     for side in (-1.0, 1.0):
         # Inward normal of the view's edge: the edge's direction turned towards the middle.
         normal_x = edge_sin * sine - side * edge_cos * cosine
         normal_z = edge_sin * cosine + side * edge_cos * sine
-        if x * normal_x + z * normal_z + abs(normal_x) * half_x + abs(normal_z) * half_z < -slack:
-            return False
-    return True
+        reach = abs(normal_x) * half_x + abs(normal_z) * half_z
+        seen &= x * normal_x + z * normal_z + reach >= -SLACK
+    return bool(seen)
+
+
+@inlined
+def is_disc_in_view(state: ArenaState, row: int, sine: float, cosine: float, k: int) -> bool:
+    """Whether enemy `k` can meet a ray; as `in_view`, which would take it for a square."""
+    x = state.enemies[row, k, 0] - state.position[row, 0]
+    z = state.enemies[row, k, 1] - state.position[row, 1]
+    behind = -state.parameters[row, ENEMY_RADIUS] - SLACK
+    ahead = x * sine + z * cosine
+    right = x * cosine - z * sine
+    inward = state.view_edge[row, 1] * ahead
+    away = state.view_edge[row, 0] * abs(right)
+    return (ahead >= behind) & (inward - away >= behind)
 
 
 @inlined
@@ -197,8 +201,9 @@ def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int, first: int
 def detected_enemies(state: ArenaState, tables: ArenaTables, row: int) -> int:
     """Bit k is set where a ray within range hits enemy `k`."""
     limit = np.float32(state.parameters[row, RAY_RANGE])
-    found = 0
+    found = NO_BIT
     for ray in range(ray_count(tables)):
-        if state.ray_hit[row, ray] >= 0 and state.ray_distance[row, ray] <= limit:
-            found |= 1 << state.ray_hit[row, ray]
-    return found
+        hit = state.ray_hit[row, ray]
+        seen = (hit >= 0) & (state.ray_distance[row, ray] <= limit)
+        found |= (ONE_BIT << (hit & LAST_BIT)) if seen else NO_BIT
+    return int(found)
