@@ -46,9 +46,9 @@ def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
 
 
 @presets.command("check", short_help="List the faults of preset files.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@any_files
 def check_presets(files: tuple[Path, ...]) -> None:
-    """Check the preset FILES or folders and list every fault with its place.
+    """Check the presets of FILES, or the shipped ones, and list every fault with its place.
 
     Exit code 0 when every preset obeys the rules and none has the name of another, the shipped
     ones among them; 2 otherwise.
@@ -59,7 +59,8 @@ def check_presets(files: tuple[Path, ...]) -> None:
     """
     from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets, preset_files
 
-    count = len(load_presets(preset_files(files), beside=SHIPPED_FILES))
+    wanted = preset_files(files) if files else SHIPPED_FILES
+    count = len(load_presets(wanted, beside=SHIPPED_FILES))
     click.echo(f"{count} {'preset is' if count == 1 else 'presets are'} fit to use")
 
 

@@ -82,6 +82,7 @@ def test_a_folder_stands_for_its_yaml_files_by_name_and_no_file_counts_twice(fol
     assert names == ["mine", "yours"]
     assert invoke("check", folder, folder / "b.yaml").output == "2 presets are fit to use\n"
     assert invoke("check", folder / "a.yaml").output == "1 preset is fit to use\n"
+    assert invoke("check").output == f"{len(load_presets())} presets are fit to use\n"
 
 
 def test_check_tells_every_fault_of_every_file(folder: Path) -> None:
