@@ -1,4 +1,4 @@
-"""`aimbot-lab check`: are these curriculum files right?"""
+"""`aimbot-lab check`: are these curriculum and sweep files right?"""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json
 
 
-@click.command(short_help="List the faults of curriculum files.")
+@click.command(short_help="List the faults of curriculum and sweep files.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @options.overrides
 @options.allow_env
@@ -21,20 +21,26 @@ def check(
     allow_env: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Check curriculum FILES and list every fault with its place; nothing is created.
+    """Check curriculum and sweep FILES and list every fault with its place; nothing is created.
 
-    A folder stands for its *.yaml and *.yml files, `-` for the standard input. Exit code 0 when
-    all are fit to run, 2 otherwise.
+    A folder stands for its *.yaml and *.yml files, `-` for a curriculum from the standard input.
+    --set and --allow-env are for curricula. Exit code 0 when all are fit to run, 2 otherwise.
 
     \b
     Example:
-      aimbot-lab check curricula/
+      aimbot-lab check curricula/ sweeps/
       aimbot-lab check curricula/goto.yaml --set train.total_steps=100000
     """
     from aimbot_lab.experiment.document import check_files
+    from aimbot_lab.sweep.document import file_faults, is_sweep_file
+
+    def faults_of(path: Path) -> list[str]:
+        if is_sweep_file(str(path)):
+            return file_faults(str(path))
+        return check_files([path], overrides, allowed_env=allow_env)
 
     checked = yaml_files(files)
-    found = [(path, check_files([path], overrides, allowed_env=allow_env)) for path in checked]
+    found = [(path, faults_of(path)) for path in checked]
     lines = [line for _, faults in found for line in faults]
     if as_json:
         print_json(_document(found))

@@ -1,7 +1,9 @@
 """Sweep files: found by name, read, checked against their curriculum; nothing is created."""
 
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from aimbot_lab.sweep.space import override_text, search_faults
 
 FOLDER = "sweeps"
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
+_SEARCH = re.compile(r"^search[ \t]*:", re.MULTILINE)
 ONE_THREAD = ("env.threads=1", "train.torch_threads=1")  # a worker has one core
 
 
@@ -69,6 +72,22 @@ def _lines(origins: Origins, faults: list[Fault]) -> list[str]:
 def is_path(sweep: str) -> bool:
     """Whether `sweep` is a path, not a name."""
     return os.sep in sweep or sweep.endswith((".yaml", ".yml"))
+
+
+def is_sweep_file(path: str) -> bool:
+    """Whether the file at `path` has a sweep's top-level key `search`, be it right or wrong."""
+    with suppress(ConfigurationError):
+        return is_path(path) and _SEARCH.search(read_text(path)) is not None
+    return False
+
+
+def file_faults(path: str) -> list[str]:
+    """Every fault of the sweep file at `path`, one line each."""
+    try:
+        load_sweep(path)
+    except ConfigurationError as error:
+        return list(error.faults)
+    return []
 
 
 def _find(sweep: str) -> str:

@@ -65,3 +65,14 @@ def test_a_document_without_faults_is_exit_code_0() -> None:
     result = check("b.yaml", "--json")
     assert result.return_value == 0
     assert json.loads(result.stdout) == {"schema": 1, "files": [{"file": "b.yaml", "faults": []}]}
+
+
+def test_a_sweep_is_checked_as_one(folder: Path) -> None:
+    sweep = "name: s\nbase: b.yaml\nsearch:\n  env.rewards.facing: {type: float, low: 0, high: 1}\n"
+    (folder / "s.yaml").write_text(sweep, encoding="utf-8")
+    assert check("s.yaml", "b.yaml").stdout == "2 files are fit to run\n"
+    (folder / "s.yaml").write_text(sweep.replace("facing", "facin"), encoding="utf-8")
+    result = check("s.yaml")
+    assert result.return_value == 2
+    assert result.stderr.startswith("s.yaml:4:3: ")
+    assert "env.rewards.facin" in result.stderr
