@@ -17,6 +17,7 @@ LAYERS = {
     "curriculum": 3,
     "tracking": 3,
     "evaluation": 3,
+    "replay": 3,
     "sim": 2,
     "foundation": 1,
 }
@@ -26,6 +27,9 @@ HOMES = {
     "safetensors": ["training/"],
     "threadpoolctl": ["training/fused_engine.py"],
     "sb3_contrib": ["training/"],
+    "onnx": ["training/"],
+    "onnxruntime": ["training/"],
+    "imageio_ffmpeg": ["replay/film.py"],
     "stable_baselines3": ["training/", "faces/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],

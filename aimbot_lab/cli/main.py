@@ -13,6 +13,8 @@ from aimbot_lab.cli.convert import convert
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.presets import presets
+from aimbot_lab.cli.record import record
+from aimbot_lab.cli.replay import replay
 from aimbot_lab.cli.resume import resume
 from aimbot_lab.cli.run import run
 from aimbot_lab.cli.runs import runs
@@ -55,7 +57,7 @@ def cli() -> None:
 
 COMMANDS = (
     *(run, resume, sweep, runs, ui, check, schema, convert),
-    *(evaluate, compare, explain, weights, presets, bench),
+    *(evaluate, compare, record, replay, explain, weights, presets, bench),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -88,3 +88,15 @@ seed = click.option(
     type=click.IntRange(min=0),
     help="Which episodes; no training ever meets those of an evaluation.",
 )
+size = click.option(
+    "--size",
+    type=click.IntRange(120, 2000),
+    help="Pixels of an arena's side. [default: 480; in a GIF or a grid 320]",
+)
+speed = click.option(
+    "--speed",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 20),
+    help="How many times as fast as it was.",
+)

@@ -7,21 +7,34 @@ from PIL import Image, ImageDraw
 
 from aimbot_lab.sim.core.state import Floats
 
-Colour = tuple[int, int, int] | tuple[int, int, int, int]  # red, green, blue, opacity; 0 to 255
+Opaque = tuple[int, int, int]  # red, green, blue; 0 to 255
+Colour = Opaque | tuple[int, int, int, int]  # and opacity
 FINE = 2  # drawn this much larger and reduced at the end, which smooths the edges
 
-FLOOR: Colour = (246, 244, 238)
-GRID: Colour = (232, 229, 220)
-BLOCK: Colour = (236, 231, 216)
-BLOCK_EDGE: Colour = (178, 168, 140)
-WALL: Colour = (58, 66, 82)
-OBSTACLE: Colour = (92, 102, 120)
+FLOOR: Opaque = (246, 244, 238)
+GRID: Opaque = (232, 229, 220)
+BLOCK: Opaque = (236, 231, 216)
+BLOCK_EDGE: Opaque = (178, 168, 140)
+WALL: Opaque = (58, 66, 82)
+OBSTACLE: Opaque = (92, 102, 120)
 FIRE_BASE: Colour = (255, 166, 43, 80)
-FIRE_BASE_EDGE: Colour = (222, 122, 0)
-ENEMY: Colour = (208, 36, 48)
-ENEMY_DOWN: Colour = (196, 150, 150)
-AGENT: Colour = (24, 104, 214)
-DARK: Colour = (20, 24, 32)
+FIRE_BASE_EDGE: Opaque = (222, 122, 0)
+ENEMY: Opaque = (208, 36, 48)
+ENEMY_DOWN: Opaque = (196, 150, 150)
+AGENT: Opaque = (24, 104, 214)
+DARK: Opaque = (20, 24, 32)
+
+
+def blended(ground: Colour, *over: Colour) -> Opaque:
+    """The opaque colour that see-through ones leave, each laid over those before it."""
+    red, green, blue = ground[:3]
+    for colour in over:
+        share = colour[3] / 255 if len(colour) == 4 else 1.0
+        red, green, blue = (
+            round(below * (1 - share) + above * share)
+            for below, above in zip((red, green, blue), colour[:3], strict=True)
+        )
+    return red, green, blue
 
 
 class Canvas:

@@ -1,13 +1,16 @@
 """Rows of the arena as pictures from above: x to the right, z up."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from PIL import ImageDraw, ImageFont
 
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.sim import canvas as paint
-from aimbot_lab.sim.canvas import Canvas, Colour
+from aimbot_lab.sim.canvas import Canvas, Colour, Opaque
 from aimbot_lab.sim.core import state as core
-from aimbot_lab.sim.core.state import ArenaState
+from aimbot_lab.sim.core.state import ArenaState, Floats
 from aimbot_lab.sim.scenario import TARGETS
 from aimbot_lab.sim.settings import ArenaSettings
 
@@ -15,26 +18,52 @@ OUTER_WALL = 1.5  # m of wall that is shown around the floor
 GRID_STEP = 5.0  # m between the floor's lines
 GUN_LENGTH = 1.0  # m
 HIT_MARK = 0.22  # m
+SHOT_MARK = 0.9  # m
 VIEW: Colour = (24, 104, 214, 34)
 RAY: Colour = (24, 104, 214, 80)
 WALL_MARK: Colour = (24, 104, 214)
 ENEMY_RAY: Colour = (208, 36, 48, 170)
+TRAIL: Colour = (24, 104, 214, 120)
+SHOT: Opaque = (255, 120, 0)
 CAPTION: Colour = (255, 255, 255)
 TARGET_NAMES = {code: name for name, code in TARGETS.items()}
 
 
-def draw_row(state: ArenaState, row: int, settings: ArenaSettings, *, size: int = 480) -> Picture:
+class Doings(NamedTuple):
+    """What the state itself does not show."""
+
+    trail: Sequence[Floats] = ()  # [N, 2] m, where the agent was
+    fired: bool = False  # whether the last decision fired
+    hit: int = -1  # the enemy that this hit, -1: none
+
+
+NOTHING = Doings()
+
+
+def draw_row(
+    state: ArenaState,
+    row: int,
+    settings: ArenaSettings,
+    *,
+    size: int = 480,
+    doings: Doings = NOTHING,
+) -> Picture:
     """Row `row` from above, [size, size, 3]: floor, block, FireBase, enemies, agent and rays.
 
     Enemies that are down are crosses. A dot ends each ray that hits something within range;
     those that hit an enemy are red. The outer wall carries target, difficulty and time left.
+    A blue line is the agent's way so far, an orange one a shot.
     """
     floor = state.parameters[row, core.FLOOR_SIZE]
     canvas = Canvas(-OUTER_WALL, floor + OUTER_WALL, size=size)
     _draw_floor(canvas, floor)
     _draw_block(canvas, state, row)
     _draw_view(canvas, state, row, settings.rays.count)
+    if len(doings.trail) > 1:
+        canvas.line(doings.trail, TRAIL, width=1.5)
     _draw_enemies(canvas, state, row)
+    if doings.fired:
+        _draw_shot(canvas, state, row, _shot_end(state, row, settings.rays.count, doings.hit))
     _draw_agent(canvas, state, row)
     picture = canvas.picture()
     wall = OUTER_WALL * size / (floor + 2 * OUTER_WALL)  # pixels
@@ -85,6 +114,23 @@ def _draw_view(canvas: Canvas, state: ArenaState, row: int, rays: int) -> None:
         canvas.line([agent, end], ENEMY_RAY if enemy and seen else RAY)
         if seen:
             canvas.disc(end, HIT_MARK, fill=paint.ENEMY if enemy else WALL_MARK)
+
+
+def _shot_end(state: ArenaState, row: int, rays: int, hit: int) -> Floats:
+    """Where a shot of the last decision ended."""
+    agent = state.position[row]
+    if hit >= 0:  # if it is down, the rays pass it already
+        enemy: Floats = state.enemies[row, hit]
+        return enemy
+    # The gun's line is that of the middle ray.
+    reach = min(float(state.ray_distance[row, rays // 2]), state.parameters[row, core.GUN_RANGE])
+    end: Floats = agent + reach * np.array([np.sin(state.yaw[row]), np.cos(state.yaw[row])])
+    return end
+
+
+def _draw_shot(canvas: Canvas, state: ArenaState, row: int, end: Floats) -> None:
+    canvas.line([state.position[row], end], SHOT, width=2.0)
+    canvas.disc(end, SHOT_MARK, fill=None, edge=SHOT)
 
 
 def _draw_enemies(canvas: Canvas, state: ArenaState, row: int) -> None:

@@ -1,0 +1,135 @@
+"""Replays as files: JSON that a person can read, a few kilobytes, no code in it."""
+
+import base64
+import binascii
+import hashlib
+import json
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+import aimbot_lab
+from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.replay.episode import RecordedEpisode, Replay, ReplayError
+from aimbot_lab.replay.playback import verify
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.solo import OF_ALL_ROWS, RowArrays
+from aimbot_lab.sim.tables import new_state, new_tables
+
+FORMAT, VERSION = "aimbot-lab replay", 1
+SEAL = "content_sha256"
+KEYS = frozenset(
+    {"format", "version", "simulator", "about", "result", "settings", "start", "actions"}
+    | {"decisions", "trajectory_sha256", SEAL}
+)
+WIDTH = 4  # columns of an action
+MOST_BYTES = 2**22  # of a file
+MOST_DECISIONS = 2**20
+FAULTS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    zlib.error,
+)
+
+
+def replay_text(replay: Replay) -> str:
+    """`replay` as a JSON document."""
+    episode = replay.episode
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "simulator": aimbot_lab.__version__,
+        "about": dict(replay.about),
+        "result": episode.line,
+        "settings": asdict(episode.settings),
+        "start": {name: array.tolist() for name, array in episode.start.items()},
+        "decisions": len(episode.actions),
+        "actions": _packed(episode.actions),
+        "trajectory_sha256": replay.trajectory_sha256,
+    }
+    sealed = {**document, SEAL: _seal(document)}
+    # A line for each part: short, and still to be read.
+    lines = [f"{json.dumps(key)}: {json.dumps(sealed[key], allow_nan=False)}" for key in sealed]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def load_replay(path: Path) -> Replay:
+    """The replay in the file at `path`, which was played once and is what was recorded.
+
+    Raises ReplayError, which says why, for a file that is no replay, that was altered, or that
+    plays otherwise here; OSError where it can't be read.
+    """
+    data = read_bounded(path, MOST_BYTES)
+    try:
+        replay = _replay(json.loads(data.decode("utf-8")))
+        verify(replay)
+    except ValidationError as error:
+        raise ReplayError(f"{path}: it holds settings that there are not") from error
+    except LabError as error:
+        raise ReplayError(f"{path}: {error}") from error
+    except FAULTS as error:
+        raise ReplayError(f"{path}: this is no replay") from error
+    return replay
+
+
+def _replay(document: Any) -> Replay:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ReplayError("this is no replay")
+    if document.get("version") != VERSION:
+        raise ReplayError(f"a replay of another format than {VERSION}")
+    if document.keys() != KEYS or document.pop(SEAL) != _seal(document):
+        raise ReplayError("the replay was altered after it was recorded")
+    settings = TypeAdapter(ArenaSettings).validate_python(document["settings"])
+    if settings.num_envs != 1 or not isinstance(document["about"], dict):
+        raise ReplayError("this is no replay")
+    episode = RecordedEpisode(
+        settings=settings,
+        start=_start(document["start"], settings),
+        actions=_unpacked(document["actions"], document["decisions"]),
+        line=str(document["result"]),
+    )
+    return Replay(episode, document["about"], str(document["trajectory_sha256"]))
+
+
+def _seal(document: dict[str, Any]) -> str:
+    """The hash of all of `document`, however it is laid out."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _start(given: dict[str, Any], settings: ArenaSettings) -> RowArrays:
+    """Arrays of the types that the arena has; their shapes are checked where they are played."""
+    tables = new_tables(settings, ())
+    kinds = new_state(settings, tables, 0)._asdict()
+    return {
+        name: np.array(values, kinds[name].dtype)
+        for name, values in given.items()
+        if name not in OF_ALL_ROWS
+    }
+
+
+def _packed(actions: Float32Array) -> str:
+    columns = np.ascontiguousarray(actions.T, "<f4")  # by column, which packs best
+    return base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii")
+
+
+def _unpacked(text: str, decisions: int) -> Float32Array:
+    if not isinstance(decisions, int) or not 0 < decisions <= MOST_DECISIONS:
+        raise ReplayError("this is no replay")
+    try:
+        packed = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ReplayError("this is no replay") from error
+    size = decisions * WIDTH * 4
+    data = zlib.decompressobj().decompress(packed, size + 1)
+    return np.frombuffer(data, "<f4").reshape(WIDTH, decisions).T.astype(np.float32)

@@ -1,0 +1,138 @@
+"""Replays as pictures, one per decision."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from aimbot_lab.foundation.world import Picture
+from aimbot_lab.replay import panel
+from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.panel import Panel, Told, bar_scale
+from aimbot_lab.replay.playback import Moment, moments
+from aimbot_lab.sim import canvas as paint
+from aimbot_lab.sim import draw
+from aimbot_lab.sim.core import state as core
+from aimbot_lab.sim.core.state import ArenaState
+from aimbot_lab.sim.draw import Doings, draw_row
+
+COLOURS = (
+    *(paint.FLOOR, paint.GRID, paint.BLOCK, paint.BLOCK_EDGE, paint.WALL, paint.OBSTACLE),
+    *(paint.ENEMY, paint.ENEMY_DOWN, paint.AGENT, paint.DARK, paint.FIRE_BASE_EDGE, draw.SHOT),
+    *(panel.PAPER, panel.INK, panel.FAINT, panel.RULE, panel.GAIN, panel.LOSS),
+    paint.blended(paint.BLOCK, paint.FIRE_BASE),
+    paint.blended(paint.BLOCK, paint.FIRE_BASE, draw.VIEW),
+    paint.blended(paint.BLOCK, draw.VIEW),
+    paint.blended(paint.FLOOR, draw.VIEW),
+    paint.blended(paint.FLOOR, draw.VIEW, draw.RAY),
+    paint.blended(paint.FLOOR, draw.VIEW, draw.ENEMY_RAY),
+    paint.blended(paint.FLOOR, draw.TRAIL),
+)
+"""What pictures hold, where colours are few."""
+PANEL_SHARE = 0.5  # width of the panel over that of the arena
+SECONDS_HELD = 1.5  # that the end stands
+
+
+@dataclass(frozen=True)
+class Look:
+    """How replays are shown."""
+
+    size: int = 480  # pixels of the arena's side
+    panel: bool = True
+
+    @property
+    def width(self) -> int:
+        """Pixels from left to right, the panel included."""
+        return self.size + (round(self.size * PANEL_SHARE) if self.panel else 0)
+
+
+def frames(replay: Replay, look: Look) -> Iterator[Picture]:
+    """A picture [size, width, 3] of the beginning and one after every decision.
+
+    Raises ReplayError where `replay` can't be played.
+    """
+    *_, last = (moment.state.terms[0].copy() for moment in moments(replay.episode))
+    artist = _Artist(replay, look, bar_scale(last))
+    for moment in moments(replay.episode):
+        yield artist.frame(moment)
+
+
+def frames_held(replay: Replay) -> int:
+    """How many frames the end of `replay` should stand."""
+    return max(1, round(SECONDS_HELD / replay.episode.settings.decision_seconds))
+
+
+class _Artist:
+    """Draws the moments of one replay; knows where the agent was."""
+
+    def __init__(self, replay: Replay, look: Look, scale: npt.NDArray[np.float64]) -> None:
+        self._replay, self._look, self._scale = replay, look, scale
+        self._trail: list[npt.NDArray[np.float64]] = []
+
+    def frame(self, moment: Moment) -> Picture:
+        settings, look = self._replay.episode.settings, self._look
+        self._trail.append(moment.state.position[0].copy())
+        doings = Doings(self._trail, moment.fired, moment.hit)
+        arena = draw_row(moment.state, 0, settings, size=look.size, doings=doings)
+        if not look.panel:
+            return arena
+        whole = Image.new("RGB", (look.width, look.size))
+        whole.paste(Image.fromarray(arena), (0, 0))
+        beside = Panel(look.width - look.size, look.size, self._told(moment))
+        whole.paste(beside.picture, (look.size, 0))
+        return np.array(whole)
+
+    def _told(self, moment: Moment) -> Told:
+        numbers, result = moment.state.parameters[0], self._replay.episode.result
+        seconds = self._seconds(moment)
+        ended = moment.line is not None
+        return Told(
+            title=lesson_title(self._replay),
+            task=task(self._replay),
+            goal=goal(moment.state),
+            action=moment.action,
+            fired=moment.fired,
+            mouse_limit=float(numbers[core.MOUSE_LIMIT]),
+            terms=moment.state.terms[0].copy(),
+            earned=moment.earned,
+            scale=self._scale,
+            result=f"{'WON' if result.won else 'LOST'} after {seconds:.1f} s" if ended else None,
+            won=result.won,
+        )
+
+    @staticmethod
+    def _seconds(moment: Moment) -> float:
+        numbers = moment.state.parameters[0]
+        period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
+        return float(moment.state.decisions[0] * period)
+
+
+def goal(state: ArenaState) -> str:
+    """What is to be done in row 0 of `state`, and how much of it is left."""
+    up = state.enemy_hits_left[0, : state.enemy_count[0]] > 0
+    if state.target[0] == core.GOTO:
+        x, z, _ = state.fire_base[0] - np.array([*state.position[0], 0.0])
+        return f"reach the circle: {np.hypot(x, z):.0f} m away"
+    if state.target[0] == core.ATTACK:
+        away = state.enemies[0, : len(up)] - state.fire_base[0, :2]
+        inside = np.hypot(away[:, 0], away[:, 1]) <= state.fire_base[0, 2] / 2
+        return f"shoot those in the circle: {int((up & inside).sum())} left"
+    return f"shoot them all: {int(up.sum())} left" if state.target[0] == core.FREE else ""
+
+
+def lesson_title(replay: Replay) -> str:
+    """The lesson that `replay` is of, else the run's name."""
+    about = replay.about
+    if "lesson" not in about:
+        return str(about.get("name", ""))
+    name = about.get("lesson_name")
+    return f"lesson {about['lesson']}" + (f": {name}" if name else "")
+
+
+def task(replay: Replay) -> str:
+    """Target and difficulty of `replay` in words."""
+    result = replay.episode.result
+    level = f", difficulty {result.difficulty}" if result.difficulty else ""
+    return f"{result.target}{level}"

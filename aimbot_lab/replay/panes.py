@@ -1,0 +1,69 @@
+"""Several replays in one picture: panes that each show one after another."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.world import Picture
+from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.frames import Look, frames, frames_held
+
+
+class Grid(NamedTuple):
+    """Panes side by side and above each other."""
+
+    columns: int = 1
+    rows: int = 1
+
+    @property
+    def panes(self) -> int:
+        """How many there are."""
+        return self.columns * self.rows
+
+
+def grid_frames(replays: Sequence[Replay], grid: Grid, look: Look) -> Iterator[Picture]:
+    """Pictures [rows * size, columns * width, 3] until the last replay has ended.
+
+    A replay goes to the pane that is free first; how each ended stands for a while, and at the
+    end until all have. Raises ReplayError where one can't be played.
+    """
+    waiting = list(replays)
+    empty = np.full((look.size, look.width, 3), 255, np.uint8)
+    shown = [empty] * grid.panes
+    running: list[Iterator[Picture]] = [iter(()) for _ in range(grid.panes)]
+    while True:
+        moved = False
+        for pane in range(grid.panes):
+            picture = next(running[pane], None)
+            if picture is None and waiting:
+                running[pane] = _held(waiting.pop(0), look)
+                picture = next(running[pane])
+            if picture is not None:
+                shown[pane], moved = picture, True
+        if not moved:
+            return
+        yield _together(shown, grid)
+
+
+def frame_count(replays: Sequence[Replay], grid: Grid) -> int:
+    """How many pictures `grid_frames` gives."""
+    ends = [0] * grid.panes
+    for replay in replays:
+        pane = ends.index(min(ends))
+        ends[pane] += 1 + len(replay.episode.actions) + frames_held(replay)
+    return max(ends)
+
+
+def _held(replay: Replay, look: Look) -> Iterator[Picture]:
+    picture = None
+    for picture in frames(replay, look):
+        yield picture
+    for _ in range(frames_held(replay)):
+        assert picture is not None
+        yield picture
+
+
+def _together(shown: Sequence[Picture], grid: Grid) -> Picture:
+    lines = [shown[row * grid.columns : (row + 1) * grid.columns] for row in range(grid.rows)]
+    return np.concatenate([np.concatenate(line, axis=1) for line in lines], axis=0)

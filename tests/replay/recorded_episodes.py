@@ -1,0 +1,53 @@
+"""Episodes played by a script in a small batch, recorded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aimbot_lab.evaluation.scripted import GreedyAgent
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.replay.episode import RecordedEpisode, Replay
+from aimbot_lab.replay.playback import as_replay
+from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.sim.arena import Arena
+from aimbot_lab.sim.settings import ArenaSettings
+
+ABOUT = {"lesson": 2, "lesson_name": "walls", "name": "goto"}
+
+
+@dataclass
+class Seen:
+    """An episode and what the batch showed of it, decision by decision."""
+
+    episode: RecordedEpisode
+    observations: np.ndarray  # [N, D]
+    rewards: np.ndarray  # [N]
+    terms: np.ndarray  # [T]
+
+
+def played(*targets: str, rows: int = 5, seed: int = 7, **settings: object) -> list[Seen]:
+    """The first episode of each row of an arena in which a script plays `targets`."""
+    arena = Arena(ArenaSettings(num_envs=rows, **{"time_limit": 6.0, **settings}))
+    arena.set_scenario(Scenario(dict.fromkeys(targets, 1.0)))
+    buffers = new_step_buffers(rows, len(arena.spec.observation_names))
+    arena.reset(seed, buffers.observations)
+    script = GreedyAgent(arena.spec, ray_angles=arena.settings.rays.angles)
+    recording, shown = recorders(arena), [[] for _ in range(rows)]
+    seen: dict[int, Seen] = {}
+    while len(seen) < rows:
+        actions = script(buffers.observations)
+        batch = arena.step(actions, buffers)
+        for row in range(rows):
+            last = buffers.final_observations if buffers.finished[row] else buffers.observations
+            shown[row].append((last[row].copy(), buffers.rewards[row].copy()))
+            episode = recording[row].add(actions, batch)
+            if episode is not None and row not in seen:
+                observations, rewards = map(np.stack, zip(*shown[row], strict=True))
+                terms = batch.terms[list(batch.row).index(row)].copy()
+                seen[row] = Seen(episode, observations, rewards, terms)
+    return [seen[row] for row in range(rows)]
+
+
+def replay_of(target: str, **settings: object) -> Replay:
+    """A short replay."""
+    return as_replay(played(target, rows=1, **settings)[0].episode, ABOUT)

@@ -1,0 +1,144 @@
+"""Replay files: small, the same in another process, and refused where anything was altered."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.replay.episode import ReplayError
+from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
+from aimbot_lab.replay.playback import as_replay
+from tests.replay.recorded_episodes import ABOUT, played, replay_of
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return replay_text(replay_of("attack", stacked_vectors=2))
+
+
+def file_of(folder: Path, document: str | bytes) -> Path:
+    path = folder / "episode.json"
+    path.write_bytes(document.encode() if isinstance(document, str) else document)
+    return path
+
+
+@pytest.mark.parametrize("target", ["free", "goto", "attack"])
+def test_a_file_holds_the_replay_to_the_bit(tmp_path: Path, target: str) -> None:
+    for seen in played(target, rows=3):
+        replay = as_replay(seen.episode, ABOUT)
+        back = load_replay(file_of(tmp_path, replay_text(replay)))
+        np.testing.assert_array_equal(back.episode.actions, replay.episode.actions)
+        for name, array in replay.episode.start.items():
+            np.testing.assert_array_equal(back.episode.start[name], array)
+            assert back.episode.start[name].dtype == array.dtype
+        assert (back.about, back.trajectory_sha256) == (ABOUT, replay.trajectory_sha256)
+        assert replay_text(back) == replay_text(replay)
+
+
+def test_a_whole_episode_takes_a_few_kilobytes() -> None:
+    longest = played("goto", rows=1, time_limit=30.0, goto_win_radius=0.01)[0].episode
+    assert len(longest.actions) == 300
+    assert len(replay_text(as_replay(longest, ABOUT))) < 8_000
+
+
+def test_another_process_plays_the_same_trajectory(tmp_path: Path, text: str) -> None:
+    path = file_of(tmp_path, text)
+    command = [sys.executable, "-m", "aimbot_lab", "replay", str(path), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["trajectory_sha256"] == load_replay(path).trajectory_sha256
+
+
+@pytest.mark.parametrize("key", ["about", "result", "settings", "start", "actions", "decisions"])
+def test_an_altered_part_is_refused(tmp_path: Path, text: str, key: str) -> None:
+    document = json.loads(text)
+    others: dict[str, Any] = {
+        "about": {"lesson": 9},
+        "result": document["result"].replace("Lose", "Win").replace("seconds=", "seconds=1"),
+        "settings": {**document["settings"], "gun_range": 99.0},
+        "start": {**document["start"], "yaw": [0.125]},
+        "actions": document["actions"][:-8] + document["actions"][-4:] * 2,
+        "decisions": document["decisions"] - 1,
+    }
+    document[key] = others[key]
+    with pytest.raises(ReplayError, match="altered after it was recorded"):
+        load_replay(file_of(tmp_path, json.dumps(document)))
+
+
+@pytest.mark.parametrize("key", ["result", "start", "settings"])
+def test_an_altered_part_with_its_seal_made_anew_is_refused(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    document = json.loads(text)
+    del document[SEAL]
+    if key == "result":
+        document["result"] = "Warning|Result|Win|target=attack|seconds=0.1|return=1.0"
+    elif key == "start":
+        document["start"]["yaw"] = [0.125]
+    else:
+        document["settings"]["stacked_vectors"] = 1
+    document[SEAL] = _seal(document)
+    with pytest.raises(ReplayError, match=r"another episode|beginning is none"):
+        load_replay(file_of(tmp_path, json.dumps(document)))
+
+
+def test_every_flipped_byte_is_refused(tmp_path: Path, text: str) -> None:
+    data = text.encode()
+    random = np.random.default_rng(1)
+    for place in random.integers(0, len(data), 60):
+        other = bytes([data[place] ^ 1])
+        try:
+            same = json.loads(data[:place] + other + data[place + 1 :]) == json.loads(data)
+        except ValueError:
+            same = False
+        if not same:  # a line break may become another blank
+            with pytest.raises(ReplayError):
+                load_replay(file_of(tmp_path, data[:place] + other + data[place + 1 :]))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"format": "aimbot-lab replay"}',
+        b'{"format": "aimbot-lab replay", "version": 2}',
+    ],
+    ids=["empty", "bytes", "list", "object", "deep", "no version", "version"],
+)
+def test_what_is_no_replay_is_told_in_one_line(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(ReplayError) as caught:
+        load_replay(file_of(tmp_path, data))
+    assert "\n" not in str(caught.value)
+    assert "replay" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("actions", "AAAA"),
+        ("actions", "not base64"),
+        ("decisions", 10**12),
+        ("decisions", "x"),
+        ("settings", {"num_envs": 65536}),
+        ("settings", {"numenvs": 1}),
+        ("start", {}),
+        ("start", {"nothing": 1}),
+        ("start", 3),
+        ("about", 3),
+    ],
+)
+def test_a_hostile_part_is_refused_without_harm(
+    tmp_path: Path, text: str, key: str, value: Any
+) -> None:
+    document = {**json.loads(text), key: value}
+    del document[SEAL]
+    document[SEAL] = _seal(document)
+    with pytest.raises(ReplayError):
+        load_replay(file_of(tmp_path, json.dumps(document)))
