@@ -136,7 +136,7 @@ def _begin(
         tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
     tracker.log_text(curriculum.resolved_text, "resolved.yaml")
     mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
-    return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints)
+    return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints, replays=tracker)
 
 
 def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:

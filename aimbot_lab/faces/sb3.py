@@ -117,6 +117,11 @@ class WorldVecEnv(VecEnv):
         self.world.restore(state["world"])
         self.reward_scale.resume(state["rewards"])
 
+    @property
+    def world_actions(self) -> Float32Array:
+        """What the world was last given [B, branches + continuous]; read it before the next."""
+        return self._actions
+
     def action_masks(self) -> BoolArray:
         """Masks [B, choices] of the action space, True where a choice makes sense now."""
         self.world.action_masks(self._branch_masks)

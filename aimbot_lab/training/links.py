@@ -19,6 +19,14 @@ class RecordSink(Protocol):
         ...
 
 
+class TextSink(Protocol):
+    """Who keeps texts; a tracker does."""
+
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`, in place of an older one; whether that worked."""
+        ...
+
+
 class Requests(Protocol):
     """Who asks a training from outside; a mailbox is one."""
 
@@ -35,12 +43,14 @@ class Requests(Protocol):
 class RunLinks:
     """The record gets every counted episode and every event of the curriculum.
 
-    What is requested is done between two steps. Checkpoints are kept where rollouts begin.
+    What is requested is done between two steps. Checkpoints are kept where rollouts begin,
+    and a few replays of every lesson.
     """
 
     record: RecordSink | None = None
     requests: Requests | None = None
     checkpoints: CheckpointSink | None = None
+    replays: TextSink | None = None
 
 
 UNLINKED = RunLinks()

@@ -31,6 +31,7 @@ from aimbot_lab.training.callbacks import (
 )
 from aimbot_lab.training.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.fingerprint import state_sha256
+from aimbot_lab.training.kept_episodes import KeptEpisodesCallback
 from aimbot_lab.training.links import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.model_state import model_state, restore_model
 from aimbot_lab.training.observer import Observer
@@ -154,7 +155,7 @@ class Training:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         first = adjustments(self.plan.train)
         last = CheckpointCallback(self._set_mark, keep)
-        self._run(CallbackList([*first, lessons, report, best, last]))
+        self._run(CallbackList([*first, lessons, *self._kept(links), report, best, last]))
         if lessons.stopped:
             self._back_to_mark(links.record)
         return TrainingOutcome(
@@ -192,6 +193,12 @@ class Training:
             self.progress, self._best, every_steps=every_steps, stopped=stopped
         )
         return lessons, report, best
+
+    def _kept(self, links: RunLinks) -> list[BaseCallback]:
+        if links.replays is None:
+            return []
+        lessons, sink = self.plan.lessons, links.replays
+        return [KeptEpisodesCallback(self.env, self.progress, lessons=lessons, sink=sink)]
 
     def _run(self, callback: BaseCallback) -> None:
         # A training that goes on has its counter from before; these steps come on top of it.

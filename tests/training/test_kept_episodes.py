@@ -1,0 +1,76 @@
+"""Replays that a training keeps: of every lesson, true to what was played, and of no influence."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.files import load_replay
+from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from tests.training.tiny_training import Sink, plan
+
+EASY = CompletionCriteria(measure="progress", threshold=0.5, min_lesson_length=1)
+
+
+class Texts:
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    def log_text(self, text: str, name: str) -> bool:
+        self.kept[name] = text
+        return True
+
+    def replays(self, folder: Path) -> dict[str, Replay]:
+        found = {}
+        for name, text in self.kept.items():
+            path = folder / Path(name).name
+            path.write_text(text)
+            found[name] = load_replay(path)
+        return found
+
+
+def two_lessons(algo: str) -> TrainingPlan:
+    first = Lesson(name="near", targets={"goto": 1.0}, completion_criteria=EASY)
+    env = ArenaSettings(num_envs=16, goto_win_radius=12.0, time_limit=2.0)
+    tiny = plan(algo)
+    return replace(tiny, env=env, lessons=(first, replace(tiny.lessons[0], name="far")))
+
+
+def learned(chosen: TrainingPlan, links: RunLinks) -> TrainingOutcome:
+    return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_every_lesson_leaves_replays_that_play_as_recorded(tmp_path: Path, algo: str) -> None:
+    texts = Texts()
+    learned(two_lessons(algo), RunLinks(replays=texts))
+    found = texts.replays(tmp_path)
+    assert {"replays/lesson-01-first.json", "replays/lesson-02-first.json"} <= found.keys()
+    for name, replay in found.items():
+        assert replay.about["lesson_name"] == ("near" if "-01-" in name else "far")
+        if "first" not in name:
+            assert ("-won" in name) == replay.episode.result.won
+    assert len({replay.trajectory_sha256 for replay in found.values()}) > 2
+
+
+def test_a_replay_of_a_later_lesson_began_in_it(tmp_path: Path) -> None:
+    texts = Texts()
+    learned(two_lessons("ppo"), RunLinks(replays=texts))
+    numbers = {
+        name: int(replay.episode.start["scenario"][0])
+        for name, replay in texts.replays(tmp_path).items()
+    }
+    assert {number for name, number in numbers.items() if "-01-" in name} == {1}
+    assert {number for name, number in numbers.items() if "-02-" in name} == {2}
+
+
+def test_replays_change_nothing_about_the_training() -> None:
+    chosen = two_lessons("ppo")
+    without, with_them = learned(chosen, RunLinks()), learned(chosen, RunLinks(replays=Texts()))
+    assert without.state_sha256 == with_them.state_sha256
