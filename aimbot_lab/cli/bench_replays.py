@@ -12,7 +12,7 @@ from aimbot_lab.cli.text import print_json
 @click.command(short_help="Measure what keeping replays costs a training.")
 @click.option(
     "--rollouts",
-    default=100,
+    default=40,
     show_default=True,
     type=click.IntRange(2, 100_000),
     help="Rollouts of a training that keep replays, and as many between them that do not.",
@@ -25,7 +25,7 @@ def replays(rollouts: int, as_json: bool) -> None:
 
     \b
     Example:
-      aimbot-lab bench replays --rollouts 50
+      aimbot-lab bench replays --rollouts 100
     """
     from aimbot_lab.bench.replays import measure_replay_cost
 

@@ -12,6 +12,7 @@ from aimbot_lab.cli.compare import compare
 from aimbot_lab.cli.convert import convert
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
+from aimbot_lab.cli.export import export
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.record import record
 from aimbot_lab.cli.replay import replay
@@ -57,7 +58,7 @@ def cli() -> None:
 
 COMMANDS = (
     *(run, resume, sweep, runs, ui, check, schema, convert),
-    *(evaluate, compare, record, replay, explain, weights, presets, bench),
+    *(evaluate, compare, record, replay, export, explain, weights, presets, bench),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -22,7 +22,8 @@ class Agent:
         self.masked = algorithm.masked or face.masks_shown
         self.recurrent = algorithm.recurrent
         self._masks_shown = face.masks_shown
-        self._policy = policy
+        self.policy = policy
+        self.spec = spec
         self._codec = learner_codec(spec, face.actions, train.aim_bins)
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
@@ -58,7 +59,7 @@ class Agent:
         elif self.masked:
             given["action_masks"] = self._codec.masks(branch_masks)
         try:
-            chosen, state = self._policy.predict(
+            chosen, state = self.policy.predict(
                 observations, state, starts, deterministic=deterministic, **given
             )
         except ValueError as error:  # torch refuses a distribution of what are no numbers

@@ -7,7 +7,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.faces.sb3 import WorldVecEnv
-from aimbot_lab.replay.episode import RecordedEpisode, ReplayError
+from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
@@ -74,7 +74,7 @@ class KeptEpisodesCallback(BaseCallback):
     def _hand_over(self) -> None:
         for which, (episode, step) in self._kept.items():
             name = f"{FOLDER}/lesson-{self._lesson + 1:02}-{which}.json"
-            about = {
+            about: About = {
                 "lesson": self._lesson + 1,
                 "lesson_name": self._lessons[self._lesson].name,
                 "step": step,

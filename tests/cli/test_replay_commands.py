@@ -103,3 +103,12 @@ def test_a_grid_that_is_none_is_refused(episode: Path, grid: str) -> None:
     result = CliRunner().invoke(cli, ["record", str(episode), "-o", "a.gif", "--grid", grid])
     assert result.exit_code == 2
     assert "columns x rows" in result.output
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [("agent.pt", r"must end with \.onnx"), ("nowhere/agent.onnx", "no such folder")],
+)
+def test_export_refuses_before_it_looks_for_the_run(output: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        invoke("export", "latest", "-o", output)

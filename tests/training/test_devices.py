@@ -51,7 +51,7 @@ def test_an_agent_from_another_device_is_loaded_on_the_cpu(
     description.write_text(description.read_text().replace('"device": "auto"', '"device": "cuda"'))
     loaded = load_agent(folder)
     assert loaded.train.device == "cuda"
-    assert {str(weight.device) for weight in loaded.agent._policy.parameters()} == {"cpu"}
+    assert {str(weight.device) for weight in loaded.agent.policy.parameters()} == {"cpu"}
 
 
 def test_a_training_sets_torchs_threads() -> None:

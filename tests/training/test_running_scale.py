@@ -153,7 +153,7 @@ def test_a_saved_agent_keeps_its_statistics_and_changes_them_no_more(
     given = {"branch_masks": shown[:, raw.shape[1] :] > 0.5} if switches else {}
     actions, _ = loaded.agent.choose(raw, **given)
     np.testing.assert_array_equal(actions, training.env._actions)
-    kept = loaded.agent._policy.state_dict()
+    kept = loaded.agent.policy.state_dict()
     assert all(th.equal(kept[name], value) for name, value in _state(training).items())
 
 
