@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
@@ -18,11 +17,9 @@ from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.sim.arena import Arena
 from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.callbacks import LessonCallback
-from aimbot_lab.training.kept_episodes import KeptEpisodesCallback
-from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.rollout_times import rollout_times
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.training.training import TrainingPlan
 
 RESAMPLES = 2000
 REPLAYS_A_LESSON = 3
@@ -36,7 +33,8 @@ class ReplayCost:
     rollouts: int  # of each kind
     seconds_without: float  # median
     seconds_with: float  # median
-    cost: float  # share by which these are more
+    share: float  # of a rollout and its update that keeping takes, timed by itself
+    difference: float  # share by which the one median is more than the other
     lower: float  # interval at 95 %, by resampling
     upper: float
     seconds_a_lesson: float  # to write its three replays when it ends, if each is a whole episode
@@ -51,24 +49,27 @@ def measure_replay_cost(rollouts: int, *, num_envs: int = 512, n_steps: int = 64
         lessons=(Lesson(name="all", targets={"goto": 1.0}),),
         train=TrainSettings(total_steps=steps, n_steps=n_steps, batch_size=num_envs * n_steps // 4),
     )
-    training = Training(plan)
-    env, progress = training.env, training.progress
-    lessons = LessonCallback(env, progress, observer=SilentObserver(), should_stop=lambda: False)
-    kept = KeptEpisodesCallback(env, progress, lessons=plan.lessons, sink=_Nobody())
-    by_turns = _ByTurns(kept)
-    training.model.learn(steps, callback=CallbackList([lessons, by_turns]))
-    return _cost(by_turns.seconds[WARM_UP:])
+    times = rollout_times(plan)
+    return _cost(times.rollouts[WARM_UP:], times.keeping)
 
 
-def _cost(seconds: list[float]) -> ReplayCost:
+def _cost(seconds: list[float], keeping: float) -> ReplayCost:
     pairs = np.array(seconds[: len(seconds) // 2 * 2]).reshape(-1, 2)
     random = np.random.default_rng(1)
     drawn = pairs[random.integers(0, len(pairs), (RESAMPLES, len(pairs)))]
     ratios = np.median(drawn[:, :, 1], axis=1) / np.median(drawn[:, :, 0], axis=1) - 1
     without, with_them = median(pairs[:, 0].tolist()), median(pairs[:, 1].tolist())
     lower, upper = np.quantile(ratios, (0.025, 0.975)).tolist()
-    cost = with_them / without - 1
-    return ReplayCost(len(pairs), without, with_them, cost, lower, upper, _seconds_a_lesson())
+    return ReplayCost(
+        rollouts=len(pairs),
+        seconds_without=without,
+        seconds_with=with_them,
+        share=keeping / with_them,
+        difference=with_them / without - 1,
+        lower=lower,
+        upper=upper,
+        seconds_a_lesson=_seconds_a_lesson(),
+    )
 
 
 def _seconds_a_lesson() -> float:
@@ -83,35 +84,3 @@ def _seconds_a_lesson() -> float:
     for _ in range(REPLAYS_A_LESSON):
         replay_text(as_replay(episode, {}))
     return time.process_time() - began
-
-
-class _Nobody:
-    """Whom replays are given to, who does not keep them."""
-
-    def log_text(self, _text: str, _name: str) -> bool:
-        return True
-
-
-class _ByTurns(BaseCallback):
-    """Hands every other rollout's steps to `kept`, and times all rollouts."""
-
-    def __init__(self, kept: KeptEpisodesCallback) -> None:
-        super().__init__()
-        self._kept = kept
-        self._keeps = True
-        self._began: float | None = None
-        self.seconds: list[float] = []  # even places: without replays
-
-    def _on_training_start(self) -> None:
-        self._kept.init_callback(self.model)
-        self._kept.on_training_start(self.locals, self.globals)
-
-    def _on_rollout_start(self) -> None:
-        now = time.process_time()
-        if self._began is not None:
-            self.seconds.append(now - self._began)
-        self._began = now
-        self._keeps = not self._keeps
-
-    def _on_step(self) -> bool:
-        return self._kept.on_step() if self._keeps else True
