@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch as th
 from torch import nn
 
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents import SavedAgent
 from aimbot_lab.training.algorithms import ALGORITHMS
 from aimbot_lab.training.branches import FORBIDDEN
@@ -38,9 +38,9 @@ class DeployedPolicy(nn.Module):
         super().__init__()
         agent, train = saved.agent, saved.train
         if agent.recurrent:
-            raise LabError(
-                f"{train.algo}: its agent remembers, so it is no function of an observation; only "
-                "agents without a memory can be exported"
+            raise ConfigurationError(
+                f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
+                "folder, as safetensors"
             )
         self.policy: Any = agent.policy
         self.masked, self._masks_seen = agent.masked, ALGORITHMS[train.algo].face(train).masks_shown

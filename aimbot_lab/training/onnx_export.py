@@ -36,8 +36,8 @@ def export_onnx(saved: SavedAgent, path: Path, *, observations: int = 10_000) ->
     """The file `path` written: raw observations in, the world's actions out, scaling inside.
 
     It appears only where onnxruntime plays it as torch plays the agent, on so many observations.
-    Raises ConfigurationError where the libraries for ONNX are missing, LabError for an agent with
-    a memory and where the two differ.
+    Raises ConfigurationError where the libraries for ONNX are missing and for an agent with a
+    memory, LabError where the two differ.
     """
     deployed = DeployedPolicy(saved).eval()
     _check_libraries()
