@@ -98,7 +98,7 @@ class _Artist:
             terms=moment.state.terms[0].copy(),
             earned=moment.earned,
             scale=self._scale,
-            result=f"{'WON' if result.won else 'LOST'} after {seconds:.1f} s" if ended else None,
+            result=ending_words(seconds, won=result.won) if ended else None,
             won=result.won,
         )
 
@@ -120,6 +120,11 @@ def goal(state: ArenaState) -> str:
         inside = np.hypot(away[:, 0], away[:, 1]) <= state.fire_base[0, 2] / 2
         return f"shoot those in the circle: {int((up & inside).sum())} left"
     return f"shoot them all: {int(up.sum())} left" if state.target[0] == core.FREE else ""
+
+
+def ending_words(seconds: float, *, won: bool) -> str:
+    """How an episode of so many seconds ended; it is lost by the time limit alone."""
+    return f"WON after {seconds:.1f} s" if won else "LOST: time is up"
 
 
 def lesson_title(replay: Replay) -> str:

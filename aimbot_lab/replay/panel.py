@@ -21,6 +21,10 @@ PRESSED: Colour = (24, 104, 214)
 FIRE: Colour = (255, 120, 0)
 ENDINGS = (WIN, LOSE)  # told by the result; their bars would dwarf all others
 FEWEST_LINES = 24  # of text from top to bottom: its size follows
+REWARDS_TOP, RESULT_TOP = 10.2, FEWEST_LINES - 2.8  # lines from the top
+MOST_PER_TERM = 1.9  # lines
+BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
+BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
 
 
 class Told(NamedTuple):
@@ -50,8 +54,8 @@ class Panel:
         self._draw = ImageDraw.Draw(self.picture)
         self._head()
         self._action(top=4.6)
-        self._rewards(top=10.2)
-        self._result(top=FEWEST_LINES - 2.8)
+        self._rewards(top=REWARDS_TOP)
+        self._result(top=RESULT_TOP)
 
     def _text(
         self, at: Place, text: str, *, size: float = 0.78, fill: Colour = INK, anchor: str = "lm"
@@ -121,10 +125,13 @@ class Panel:
         self._rule(top)
         self._text((self._left, top + 0.9), "reward so far", fill=FAINT)
         shown = [term for term in range(len(REWARD_TERMS)) if told.scale[term] > 0]
+        first = top + 2.1
+        room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
+        per_term = min(MOST_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
         for place, term in enumerate(shown):
-            self._reward(term, top + 2.2 + 1.9 * place)
+            self._reward(term, first + per_term * place, per_term=per_term)
 
-    def _reward(self, term: int, top: float) -> None:
+    def _reward(self, term: int, top: float, *, per_term: float) -> None:
         told = self._told
         value = float(told.terms[term])
         colour = GAIN if value >= 0 else LOSS
@@ -135,14 +142,14 @@ class Panel:
         middle = (self._left + self._right) / 2
         reach = (self._right - self._left) / 2
         share = max(-1.0, min(1.0, value / float(told.scale[term])))
-        self._bar((middle, top + 0.8), share * reach, colour=colour)
+        self._bar((middle, top + BAR_BELOW * per_term), share * reach, colour=colour)
 
     def _bar(self, start: Place, length: float, *, colour: Colour) -> None:
-        x, y, half = start[0], start[1] * self._line, 0.2 * self._line
-        low, high = sorted((x, x + length))
+        x, y, half = start[0], start[1] * self._line, BAR_HALF * self._line
+        low, high, tick = *sorted((x, x + length)), BAR_TICK * self._line
         if high - low >= 0.5:
             self._draw.rectangle((low, y - half, high, y + half), fill=colour)
-        self._draw.line((x, y - 2 * half, x, y + 2 * half), fill=FAINT)
+        self._draw.line((x, y - tick, x, y + tick), fill=FAINT)
 
     def _result(self, top: float) -> None:
         told = self._told
@@ -154,7 +161,9 @@ class Panel:
         box = (0, top * self._line, self.picture.width, self.picture.height)
         self._draw.rectangle(box, fill=GAIN if told.won else LOSS)
         self._text((self._left, top + 1.0), told.result, size=0.95, fill=PAPER)
-        self._text((self._left, top + 2.1), total, size=0.7, fill=PAPER)
+        ending = WIN if told.won else LOSE
+        earned = f"{REWARD_TERMS[ending]} {float(told.terms[ending]):+,.0f}, {total}"
+        self._text((self._left, top + 2.1), earned, size=0.7, fill=PAPER)
 
     def _rule(self, top: float) -> None:
         y = top * self._line

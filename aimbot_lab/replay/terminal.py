@@ -8,7 +8,7 @@ from PIL import Image
 
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.frames import goal, lesson_title, task
+from aimbot_lab.replay.frames import ending_words, goal, lesson_title, task
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.playback import Moment, moments
 from aimbot_lab.replay.story import action_words
@@ -106,7 +106,7 @@ def _words(replay: Replay, moment: Moment, scale: np.ndarray) -> Sequence[str]:
     words += ["", f"total {terms.sum():+,.0f}"]
     if moment.line is not None:
         won = replay.episode.result.won
-        words += ["", f"{GREEN if won else RED}{BOLD}{'WON' if won else 'LOST'}{RESET}"]
+        words += ["", f"{GREEN if won else RED}{BOLD}{ending_words(seconds, won=won)}{RESET}"]
     return words
 
 

@@ -179,3 +179,14 @@ def test_a_terminal_shows_every_decision_in_the_room_there_is(won: Any) -> None:
     assert "WON" in shown[-1]
     assert all("WON" not in text for text in shown[:-1])
     assert "reach the circle" in shown[0]
+
+
+def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
+    terms = np.zeros(len(REWARD_TERMS))
+    none = panel.Told("", "", "", None, False, 5.0, terms, terms, terms, None, won=False)
+    earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
+    shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
+    below = round(panel.RESULT_TOP * 320 / panel.FEWEST_LINES) - 1
+    few, many = (np.array(panel.Panel(160, 320, told).picture) for told in (none, shown))
+    assert (few[:below] != many[:below]).any()
+    np.testing.assert_array_equal(few[below:], many[below:])
