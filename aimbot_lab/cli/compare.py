@@ -1,5 +1,6 @@
 """`aimbot-lab compare`: which of these runs is better, and is that sure?"""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ def compare(
     Every agent plays the same episodes of the cells that all curricula end on. Told are the
     difference in each cell with its interval and p-value, how many more episodes a clear answer
     would need, the mean win rate while learning, steps and seconds to each lesson, and the
-    settings that differ. A page with charts is saved and kept with every run.
+    settings that differ. A page with charts is saved; every run keeps it, and the numbers as JSON.
 
     \b
     Example:
@@ -108,18 +109,19 @@ def _show(found: "Comparison") -> None:
 
 
 def _keep(found: "Comparison", output: Path | None, place: options.Place) -> None:
-    """Save the page, and leave a copy with every run."""
+    """Save the page, and leave a copy and the numbers with every run."""
     from aimbot_lab.experiment.comparison_page import comparison_page
     from aimbot_lab.tracking.addition import Addition, add_to_run
 
     ids = list(dict.fromkeys(run.run_id for run in found.runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
-    name = "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more + ".html"
-    path = output or place.folder.root / ARTIFACT_FOLDER / name
+    name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more
+    path = output or place.folder.root / f"{name}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     page = comparison_page(found)
     path.write_text(page, encoding="utf-8")
     click.echo(f"The page with charts: {path}", err=True)
-    addition = Addition(texts={f"{ARTIFACT_FOLDER}/{name}": page})
+    document = json.dumps(found.as_json(), indent=1)
+    addition = Addition(texts={f"{name}.html": page, f"{name}.json": document})
     for run_id in ids:
         add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)

@@ -12,11 +12,11 @@ from aimbot_lab.cli.files import write_output
 from aimbot_lab.cli.progress import progress
 
 if TYPE_CHECKING:
+    from aimbot_lab.experiment.tracked_agent import TrackedAgent
     from aimbot_lab.foundation.world import Picture
     from aimbot_lab.replay.episode import Replay
     from aimbot_lab.replay.panes import Grid
 
-VIDEO_FOLDER = "videos"
 REPLAY_SUFFIX = ".json"
 SIZE, SMALL_SIZE = 480, 320  # of one arena, of each of several
 
@@ -78,8 +78,8 @@ def record(
     and does, the reward's terms as bars, and how each episode ends.
 
     RUN is a run's id, the beginning of it, or "latest"; its agent plays the targets and
-    difficulties of its last lesson. The run keeps a copy of the film. An MP4 needs ffmpeg:
-    pip install 'aimbot-lab[video]'.
+    difficulties of its last lesson. The run keeps a copy of the film, and its note a link. An MP4
+    needs ffmpeg: pip install 'aimbot-lab[video]'.
 
     \b
     Examples:
@@ -92,13 +92,13 @@ def record(
     one = output.suffix.lower() == REPLAY_SUFFIX
     if not one:
         check_film(output)
-    run_id, replays = _replays(sources, place, one=one, grid=grid, **chosen)
+    agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
     if one:
         _write_replay(replays, output)
         return
     _film(replays, output, grid=grid, size=size, speed=speed)
-    if run_id is not None:
-        _keep(run_id, output, place)
+    if agent is not None:
+        _keep(agent, replays, output, place=place)
 
 
 def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
@@ -110,18 +110,26 @@ def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
     write_output(replay_text(replays[0]), output)
 
 
-def _keep(run_id: str, film: Path, place: options.Place) -> None:
-    """Leave a copy with the run."""
-    from aimbot_lab.tracking.addition import Addition, add_to_run
+def _keep(
+    agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.Place
+) -> None:
+    """Leave a copy with the run, and a line in its note."""
+    from aimbot_lab.experiment.film_record import film_record
+    from aimbot_lab.tracking.addition import add_to_run
+    from aimbot_lab.tracking.history import find_run
+    from aimbot_lab.tracking.tracker import NOTE_TAG
 
-    addition = Addition(files={f"{VIDEO_FOLDER}/{film.name}": film})
-    add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)
+    run_id, at = agent.run.run_id, place.tracking_uri
+    # Read now: while the film was made, an evaluation may have written to it.
+    note = find_run(place.folder, run_id, tracking_uri=at).tags.get(NOTE_TAG, "")
+    record = film_record(film, replays, agent=agent, note=note)
+    add_to_run(place.folder, run_id, record, tracking_uri=at)
 
 
 def _replays(
     sources: Sequence[str], place: options.Place, *, one: bool, grid: "Grid", **chosen: Any
-) -> tuple[str | None, "Sequence[Replay]"]:
-    """The run, where it is one, and the episodes to show."""
+) -> tuple["TrackedAgent | None", "Sequence[Replay]"]:
+    """The agent, where a run's is filmed, and the episodes to show."""
     from aimbot_lab.foundation.errors import ConfigurationError
 
     files = [Path(source) for source in sources if Path(source).is_file()]
@@ -144,16 +152,16 @@ def _played(
     agent: str,
     episodes: int | None,
     **chosen: Any,
-) -> tuple[str, "Sequence[Replay]"]:
-    from aimbot_lab.experiment.recording import RecordingRequest, cells_of, record_agent
+) -> tuple["TrackedAgent", "Sequence[Replay]"]:
+    from aimbot_lab.experiment.recording import RecordingRequest, record_agent, wanted_cells
     from aimbot_lab.experiment.tracked_agent import fetch_agent
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    cells = 1 if chosen["difficulty"] else len(cells_of(fetched))
-    count = episodes or (1 if one else max(cells, grid.panes))
+    cells = wanted_cells(fetched, chosen["target"], chosen["difficulty"])
+    count = episodes or (1 if one else max(len(cells), grid.panes))
     request = RecordingRequest(episodes=count, **chosen)
     with progress("playing", count) as advance:
-        return fetched.run.run_id, record_agent(fetched, request, on_episode=advance)
+        return fetched, record_agent(fetched, request, on_episode=advance)
 
 
 def _film(

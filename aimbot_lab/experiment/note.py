@@ -51,6 +51,13 @@ def with_section(note: str, title: str, body: str) -> str:
     return "\n\n".join(part.strip() for part in kept)
 
 
+def section_of(note: str, title: str) -> str:
+    """What the section `title` of `note` holds; empty where there is none."""
+    head = f"### {title}\n"
+    parts = (part for part in _SECTION.split(note) if part.startswith(head))
+    return next(parts, "").removeprefix(head).strip()
+
+
 def _way_on(result: RunResult) -> Iterator[str]:
     if result.resumes_at is not None:
         more = " --set train.total_steps=N" if result.status == "FAILED" else ""

@@ -36,7 +36,7 @@ def record_agent(
 
     Raises ConfigurationError where the lesson has no such cell.
     """
-    cells = _cells(agent, request)
+    cells = wanted_cells(agent, request.target, request.difficulty)
     counts = [len(range(place, request.episodes, len(cells))) for place in range(len(cells))]
     columns = [
         _played(agent, request, cell, count=count, on_episode=on_episode)
@@ -46,17 +46,16 @@ def record_agent(
     return tuple(columns[i % len(cells)][i // len(cells)] for i in range(request.episodes))
 
 
-def cells_of(agent: TrackedAgent) -> tuple[Cell, ...]:
-    """The cells of the last lesson of the run's curriculum."""
-    return last_lesson(agent.config, episodes=1, seed=0).cells
+def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None) -> Sequence[Cell]:
+    """Those of the cells of the run's last lesson that are of `target` and `difficulty`, if given.
 
-
-def _cells(agent: TrackedAgent, request: RecordingRequest) -> Sequence[Cell]:
-    cells = cells_of(agent)
+    Raises ConfigurationError where there is none.
+    """
+    cells = last_lesson(agent.config, episodes=1, seed=0).cells
     wanted = [
         cell
         for cell in cells
-        if request.target in (None, cell.target) and request.difficulty in (None, cell.difficulty)
+        if target in (None, cell.target) and difficulty in (None, cell.difficulty)
     ]
     if not wanted:
         there = ", ".join(cell_name(*cell) for cell in cells)

@@ -45,6 +45,12 @@ def page_of(runs: Sequence[RunSummary]) -> str:
     return f"/#/compare-experiments/s?experiments={_quoted(f'[{listed}]')}&{shown}"
 
 
+def page_of_artifact(run: RunSummary, name: str) -> str:
+    """A link, from the page of `run`, to the part of MLflow's page that shows its file `name`."""
+    page = f"#/experiments/{run.experiment_id}/runs/{run.run_id}"
+    return f"{page}/artifacts/{quote(name)}?{_TRAINING}"
+
+
 def page_of_experiment(run: RunSummary) -> str:
     """The part of MLflow's page that charts all runs of the experiment of `run`."""
     return f"/#/experiments/{run.experiment_id}/runs?{_TRAINING}&compareRunsMode=CHART"

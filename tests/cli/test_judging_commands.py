@@ -1,0 +1,164 @@
+"""`compare`, `record` and `export` on a run: what they say, and what the run keeps of it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from aimbot_lab.cli.main import cli
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.request import RunRequest
+from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.training.agents import load_agent
+from aimbot_lab.training.observer import SilentObserver
+
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {{num_envs: 16, goto_win_radius: 12.0, time_limit: 1.0}}
+lessons:
+  - name: only
+    targets: {{goto: 1, free: 1}}
+    difficulty: {{goto: [1, 1, 0, 0, 0]}}
+train:
+  algo: {algo}
+  total_steps: 1_024
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 1
+  network: {{layers: [8]}}
+  torch_threads: 1
+tracking: {{experiment: tests}}
+"""
+
+Learned = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> DataFolder:
+    return DataFolder(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def learned(data_folder: DataFolder, tmp_path_factory: pytest.TempPathFactory) -> Learned:
+    """Gives the id of a run of an algorithm, too short to learn anything."""
+    folder, runs = tmp_path_factory.mktemp("curricula"), dict[str, str]()
+
+    def run_of(algo: str) -> str:
+        if algo not in runs:
+            file = folder / f"{algo}.yaml"
+            file.write_text(CURRICULUM.format(algo=algo), encoding="utf-8")
+            request = RunRequest(load_curriculum(file, ()), data_folder)
+            ended = run_curriculum(request, SilentObserver(), should_stop=lambda: False)
+            runs[algo] = ended.run_id
+        return runs[algo]
+
+    return run_of
+
+
+@pytest.fixture
+def run_id(learned: Learned, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return learned("ppo")
+
+
+def invoke(data_folder: DataFolder, *words: Any) -> Any:
+    arguments = [*map(str, words), "--data-dir", str(data_folder.root)]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result
+
+
+def note_of(data_folder: DataFolder, run_id: str) -> str:
+    return find_run(data_folder, run_id).tags[NOTE_TAG]
+
+
+def test_a_run_compared_with_itself_differs_in_nothing_and_keeps_what_was_printed(
+    data_folder: DataFolder, run_id: str
+) -> None:
+    result = invoke(data_folder, "compare", run_id, run_id, "--episodes", 8, "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["settings"] == {}
+    (rows,) = document["differences"]
+    assert len(rows) == 4
+    assert {row["verdict"] for row in rows} <= {"alike", "unclear"}
+    name = f"comparisons/{run_id[:8]}"
+    kept = download_artifact(data_folder, run_id, name=f"{name}.json")
+    assert json.loads(kept.read_text(encoding="utf-8")) == document
+    page = download_artifact(data_folder, run_id, name=f"{name}.html")
+    assert page.read_text() == (data_folder.root / f"{name}.html").read_text()
+
+
+def test_one_run_alone_can_not_be_compared(run_id: str, data_folder: DataFolder) -> None:
+    words = ["compare", run_id, "--data-dir", str(data_folder.root)]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert "two runs at least" in result.output
+
+
+def test_a_film_is_kept_by_the_run_and_linked_in_its_note(
+    data_folder: DataFolder, run_id: str, tmp_path: Path
+) -> None:
+    before = note_of(data_folder, run_id)
+    film = tmp_path / "my film.gif"
+    for words in (["--episodes", 1], ["--target", "goto", "--grid", "2x1"]):
+        invoke(data_folder, "record", run_id, "-o", film, "--size", 120, *words)
+    kept = download_artifact(data_folder, run_id, name="videos/my-film.gif")
+    assert kept.read_bytes() == film.read_bytes()
+    note = note_of(data_folder, run_id)
+    assert note.startswith(before)
+    link = f"/runs/{run_id}/artifacts/videos/my-film.gif?workflowType=machine_learning)"
+    assert note.count(link) == 1  # the second film took the place of the first
+    assert re.search(r"last agent, saved at step 1,024; won \d of 2 episodes, determ", note)
+
+
+def test_a_target_alone_is_filmed_once_in_each_of_its_difficulties(
+    data_folder: DataFolder, run_id: str, tmp_path: Path
+) -> None:
+    film = tmp_path / "film.gif"
+    invoke(data_folder, "record", run_id, "-o", film, "--size", 120, "--target", "free")
+    with Image.open(film) as found:
+        assert found.n_frames <= 11 + 15  # of one episode of a second, and its end
+    with pytest.raises(ConfigurationError, match="no such cell; it has goto 1, goto 2, free"):
+        invoke(data_folder, "record", run_id, "-o", film, "--target", "attack")
+
+
+def test_one_episode_is_kept_as_a_replay_that_plays(
+    data_folder: DataFolder, run_id: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "episode.json"
+    invoke(data_folder, "record", run_id, "-o", path, "--difficulty", 2)
+    told = CliRunner().invoke(cli, ["replay", str(path), "--json"], standalone_mode=False)
+    document = json.loads(told.stdout)
+    assert (document["target"], document["difficulty"]) == ("goto", 2)
+    assert document["about"]["run"] == run_id
+
+
+def test_an_agent_is_exported_to_files_of_either_kind(
+    data_folder: DataFolder, run_id: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    told = invoke(data_folder, "export", run_id, "-o", tmp_path / "agent.onnx").stderr
+    assert "onnxruntime plays 10,000 observations as torch does" in told
+    invoke(data_folder, "export", run_id, "-o", tmp_path / "agent")
+    assert load_agent(tmp_path / "agent").about["step"] == 1024
+
+
+def test_an_agent_with_a_memory_becomes_no_onnx_file(
+    learned: Learned, data_folder: DataFolder, tmp_path: Path
+) -> None:
+    words = "export", learned("recurrent_ppo"), "-o", tmp_path / "agent.onnx"
+    with pytest.raises(ConfigurationError, match="recurrent_ppo: its agent remembers"):
+        invoke(data_folder, *words)
+    assert list(tmp_path.iterdir()) == []
