@@ -22,7 +22,15 @@ LAYERS = {
     "foundation": 1,
 }
 HOMES = {
-    "numba": ["foundation/jit.py", "foundation/rng.py", "foundation/atomic.py"],
+    "numba": [
+        "foundation/jit.py",
+        "foundation/rng.py",
+        "foundation/atomic.py",
+        "foundation/blas.py",
+        "foundation/elementary.py",
+    ],
+    "llvmlite": ["foundation/blas.py", "foundation/elementary.py"],
+    "scipy": ["foundation/blas.py", "sweep/report.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["training/fused_engine.py"],
@@ -42,6 +50,8 @@ CORE_MAY_IMPORT = (
     "typing",
     "numpy",
     "aimbot_lab.foundation.atomic",
+    "aimbot_lab.foundation.blas",
+    "aimbot_lab.foundation.elementary",
     "aimbot_lab.foundation.jit",
     "aimbot_lab.foundation.rng",
 )

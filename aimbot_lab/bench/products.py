@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from aimbot_lab.training.core.parts import Floats
+from aimbot_lab.training.core.parts import Floats, Net, Room
 from aimbot_lab.training.fused_engine import FusedEngine
 from aimbot_lab.training.fused_gradient import PIECE
-from aimbot_lab.training.fused_net import Room, new_room
-from aimbot_lab.training.fused_weights import Net, NetShape, net_size, net_views
+from aimbot_lab.training.fused_room import new_room
+from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
 
 Product = tuple[Floats, Floats, Floats]  # two factors, and where their product goes
 PIECES = 16  # of each thread in one timing
@@ -26,9 +26,8 @@ def seconds_of_products(engine: FusedEngine) -> float:
             for _ in range(PIECES):
                 works[part]()
 
-        return min(_time(lambda: engine.team.run(work, threads)) for _ in range(REPEATS)) / (
-            threads * PIECES * PIECE
-        )
+        best = min(_time(lambda: engine.team.run(work, threads)) for _ in range(REPEATS))
+        return best / (threads * PIECES * PIECE)
 
 
 def _time(work: Callable[[], None]) -> float:
@@ -42,8 +41,8 @@ def _work(shape: NetShape) -> Callable[[], None]:
     rng = np.random.default_rng(0)
     weights, gradient = rng.standard_normal((2, net_size(shape)), np.float32)
     room = new_room(shape, PIECE)
-    products = [*_forward(net_views(shape, weights), room)]
-    products += _backward(net_views(shape, weights), room, net_views(shape, gradient))
+    net = net_views(shape, weights)
+    products = [*_forward(net, room), *_backward(net, room, net_views(shape, gradient))]
     for left, right, _ in products:
         left[...] = rng.standard_normal(left.shape, np.float32)
         right[...] = rng.standard_normal(right.shape, np.float32)
@@ -55,23 +54,34 @@ def _work(shape: NetShape) -> Callable[[], None]:
     return work
 
 
+def _halves(array: Floats) -> tuple[Floats, Floats]:
+    """The actor's columns of `array` and the critic's."""
+    half = array.shape[1] // 2
+    return array[:, :half], array[:, half:]
+
+
 def _forward(net: Net, room: Room) -> Iterator[Product]:
-    yield room.samples.inputs, net.layers[0].both.T, room.outputs[0].both
-    for layer, below, above in zip(net.layers[1:], room.outputs, room.outputs[1:], strict=False):
-        yield below.actor, layer.actor.T, above.actor
-        yield below.critic, layer.critic.T, above.critic
-    yield room.outputs[-1].actor, net.action.T, room.raw
-    yield room.outputs[-1].critic, net.value, room.head.values
+    yield room.samples.inputs, net.layers[0].weights.T, room.outputs[0]
+    for number in range(1, len(net.layers)):
+        weights = _halves(net.layers[number].weights.T)
+        below, above = _halves(room.outputs[number - 1]), _halves(room.outputs[number])
+        yield from zip(below, weights, above, strict=True)
+    actor, critic = _halves(room.outputs[-1])
+    yield actor, net.action.T, room.head.raw
+    yield critic, net.value.T, room.head.values
 
 
 def _backward(net: Net, room: Room, gradient: Net) -> Iterator[Product]:
-    yield room.head.logits, room.outputs[-1].actor, gradient.action
-    yield room.head.values, room.outputs[-1].critic, gradient.value
-    yield room.head.logits.T, net.action, room.slopes[-1].actor
+    actor, critic = _halves(room.outputs[-1])
+    yield room.head.logits, actor, gradient.action
+    yield room.head.values.T, critic, gradient.value
+    yield room.head.logits.T, net.action, _halves(room.slopes[-1])[0]
     for number in range(len(net.layers) - 1, 0, -1):
-        slopes, below = room.slopes[number], room.outputs[number - 1]
-        yield slopes.actor.T, below.actor, gradient.layers[number].actor
-        yield slopes.critic.T, below.critic, gradient.layers[number].critic
-        yield slopes.actor, net.layers[number].actor, room.slopes[number - 1].actor
-        yield slopes.critic, net.layers[number].critic, room.slopes[number - 1].critic
-    yield room.slopes[0].both.T, room.samples.inputs, gradient.layers[0].both
+        slopes, below = _halves(room.slopes[number]), _halves(room.outputs[number - 1])
+        weights = _halves(net.layers[number].weights.T)
+        of_weights = _halves(gradient.layers[number].weights.T)
+        to_below = _halves(room.slopes[number - 1])
+        for k in range(2):
+            yield slopes[k].T, below[k], of_weights[k].T
+            yield slopes[k], weights[k].T, to_below[k]
+    yield room.slopes[0].T, room.samples.inputs, gradient.layers[0].weights

@@ -1,19 +1,21 @@
 """Actions of a policy while a rollout is collected."""
 
+from itertools import pairwise
+
 import numpy as np
 import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.training.core.choosing import choose
-from aimbot_lab.training.core.parts import Floats
-from aimbot_lab.training.fused_net import Room, forward, new_room
+from aimbot_lab.training.core.net import act_piece
+from aimbot_lab.training.core.parts import Floats, Room
 from aimbot_lab.training.fused_policy import features_of
 from aimbot_lab.training.fused_rollout import FusedRollout
-from aimbot_lab.training.fused_weights import FusedWeights, NetShape
-from aimbot_lab.training.team import Team
+from aimbot_lab.training.fused_room import new_room
+from aimbot_lab.training.fused_weights import FusedWeights, NetShape, net_size
+from aimbot_lab.training.team import MOST_THREADS, Team
 
 Answer = tuple[th.Tensor, th.Tensor, th.Tensor]
-PIECE = 256  # rows that go through the networks together, on any number of threads
+PIECE = 10_000_000  # multiplications that are worth a thread of their own, a quarter millisecond
 
 
 class FusedActor:
@@ -34,7 +36,10 @@ class FusedActor:
     def begin(self, steps: int, rows: int) -> None:
         """A rollout of so many steps and rows begins, by the weights of its first step."""
         self.rollout.begin(steps, rows)
-        spans = [slice(start, min(start + PIECE, rows)) for start in range(0, rows, PIECE)]
+        worth = rows * net_size(self._shape) // PIECE
+        pieces = max(1, min(worth, rows, MOST_THREADS))
+        edges = [rows * piece // pieces for piece in range(pieces + 1)]
+        spans = [slice(*edge) for edge in pairwise(edges)]
         if spans != self._spans:
             self._spans = spans
             self._rooms = [new_room(self._shape, span.stop - span.start) for span in spans]
@@ -53,29 +58,23 @@ class FusedActor:
     def choose(self, features: Floats, *, chances: Floats, noise: Floats) -> Answer:
         """What `act` gives for features [B, F + M]; see the kernel for what is random."""
 
-        def choose_part(part: int, _: int) -> None:
+        def act_part(part: int, _: int) -> None:
             span, room = self._spans[part], self._rooms[part]
-            self._choose_in(room, features[span], chances=chances[span], noise=noise[span])
+            random = chances[span], noise[span]
+            act_piece(self._weights.networks, room, features[span], *random)
 
-        self._team.run(choose_part, len(self._spans))
+        self._team.run(act_part, len(self._spans))
         return self._answer()
-
-    def _choose_in(self, room: Room, features: Floats, *, chances: Floats, noise: Floats) -> None:
-        shape, net, size = self._shape, self._weights.net, self._shape.inputs
-        room.samples.inputs[:] = features[:, :size]
-        room.samples.masks[:] = features[:, size:].T
-        forward(shape, net, room)
-        choose(room.head, chances, noise, room.samples.actions, shape.starts, net.log_std)
 
     def _answer(self) -> Answer:
         """What the rooms hold, in the form that a policy gives it."""
         space, rooms = self._policy.action_space, self._rooms
         actions = np.concatenate([room.samples.actions for room in rooms], axis=1)
         log_probs = np.concatenate([room.head.log_probs for room in rooms], axis=1)
-        values = np.concatenate([room.head.values for room in rooms])
+        values = np.concatenate([room.head.values for room in rooms])  # [B, 1]
         whole = log_probs.T if self._shape.ratios > 1 else log_probs.sum(axis=0)
         return (
             th.from_numpy(actions.T.astype(space.dtype).reshape(-1, *(space.shape or ()))),
-            th.from_numpy(values[:, None]),
+            th.from_numpy(values),
             th.from_numpy(np.ascontiguousarray(whole)),
         )

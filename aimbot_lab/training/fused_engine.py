@@ -39,7 +39,7 @@ class FusedEngine:
         self._policy = policy
         self.shape, self._weights = fused_weights(policy)
         self.team = Team()
-        self._gradient = FusedGradient(self.shape, self._weights.net, self.team)
+        self._gradient = FusedGradient(self.shape, self._weights.networks, self.team)
         self._blas = ThreadpoolController().select(user_api="blas")
         self.actor = FusedActor(policy, self.shape, self._weights, team=self.team)
         self._compile()

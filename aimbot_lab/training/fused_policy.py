@@ -18,7 +18,7 @@ from aimbot_lab.training.core.parts import Floats
 from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_weights import FusedWeights, NetShape
 
-ACTIVATIONS = {nn.Tanh: "tanh", nn.ReLU: "relu"}
+RELU = {nn.Tanh: False, nn.ReLU: True}
 MOST_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
 
 
@@ -33,10 +33,10 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
         raise UnsuitedError("actor and critic must share what extracts their features")
     if not isinstance(policy, DuelPolicy) or policy.use_sde or policy.squash_output:
         raise UnsuitedError("the policy must be a DuelPolicy without state-dependent exploration")
-    actor, activation = _layers(policy.mlp_extractor.policy_net)
+    actor, relu = _layers(policy.mlp_extractor.policy_net)
     critic, other = _layers(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
-    if layers != tuple(layer.out_features for layer in critic) or activation != other:
+    if layers != tuple(layer.out_features for layer in critic) or relu != other:
         raise UnsuitedError("actor and critic must have the same layers")
     if max(layers) > MOST_UNITS:
         raise UnsuitedError(f"a layer has more than {MOST_UNITS} units")
@@ -47,7 +47,7 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     shape = NetShape(
         inputs=actor[0].in_features,
         layers=layers,
-        activation=activation,
+        relu=relu,
         choices=choices,
         gaussians=gaussians,
         masks=sum(policy.masked),
@@ -92,8 +92,8 @@ def _check_weights(policy: ActorCriticPolicy) -> None:
             raise UnsuitedError("all weights must be learned and in single precision")
 
 
-def _layers(net: nn.Sequential) -> tuple[list[nn.Linear], str]:
-    """The layers of `net` and its activation."""
+def _layers(net: nn.Sequential) -> tuple[list[nn.Linear], bool]:
+    """The layers of `net`, and whether ReLU comes between them, not tanh."""
     layers = [layer for layer in net if isinstance(layer, nn.Linear)]
     activations = list(net)[1::2]
     kinds = {type(module) for module in activations}
@@ -101,12 +101,12 @@ def _layers(net: nn.Sequential) -> tuple[list[nn.Linear], str]:
         list(net)[0::2] == layers
         and len(layers) == len(activations) > 0
         and len(kinds) == 1
-        and kinds <= set(ACTIVATIONS)
+        and kinds <= set(RELU)
         and all(layer.bias is not None for layer in layers)
     )
     if not known:
         raise UnsuitedError("the networks must be layers with biases and one of tanh and relu")
-    return layers, ACTIVATIONS[kinds.pop()]
+    return layers, RELU[kinds.pop()]
 
 
 def _branches(policy: ActorCriticPolicy) -> tuple[tuple[int, ...], int]:

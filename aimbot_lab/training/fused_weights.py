@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 
+from aimbot_lab.foundation.blas import sgemm_address
 from aimbot_lab.training.core.adam import AdamStep, adam_step
-from aimbot_lab.training.core.parts import Floats, Whole
+from aimbot_lab.training.core.parts import Floats, Layer, Net, Networks, Whole
 
 
 class NetShape(NamedTuple):
@@ -16,7 +17,7 @@ class NetShape(NamedTuple):
 
     inputs: int  # F
     layers: tuple[int, ...]  # units H of each hidden layer, of each network
-    activation: str  # "tanh" or "relu"
+    relu: bool  # or tanh
     choices: tuple[int, ...]  # sizes of the branches that are choices
     gaussians: int  # C columns of the action behind them
     masks: int  # M of the first choices' logits that may be masked
@@ -32,26 +33,6 @@ class NetShape(NamedTuple):
     def outputs(self) -> int:
         """The actor's logits and means."""
         return sum(self.choices) + self.gaussians
-
-
-class Layer(NamedTuple):
-    """A hidden layer's weights: the actor's H units, then the critic's."""
-
-    both: Floats  # [2 H, units below]
-    actor: Floats  # [H, units below]
-    critic: Floats  # [H, units below]
-    bias: Floats  # [2 H]
-
-
-class Net(NamedTuple):
-    """Views of one array, by what they are for."""
-
-    layers: tuple[Layer, ...]
-    action: Floats  # [L + C, H]
-    action_bias: Floats  # [L + C]
-    value: Floats  # [H]
-    value_bias: Floats  # [1]
-    log_std: Floats  # [C]
 
 
 def net_size(shape: NetShape) -> int:
@@ -75,11 +56,10 @@ def net_views(shape: NetShape, flat: Floats) -> Net:
 
     layers, below = [], shape.inputs
     for units in shape.layers:
-        both = take(2 * units, below)
-        layers.append(Layer(both, both[:units], both[units:], take(2 * units)))
+        layers.append(Layer(take(2 * units, below), take(2 * units)))
         below = units
-    action, action_bias = take(shape.outputs, below), take(shape.outputs)
-    return Net(tuple(layers), action, action_bias, take(below), take(1), take(shape.gaussians))
+    action, action_bias = take(shape.outputs, below), take(1, shape.outputs)
+    return Net(tuple(layers), action, action_bias, take(1, below), take(1), take(shape.gaussians))
 
 
 class FusedWeights:
@@ -93,7 +73,8 @@ class FusedWeights:
         size = net_size(shape)
         assert size == sum(tensor.numel() for tensor in tensors)
         self.weights, self.means, self.squares = np.zeros((3, size), np.float32)
-        self.net = net_views(shape, self.weights)
+        net = net_views(shape, self.weights)
+        self.networks = Networks(net, shape.starts, shape.relu, sgemm_address())
         self.steps = 0  # of the optimiser so far
         self._tensors = tensors
 

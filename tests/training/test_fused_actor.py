@@ -11,15 +11,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
+from aimbot_lab.foundation.blas import sgemm_address
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.core.choosing import choose
+from aimbot_lab.training.core.net import act_piece
+from aimbot_lab.training.core.parts import Networks
 from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.features import EgocentricFeatures
-from aimbot_lab.training.fused_net import new_room
 from aimbot_lab.training.fused_policy import features_of
-from aimbot_lab.training.fused_weights import NetShape
+from aimbot_lab.training.fused_room import new_room
+from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 
@@ -41,14 +43,15 @@ def test_values_and_log_probabilities_are_the_policys(space: str, kind: Any) -> 
 def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndarray:
     """Actions [4, rows] of branches of 3, 3 and 2 choices and a Gaussian."""
     starts = np.array([0, 3, 6, 8])
-    shape = NetShape(1, (1,), "relu", (3, 3, 2), 1, masks=0, ratios=1, starts=starts)
-    room = new_room(shape, rows)
-    room.head.logits[:8] = logits[:, None]
-    room.head.logits[8] = mean
-    room.head.probs[:] = np.exp(room.head.logits[:8])
+    shape = NetShape(1, (1,), True, (3, 3, 2), 1, masks=8, ratios=1, starts=starts)
+    weights, room = np.zeros(net_size(shape), np.float32), new_room(shape, rows)
+    networks = Networks(net_views(shape, weights), starts, True, sgemm_address())
+    networks.net.action_bias[0] = [*np.maximum(logits, -50.0), mean]
+    networks.net.log_std[0] = log_std
+    features = np.ones((rows, 9), np.float32)
+    features[:, 1:] = logits > -50.0
     th.manual_seed(0)
-    chances, noise = th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy()
-    choose(room.head, chances, noise, room.samples.actions, starts, np.float32([log_std]))
+    act_piece(networks, room, features, th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy())
     return room.samples.actions
 
 
@@ -67,7 +70,7 @@ def test_samples_match_their_distribution() -> None:
 
 
 def test_what_is_masked_is_never_taken_in_a_million_samples() -> None:
-    logits = np.float32([0.0, -1e8, -1.0, -1e8, 0.0, -1e8, -1e8, 0.0])
+    logits = np.float32([0.0, -99.0, -1.0, -99.0, 0.0, -99.0, -99.0, 0.0])
     actions = drawn(1_000_000, logits, mean=0.0, log_std=0.0)
     assert set(actions[0]) == {0.0, 2.0}
     assert set(actions[1]) == {1.0}

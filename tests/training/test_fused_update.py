@@ -46,14 +46,14 @@ def test_several_updates_end_where_torchs_do(space: str, given: Any) -> None:
 
 def test_the_comparison_sees_a_sample_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = learned("torch", "hybrid")
-    gather = fused_gradient.gather
+    learn_piece = fused_gradient.learn_piece
 
-    def all_but_one(rows: Any, indices: Any, piece: Any) -> None:
+    def all_but_one(networks: Any, room: Any, rows: Any, indices: Any, *rest: Any) -> None:
         indices = indices.copy()
         indices[0] = indices[-1]
-        gather(rows, indices, piece)
+        learn_piece(networks, room, rows, indices, *rest)
 
-    monkeypatch.setattr(fused_gradient, "gather", all_but_one)
+    monkeypatch.setattr(fused_gradient, "learn_piece", all_but_one)
     assert max(differences(theirs, learned("fused", "hybrid"))) > 10 * TOLERANCE
 
 

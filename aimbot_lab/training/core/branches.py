@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.elementary import exp
+from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.training.core.parts import Floats, Head, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
@@ -15,54 +16,59 @@ ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
-@kernel
-def take_outputs(outputs: Floats, bias: Floats, head: Head, masks: Floats, starts: Whole) -> None:
-    """Write the actor's `outputs` [N, L + C] plus `bias` [L + C] to the logits and means of `head`.
+@inlined
+def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None:
+    """Write logits and means, `raw` plus `bias` [L + C], and all that follows from the logits.
 
-    Each branch's logits are shifted so that the largest is 0, and copied to `probs`. `starts`
-    [branches of choices + 1]: where each begins. With `masks` [M, N] (no rows where nothing is
-    masked) a masked choice takes no part, and gets the logit -1e8.
+    `starts` [branches of choices + 1]: where each begins. With `masks` [M, N] (no rows where
+    nothing is masked) a masked choice takes no part: its probability is 0.
     """
-    for n in range(outputs.shape[0]):
+    for n in range(head.raw.shape[0]):
         for k in range(bias.size):
-            head.logits[k, n] = outputs[n, k] + bias[k]
+            head.logits[k, n] = head.raw[n, k] + bias[k]
     for k in range(masks.shape[0]):
         logits = head.logits[k]
         for n in range(logits.size):
             logits[n] = logits[n] if masks[k, n] > HALF else FORBIDDEN
     for branch in range(starts.size - 1):
-        largest = head.log_sums[branch]
-        largest[:] = FORBIDDEN
-        for k in range(starts[branch], starts[branch + 1]):
-            logits = head.logits[k]
-            for n in range(largest.size):
-                largest[n] = max(largest[n], logits[n])
-        for k in range(starts[branch], starts[branch + 1]):
-            logits, probs = head.logits[k], head.probs[k]
-            for n in range(largest.size):
-                logits[n] = max(logits[n] - largest[n], FORBIDDEN)
-                probs[n] = logits[n]
+        shift(head, branch, starts[branch], starts[branch + 1])
+        normalize(head, branch, starts[branch], starts[branch + 1])
 
 
 @inlined
-def normalize(head: Head, starts: Whole) -> None:
-    """Turn `probs` from exp(logits) into probabilities; write `log_sums` and `entropies`."""
-    for branch in range(starts.size - 1):
-        sums, entropies = head.log_sums[branch], head.entropies[branch]
-        sums[:] = ZERO
-        entropies[:] = ZERO
-        for k in range(starts[branch], starts[branch + 1]):
-            probs = head.probs[k]
-            for n in range(sums.size):
-                sums[n] += probs[n]
-        for k in range(starts[branch], starts[branch + 1]):
-            probs, logits = head.probs[k], head.logits[k]
-            for n in range(sums.size):
-                probs[n] /= sums[n]
-                entropies[n] -= probs[n] * logits[n]
+def shift(head: Head, branch: int, first: int, last: int) -> None:
+    """Shift a branch's logits so that the largest is 0."""
+    largest = head.log_sums[branch]
+    largest[:] = FORBIDDEN
+    for k in range(first, last):
+        logits = head.logits[k]
+        for n in range(largest.size):
+            largest[n] = max(largest[n], logits[n])
+    for k in range(first, last):
+        logits = head.logits[k]
+        for n in range(largest.size):
+            logits[n] = max(logits[n] - largest[n], FORBIDDEN)
+
+
+@inlined
+def normalize(head: Head, branch: int, first: int, last: int) -> None:
+    """Write a branch's probabilities, log_sums and entropies from its shifted logits."""
+    sums, entropies = head.log_sums[branch], head.entropies[branch]
+    sums[:] = ZERO
+    entropies[:] = ZERO
+    for k in range(first, last):
+        logits, probs = head.logits[k], head.probs[k]
         for n in range(sums.size):
-            sums[n] = np.float32(math.log(sums[n]))
-            entropies[n] += sums[n]
+            probs[n] = exp(logits[n])
+            sums[n] += probs[n]
+    for k in range(first, last):
+        logits, probs = head.logits[k], head.probs[k]
+        for n in range(sums.size):
+            probs[n] /= sums[n]
+            entropies[n] -= probs[n] * logits[n]
+    for n in range(sums.size):
+        sums[n] = np.float32(math.log(sums[n]))
+        entropies[n] += sums[n]
 
 
 @inlined
@@ -93,7 +99,44 @@ def log_probs_of_gaussians(head: Head, actions: Floats, starts: Whole, log_std: 
 
 @inlined
 def log_probs_of(head: Head, actions: Floats, starts: Whole, log_std: Floats) -> None:
-    """Write all that `head` holds of `actions` [K, N], from logits and probs = exp(logits)."""
-    normalize(head, starts)
+    """Write the `log_probs` of `actions` [K, N]."""
     log_probs_of_choices(head, actions, starts)
     log_probs_of_gaussians(head, actions, starts, log_std)
+
+
+@inlined
+def choose(probs: Floats, n: int, chance: np.float32) -> int:
+    """The first choice of sample `n` whose cumulated probability exceeds `chance`.
+
+    Never one of probability 0. `probs` [choices, N].
+    """
+    total = ZERO
+    for k in range(probs.shape[0]):
+        total += probs[k, n]
+    left, chosen = chance * total, 0
+    for k in range(probs.shape[0]):
+        if probs[k, n] > ZERO:
+            chosen = k
+            if left < probs[k, n]:
+                break
+            left -= probs[k, n]
+    return chosen
+
+
+@inlined
+def choose_actions(
+    head: Head, chances: Floats, noise: Floats, actions: Floats, starts: Whole, log_std: Floats
+) -> None:
+    """Write `actions` [K, N], drawn from their distributions, and their `log_probs`.
+
+    `chances` [N, branches of choices] are uniform in [0, 1), `noise` [N, C] standard normal.
+    """
+    for branch in range(starts.size - 1):
+        probs = head.probs[starts[branch] : starts[branch + 1]]
+        for n in range(actions.shape[1]):
+            actions[branch, n] = choose(probs, n, chances[n, branch])
+    for c in range(log_std.size):
+        branch, deviation = starts.size - 1 + c, np.float32(math.exp(log_std[c]))
+        for n in range(actions.shape[1]):
+            actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * noise[n, c]
+    log_probs_of(head, actions, starts, log_std)

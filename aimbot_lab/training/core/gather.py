@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.training.core.parts import Floats, Samples
 
 
@@ -15,7 +15,7 @@ def spread(row: Floats, start: int, columns: Floats, n: int) -> int:
     return start + columns.shape[0]
 
 
-@kernel
+@inlined
 def gather(rows: Floats, indices: npt.NDArray[np.int64], piece: Samples) -> None:
     """Write the samples `indices` [N] of `rows` [S, W] to `piece`.
 

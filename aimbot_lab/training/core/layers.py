@@ -1,68 +1,56 @@
 """What follows a layer's matrix product, forward and backward.
 
-Shapes: N samples, U units. A derivative is that of the loss.
+Shapes: N samples, U units. A slope is the loss's derivative.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.foundation.elementary import tanh
+from aimbot_lab.foundation.jit import inlined
+from aimbot_lab.training.core.parts import Floats
 
-Floats = npt.NDArray[np.float32]
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
-@kernel
-def add_bias(outputs: Floats, bias: Floats) -> None:
-    """Add `bias` [U] to every row of `outputs` [N, U]."""
+@inlined
+def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
+    """Add `bias` [U] to `outputs` [N, U] and take ReLU or tanh; no number stays no number."""
     for row in range(outputs.shape[0]):
-        for unit in range(outputs.shape[1]):
-            outputs[row, unit] += bias[unit]
+        if relu:
+            for unit in range(outputs.shape[1]):
+                value = outputs[row, unit] + bias[unit]
+                outputs[row, unit] = ZERO if value <= ZERO else value
+        else:
+            for unit in range(outputs.shape[1]):
+                outputs[row, unit] = tanh(outputs[row, unit] + bias[unit])
 
 
-@kernel
-def add_bias_relu(outputs: Floats, bias: Floats) -> None:
-    """Turn `outputs` [N, U] into max(outputs + bias, 0); no number stays no number."""
-    zero = np.float32(0.0)
-    for row in range(outputs.shape[0]):
-        for unit in range(outputs.shape[1]):
-            value = outputs[row, unit] + bias[unit]
-            outputs[row, unit] = zero if value <= zero else value
-
-
-@kernel
-def through_relu(derivatives: Floats, outputs: Floats, of_bias: Floats) -> None:
-    """Turn `derivatives` [N, U] by a ReLU's `outputs` into those by its inputs.
+@inlined
+def through_activation(slopes: Floats, outputs: Floats, of_bias: Floats, relu: bool) -> None:
+    """Turn `slopes` [N, U] by `outputs` into those by what was activated.
 
     Their sum over samples is written to `of_bias` [U].
     """
-    zero = np.float32(0.0)
-    of_bias[:] = zero
+    of_bias[:] = ZERO
     for row in range(outputs.shape[0]):
-        for unit in range(outputs.shape[1]):
-            value = derivatives[row, unit] if outputs[row, unit] > zero else zero
-            derivatives[row, unit] = value
-            of_bias[unit] += value
+        if relu:
+            for unit in range(outputs.shape[1]):
+                value = slopes[row, unit] if outputs[row, unit] > ZERO else ZERO
+                slopes[row, unit] = value
+                of_bias[unit] += value
+        else:
+            for unit in range(outputs.shape[1]):
+                value = slopes[row, unit] * (ONE - outputs[row, unit] * outputs[row, unit])
+                slopes[row, unit] = value
+                of_bias[unit] += value
 
 
-@kernel
-def through_tanh(derivatives: Floats, outputs: Floats, of_bias: Floats) -> None:
-    """As `through_relu`, for tanh: d tanh(x) / dx = 1 - tanh(x)**2."""
-    one = np.float32(1.0)
-    of_bias[:] = np.float32(0.0)
-    for row in range(outputs.shape[0]):
-        for unit in range(outputs.shape[1]):
-            output = outputs[row, unit]
-            value = derivatives[row, unit] * (one - output * output)
-            derivatives[row, unit] = value
-            of_bias[unit] += value
+@inlined
+def spread(slopes: Floats, weights: Floats, out: Floats) -> None:
+    """Write to `out` [N, U] the slopes by the inputs of one unit with `weights` [1, U].
 
-
-@kernel
-def spread_values(slopes: Floats, weights: Floats, derivatives: Floats) -> None:
-    """Write `derivatives` [N, U] by the inputs of a layer of one unit with `weights` [U].
-
-    `slopes` [N] are those by its outputs.
+    `slopes` [N] are those by its output.
     """
-    for row in range(slopes.size):
-        for unit in range(weights.size):
-            derivatives[row, unit] = slopes[row] * weights[unit]
+    for row in range(out.shape[0]):
+        for unit in range(out.shape[1]):
+            out[row, unit] = slopes[row] * weights[0, unit]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.training.core.branches import HALF_LOG_TAU, ONE, ZERO, log_probs_of
 from aimbot_lab.training.core.parts import (
     CLIPPED,
@@ -65,14 +65,14 @@ def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int
 @inlined
 def judge_value(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int) -> None:
     """Turn the value of sample `n` into the loss's derivative by it; add to the loss's sum."""
-    value, moves = head.values[n], True
+    value, moves = head.values[n, 0], True
     if loss.clip_value > ZERO:
         change = value - samples.old_values[n]
         kept = min(max(change, -loss.clip_value), loss.clip_value)
         value, moves = samples.old_values[n] + kept, kept == change
     off = value - samples.returns[n]
     sums[VALUE] += off * off
-    head.values[n] = TWO * loss.vf_coef * loss.share * off if moves else ZERO
+    head.values[n, 0] = TWO * loss.vf_coef * loss.share * off if moves else ZERO
 
 
 @inlined
@@ -113,13 +113,13 @@ def push_gaussians(
 def judge_entropy(head: Head, log_std: Floats, sums: Doubles) -> None:
     """Add to the sum of the entropy loss, minus the entropy of each sample's whole action."""
     for branch in range(head.entropies.shape[0]):
-        for n in range(head.values.size):
+        for n in range(head.values.shape[0]):
             sums[ENTROPY] -= head.entropies[branch, n]
     for c in range(log_std.size):
-        sums[ENTROPY] -= (0.5 + HALF_LOG_TAU + log_std[c]) * head.values.size
+        sums[ENTROPY] -= (0.5 + HALF_LOG_TAU + log_std[c]) * head.values.shape[0]
 
 
-@kernel
+@inlined
 def differentiate(
     head: Head,
     samples: Samples,
@@ -131,16 +131,16 @@ def differentiate(
 ) -> None:
     """Turn logits, means and values of `head` into the derivatives of the loss by them.
 
-    Needs logits shifted and probs = exp(logits); `starts` as in `shift_logits`. Writes the
-    derivative by `log_std` [C] to `of_log_std`, adds the losses of N samples to `sums` [5].
+    Needs what `take_outputs` writes. Writes the derivative by `log_std` [C] to `of_log_std`, adds
+    the losses of N samples to `sums` [5].
     """
     log_probs_of(head, samples.actions, starts, log_std)
     judge_entropy(head, log_std, sums)
-    for n in range(head.values.size):
+    for n in range(head.values.shape[0]):
         judge_action(head, samples, loss, sums, n)
         judge_value(head, samples, loss, sums, n)
     bonus = loss.ent_coef * loss.share
     push_choices(head, samples.actions, starts, bonus)
     push_gaussians(head, samples.actions, starts, log_std, of_log_std)
     for c in range(log_std.size):
-        of_log_std[c] -= bonus * np.float32(head.values.size)
+        of_log_std[c] -= bonus * np.float32(head.values.shape[0])

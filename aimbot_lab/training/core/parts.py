@@ -1,4 +1,8 @@
-"""What kernels of the last layer share: its results, and what the loss is made of."""
+"""What the kernels of learning work on.
+
+N samples; F inputs; K branches of an action, choices before Gaussians; L logits of all choices,
+then C means; R log-probabilities of an action: one, or one per branch.
+"""
 
 from typing import NamedTuple
 
@@ -13,31 +17,66 @@ POLICY, VALUE, ENTROPY, CLIPPED, DIVERGENCE = range(5)  # of the sums over a min
 SUMS = 5
 
 
+class Layer(NamedTuple):
+    """A hidden layer of actor and critic: the actor's H units, then the critic's."""
+
+    weights: Floats  # [2 H, units below in one network]; of the first layer [2 H, F]
+    bias: Floats  # [2 H]
+
+
+class Net(NamedTuple):
+    """The weights of actor and critic, or the loss's derivatives by these."""
+
+    layers: tuple[Layer, ...]
+    action: Floats  # [L + C, H]
+    action_bias: Floats  # [1, L + C]
+    value: Floats  # [1, H]
+    value_bias: Floats  # [1]
+    log_std: Floats  # [C]
+
+
+class Networks(NamedTuple):
+    """An actor and a critic."""
+
+    net: Net
+    starts: Whole  # [branches of choices + 1] where the logits of each begin, and the last's end
+    relu: bool  # or tanh
+    sgemm: int  # address of the matrix product, see foundation.blas
+
+
 class Samples(NamedTuple):
     """What is known of each of N samples."""
 
     inputs: Floats  # [N, F]
     masks: Floats  # [M, N] 1 where a choice is allowed; M is 0 without masks
     actions: Floats  # [K, N] choices as whole numbers, then the continuous columns
-    old_log_probs: Floats  # [R, N] one for the whole action, or one for each branch
+    old_log_probs: Floats  # [R, N]
     advantages: Floats  # [N]
     returns: Floats  # [N]
     old_values: Floats  # [N]
 
 
 class Head(NamedTuple):
-    """Outputs of actor and critic for N samples, and room for what is derived from them.
+    """Outputs of actor and critic for N samples, and room for what is derived from them."""
 
-    K branches, choices before Gaussians; L logits of all choices, then C means.
-    """
-
+    raw: Floats  # [N, L + C] of the actor's last matrix product
     logits: Floats  # [L + C, N] shifted so that each branch's largest is 0; means as they are
-    probs: Floats  # [L, N] logits, then exp(logits), then the choices' probabilities
-    values: Floats  # [N]
+    probs: Floats  # [L, N] of the choices
+    values: Floats  # [N, 1]
     log_sums: Floats  # [branches of choices, N] log of the sum of a branch's exp(logits)
     entropies: Floats  # [branches of choices, N]
     log_probs: Floats  # [K, N] of the action taken
     pushes: Floats  # [K, N] derivative of the loss by log_probs
+
+
+class Room(NamedTuple):
+    """Arrays for N samples on their way through the networks and back."""
+
+    samples: Samples
+    outputs: tuple[Floats, ...]  # of each hidden layer [N, 2 H]
+    slopes: tuple[Floats, ...]  # derivatives of the loss by these
+    head: Head
+    ones: Floats  # [N, 1]
 
 
 class Loss(NamedTuple):
@@ -51,3 +90,17 @@ class Loss(NamedTuple):
     clip_value: np.float32  # 0 for none
     ent_coef: np.float32
     vf_coef: np.float32
+
+
+class Slopes(NamedTuple):
+    """The derivatives by all weights of one piece's loss."""
+
+    flat: Floats  # [P]
+    net: Net  # views of it
+
+
+class Lane(NamedTuple):
+    """Sums over pieces."""
+
+    gradient: Floats  # [P]
+    sums: Doubles  # [SUMS] of the losses
