@@ -7,39 +7,17 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.type_aliases import RolloutBufferSamples
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv
 
 from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_engine import FusedEngine
 from aimbot_lab.training.fused_policy import UnsuitedError
+from aimbot_lab.training.rollout_buffer import DuelRolloutBuffer
 from aimbot_lab.training.team import one_torch_thread
 from aimbot_lab.training.update import update
 
 Objective = Literal["joint", "per_branch"]
 Engine = Literal["torch", "fused", "auto"]
-
-
-class BranchRolloutBuffer(RolloutBuffer):
-    """A rollout that keeps the log-probability of every branch."""
-
-    def __init__(self, *args: Any, branches: int, **arguments: Any) -> None:
-        self._branches = branches
-        super().__init__(*args, **arguments)
-
-    def reset(self) -> None:
-        """Empty the buffer."""
-        super().reset()
-        shape = self.buffer_size, self.n_envs, self._branches
-        self.log_probs = np.zeros(shape, np.float32)  # [T, B, K]
-
-    def _get_samples(
-        self, batch_inds: np.ndarray, env: VecNormalize | None = None
-    ) -> RolloutBufferSamples:
-        samples = super()._get_samples(batch_inds, env)
-        return samples._replace(
-            old_log_prob=samples.old_log_prob.reshape(len(batch_inds), self._branches)
-        )
 
 
 class DuelPPO(PPO):
@@ -67,9 +45,11 @@ class DuelPPO(PPO):
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
+        if self.rollout_buffer_class is None and isinstance(self.observation_space, spaces.Box):
+            self.rollout_buffer_class = DuelRolloutBuffer
         if self.objective == "per_branch":
             self.policy_kwargs["per_branch"] = True
-            self.rollout_buffer_class = BranchRolloutBuffer
+            self.rollout_buffer_class = DuelRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
         if self.engine == "torch":
             super()._setup_model()
