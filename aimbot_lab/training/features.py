@@ -8,7 +8,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.training.core.features import Columns, see_from_agent
+from aimbot_lab.training.core.features import Columns, Ranges, see_from_agent
 from aimbot_lab.training.running_scale import Moments, RunningScale, moments
 
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
@@ -77,20 +77,22 @@ class EgocentricFeatures(ScaledFeatures):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""
-        scaled = super().forward(observations)
         if observations.device.type == "cpu" and not th.compiler.is_compiling():
-            return self._by_kernel(observations, scaled)
-        return self._by_torch(observations, scaled)
+            return self._by_kernel(observations)
+        return self._by_torch(observations, super().forward(observations))
 
-    def _by_kernel(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
+    def _by_kernel(self, observations: th.Tensor) -> th.Tensor:
         """Several times as fast as torch on a few hundred samples, and with no gradient."""
-        features = th.empty((len(observations), self.features_dim))
-        own = self._columns.rays
-        features[:, :own] = scaled[:, :own]
+        features = np.empty((len(observations), self.features_dim), np.float32)
         seen = observations.detach().contiguous().numpy()
-        sizes = np.float32(self._floor), np.float32(NEAR)
-        see_from_agent(seen, self._columns, features.numpy(), *sizes)
-        return features
+        own, scale, shift = seen, self.scale, self.shift
+        if self.statistics is not None:
+            own = super().forward(observations).detach().numpy()
+            scale, shift = th.ones_like(scale), th.zeros_like(shift)
+        lengths = np.float32(self._floor), np.float32(NEAR)
+        ranges = Ranges(scale.numpy(), shift.numpy(), *lengths)
+        see_from_agent(seen, own, self._columns, ranges, features)
+        return th.from_numpy(features)
 
     def _by_torch(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
         distances = observations[:, self._columns.rays :]
