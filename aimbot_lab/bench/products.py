@@ -67,7 +67,7 @@ def _forward(net: Net, room: Room) -> Iterator[Product]:
         below, above = _halves(room.outputs[number - 1]), _halves(room.outputs[number])
         yield from zip(below, weights, above, strict=True)
     actor, critic = _halves(room.outputs[-1])
-    yield actor, net.action.T, room.head.raw
+    yield net.action, actor.T, room.head.logits
     yield critic, net.value.T, room.head.values
 
 

@@ -7,7 +7,7 @@ import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.training.core.net import act_piece
-from aimbot_lab.training.core.parts import Floats, Room
+from aimbot_lab.training.core.parts import Chances, Drawn, Floats, Room
 from aimbot_lab.training.fused_policy import features_of
 from aimbot_lab.training.fused_rollout import FusedRollout
 from aimbot_lab.training.fused_room import new_room
@@ -53,28 +53,25 @@ class FusedActor:
         rows, shape = len(features), self._shape
         chances = th.rand(rows, len(shape.choices)).numpy()
         noise = th.randn(rows, shape.gaussians).numpy()
-        return self.choose(features, chances=chances, noise=noise)
+        return self._answer(self.choose(features, Chances(chances, noise)))
 
-    def choose(self, features: Floats, *, chances: Floats, noise: Floats) -> Answer:
-        """What `act` gives for features [B, F + M]; see the kernel for what is random."""
+    def choose(self, features: Floats, chances: Chances) -> Drawn:
+        """Actions and what belongs to them for features [B, F + M]."""
+        widths = self._shape.branches, 1, self._shape.ratios
+        drawn = Drawn(*(np.empty((len(features), width), np.float32) for width in widths))
 
         def act_part(part: int, _: int) -> None:
-            span, room = self._spans[part], self._rooms[part]
-            random = chances[span], noise[span]
-            act_piece(self._weights.networks, room, features[span], *random)
+            span, networks = self._spans[part], self._weights.networks
+            own = Chances(*(array[span] for array in chances))
+            into = Drawn(*(array[span] for array in drawn))
+            act_piece(networks, self._rooms[part], features[span], own, into)
 
         self._team.run(act_part, len(self._spans))
-        return self._answer()
+        return drawn
 
-    def _answer(self) -> Answer:
-        """What the rooms hold, in the form that a policy gives it."""
-        space, rooms = self._policy.action_space, self._rooms
-        actions = np.concatenate([room.samples.actions for room in rooms], axis=1)
-        log_probs = np.concatenate([room.head.log_probs for room in rooms], axis=1)
-        values = np.concatenate([room.head.values for room in rooms])  # [B, 1]
-        whole = log_probs.T if self._shape.ratios > 1 else log_probs.sum(axis=0)
-        return (
-            th.from_numpy(actions.T.astype(space.dtype).reshape(-1, *(space.shape or ()))),
-            th.from_numpy(values),
-            th.from_numpy(np.ascontiguousarray(whole)),
-        )
+    def _answer(self, drawn: Drawn) -> Answer:
+        """The same in the form that a policy gives it."""
+        space, log_probs = self._policy.action_space, drawn.log_probs
+        actions = drawn.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
+        whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
+        return th.from_numpy(actions), th.from_numpy(drawn.values), th.from_numpy(whole)

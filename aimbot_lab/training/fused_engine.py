@@ -16,6 +16,7 @@ from aimbot_lab.training.core.parts import (
     ENTROPY,
     POLICY,
     VALUE,
+    Chances,
     Doubles,
     Floats,
     Loss,
@@ -48,10 +49,8 @@ class FusedEngine:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
         rows = self.actor.rollout.rows[0]
-        chances, noise = (np.zeros((1, self.shape.branches), np.float32) for _ in range(2))
-        self.actor.choose(
-            rows[:, : self.shape.inputs + self.shape.masks], chances=chances, noise=noise
-        )
+        chances = Chances(*(np.zeros((1, self.shape.branches), np.float32) for _ in range(2)))
+        self.actor.choose(rows[:, : self.shape.inputs + self.shape.masks], chances)
         gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), Loss(*np.ones(8, np.float32)))
         self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
 
@@ -100,11 +99,12 @@ class FusedEngine:
         tally.last_kl.clear()
         buffer = model.rollout_buffer
         # stable-baselines3 counts samples environment by environment, the rows are step by step.
-        env, step = np.divmod(np.random.permutation(len(rows)), buffer.buffer_size)
-        order = step * buffer.n_envs + env
+        table = np.arange(len(rows)).reshape(buffer.buffer_size, buffer.n_envs).T.ravel()
+        order = table[np.random.permutation(len(rows))]
+        advantages = buffer.advantages.reshape(-1)[order]
         for start in range(0, len(order), model.batch_size):
-            indices = order[start : start + model.batch_size]
-            loss = _loss(model, buffer.advantages.reshape(-1)[indices], ranges)
+            part = slice(start, start + model.batch_size)
+            indices, loss = order[part], _loss(model, advantages[part], ranges)
             gradient, sums = self._gradient.of(rows, indices, loss)
             batch = self._measured(model, sums / len(indices))
             tally.add(batch)

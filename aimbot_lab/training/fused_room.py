@@ -22,7 +22,6 @@ def new_room(shape: NetShape, count: int) -> Room:
         old_values=zeros(count),
     )
     head = Head(
-        raw=zeros(count, shape.outputs),
         logits=zeros(shape.outputs, count),
         probs=zeros(sum(shape.choices), count),
         values=zeros(count, 1),

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.core.net import act_piece
-from aimbot_lab.training.core.parts import Networks
+from aimbot_lab.training.core.parts import Chances, Drawn, Networks
 from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.features import EgocentricFeatures
 from aimbot_lab.training.fused_policy import features_of
@@ -51,8 +51,10 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     features = np.ones((rows, 9), np.float32)
     features[:, 1:] = logits > -50.0
     th.manual_seed(0)
-    act_piece(networks, room, features, th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy())
-    return room.samples.actions
+    chances = Chances(th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy())
+    drawn = Drawn(*(np.zeros((rows, width), np.float32) for width in (4, 1, 1)))
+    act_piece(networks, room, features, chances, drawn)
+    return drawn.actions.T
 
 
 def test_samples_match_their_distribution() -> None:

@@ -46,20 +46,24 @@ def test_several_updates_end_where_torchs_do(space: str, given: Any) -> None:
 
 def test_the_comparison_sees_a_sample_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = learned("torch", "hybrid")
-    learn_piece = fused_gradient.learn_piece
+    learn_lanes = fused_gradient.learn_lanes
 
-    def all_but_one(networks: Any, room: Any, rows: Any, indices: Any, *rest: Any) -> None:
+    def all_but_one(networks: Any, desk: Any, rows: Any, indices: Any, *rest: Any) -> None:
         indices = indices.copy()
         indices[0] = indices[-1]
-        learn_piece(networks, room, rows, indices, *rest)
+        learn_lanes(networks, desk, rows, indices, *rest)
 
-    monkeypatch.setattr(fused_gradient, "learn_piece", all_but_one)
+    monkeypatch.setattr(fused_gradient, "learn_lanes", all_but_one)
     assert max(differences(theirs, learned("fused", "hybrid"))) > 10 * TOLERANCE
 
 
+@pytest.mark.parametrize("piece", [512, 50])  # one and a rest; more than there are lanes
 @pytest.mark.parametrize(("space", "kind"), KINDS, ids=str)
-def test_the_gradient_of_a_minibatch_is_autograds(space: str, kind: Any) -> None:
+def test_the_gradient_of_a_minibatch_is_autograds(
+    space: str, kind: Any, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Relative to its norm within 1e-6, far enough from the rollout for ratios to be clipped."""
+    monkeypatch.setattr(fused_gradient, "PIECE", piece)
     model = new_model("fused", space, learning_rate=0.02, **kind)
     model.learn(STEPS * ROWS)  # the buffer is that of the policy before this update
     gradient, indices = fused_gradient_of(model)

@@ -9,7 +9,7 @@ import numpy as np
 
 from aimbot_lab.foundation.elementary import exp
 from aimbot_lab.foundation.jit import inlined
-from aimbot_lab.training.core.parts import Floats, Head, Whole
+from aimbot_lab.training.core.parts import Chances, Floats, Head, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
@@ -18,14 +18,15 @@ HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 @inlined
 def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None:
-    """Write logits and means, `raw` plus `bias` [L + C], and all that follows from the logits.
+    """Add `bias` [L + C] to logits and means, and write all that follows from the logits.
 
     `starts` [branches of choices + 1]: where each begins. With `masks` [M, N] (no rows where
     nothing is masked) a masked choice takes no part: its probability is 0.
     """
-    for n in range(head.raw.shape[0]):
-        for k in range(bias.size):
-            head.logits[k, n] = head.raw[n, k] + bias[k]
+    for k in range(bias.size):
+        row = head.logits[k]
+        for n in range(row.size):
+            row[n] += bias[k]
     for k in range(masks.shape[0]):
         logits = head.logits[k]
         for n in range(logits.size):
@@ -125,18 +126,15 @@ def choose(probs: Floats, n: int, chance: np.float32) -> int:
 
 @inlined
 def choose_actions(
-    head: Head, chances: Floats, noise: Floats, actions: Floats, starts: Whole, log_std: Floats
+    head: Head, chances: Chances, actions: Floats, starts: Whole, log_std: Floats
 ) -> None:
-    """Write `actions` [K, N], drawn from their distributions, and their `log_probs`.
-
-    `chances` [N, branches of choices] are uniform in [0, 1), `noise` [N, C] standard normal.
-    """
+    """Write `actions` [K, N], drawn from their distributions, and their `log_probs`."""
     for branch in range(starts.size - 1):
         probs = head.probs[starts[branch] : starts[branch + 1]]
         for n in range(actions.shape[1]):
-            actions[branch, n] = choose(probs, n, chances[n, branch])
+            actions[branch, n] = choose(probs, n, chances.uniform[n, branch])
     for c in range(log_std.size):
         branch, deviation = starts.size - 1 + c, np.float32(math.exp(log_std[c]))
         for n in range(actions.shape[1]):
-            actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * noise[n, c]
+            actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * chances.normal[n, c]
     log_probs_of(head, actions, starts, log_std)

@@ -7,12 +7,17 @@ from aimbot_lab.training.core.gather import gather
 from aimbot_lab.training.core.layers import activate, spread, through_activation
 from aimbot_lab.training.core.loss import differentiate
 from aimbot_lab.training.core.parts import (
+    Chances,
+    Desk,
+    Doubles,
+    Drawn,
     Floats,
-    Lane,
+    Lanes,
     Loss,
     Networks,
     Room,
     Slopes,
+    Turn,
     Whole,
 )
 
@@ -35,7 +40,7 @@ def forward(networks: Networks, room: Room) -> None:
         activate(out, net.layers[number].bias, networks.relu)
     top = room.outputs[-1]
     half = top.shape[1] // 2
-    multiply(sgemm, top[:, :half], net.action.T, room.head.raw)
+    multiply(sgemm, net.action, top[:, :half].T, room.head.logits)
     multiply(sgemm, top[:, half:], net.value.T, room.head.values)
     for n in range(room.head.values.shape[0]):
         room.head.values[n, 0] += net.value_bias[0]
@@ -67,42 +72,57 @@ def backward(networks: Networks, room: Room, slopes: Slopes) -> None:
     multiply(sgemm, room.slopes[0].T, room.samples.inputs, of.layers[0].weights)
 
 
-@kernel
+@inlined
 def learn_piece(
+    networks: Networks, desk: Desk, rows: Floats, indices: Whole, loss: Loss, sums: Doubles
+) -> None:
+    """Write the gradient of the samples `indices` [N] of `rows` [S, W] to `desk`'s slopes.
+
+    Adds their losses to `sums` [5]. The desk's room must be for N samples.
+    """
+    room, slopes, net = desk.room, desk.slopes, networks.net
+    head, of = room.head, slopes.net
+    gather(rows, indices, room.samples)
+    forward(networks, room)
+    differentiate(head, room.samples, networks.starts, loss, net.log_std, of.log_std, sums)
+    of.value_bias[0] = 0.0
+    for n in range(head.values.shape[0]):
+        of.value_bias[0] += head.values[n, 0]
+    backward(networks, room, slopes)
+
+
+@kernel
+def learn_lanes(
     networks: Networks,
-    room: Room,
+    desk: Desk,
     rows: Floats,
     indices: Whole,
     loss: Loss,
-    slopes: Slopes,
-    lane: Lane,
+    lanes: Lanes,
+    turn: Turn,
 ) -> None:
-    """Add to `lane` the gradient and the losses of the samples `indices` [N] of `rows` [S, W].
+    """Write to every lane whose `turn` it is the sums over its pieces of `indices` of `rows`.
 
-    `room` must be for N samples; it and `slopes` are used up.
+    A piece has as many samples as the desk's room, and `indices` are full pieces. They go to the
+    lanes one after the other, like cards. `rows` [S, W]; the desk is used up.
     """
-    gather(rows, indices, room.samples)
-    forward(networks, room)
-    head, net = room.head, networks.net
-    differentiate(
-        head, room.samples, networks.starts, loss, net.log_std, slopes.net.log_std, lane.sums
-    )
-    slopes.net.value_bias[0] = 0.0
-    for n in range(head.values.shape[0]):
-        slopes.net.value_bias[0] += head.values[n, 0]
-    backward(networks, room, slopes)
-    for k in range(slopes.flat.size):
-        lane.gradient[k] += slopes.flat[k]
+    count, number = desk.room.ones.shape[0], lanes.sums.shape[0]
+    for lane in range(turn.first, number, turn.step):
+        gradient, sums = lanes.gradients[lane], lanes.sums[lane]
+        gradient[:] = 0.0
+        sums[:] = 0.0
+        for piece in range(lane, indices.size // count, number):
+            own = indices[piece * count : (piece + 1) * count]
+            learn_piece(networks, desk, rows, own, loss, sums)
+            for k in range(gradient.size):
+                gradient[k] += desk.slopes.flat[k]
 
 
 @kernel
 def act_piece(
-    networks: Networks, room: Room, features: Floats, chances: Floats, noise: Floats
+    networks: Networks, room: Room, features: Floats, chances: Chances, drawn: Drawn
 ) -> None:
-    """Choose actions for `features` [N, F + M]: they, their log-probabilities and the values.
-
-    Found in the samples and the head of `room`. `chances` and `noise` as in `choose_actions`.
-    """
+    """Write to `drawn` actions for `features` [N, F + M]; `room`, for N samples, is used up."""
     samples = room.samples
     size = samples.inputs.shape[1]
     for n in range(features.shape[0]):
@@ -111,6 +131,12 @@ def act_piece(
         for column in range(samples.masks.shape[0]):
             samples.masks[column, n] = features[n, size + column]
     forward(networks, room)
-    choose_actions(
-        room.head, chances, noise, samples.actions, networks.starts, networks.net.log_std
-    )
+    choose_actions(room.head, chances, samples.actions, networks.starts, networks.net.log_std)
+    branches, ratios = samples.actions.shape[0], drawn.log_probs.shape[1]
+    for n in range(features.shape[0]):
+        drawn.values[n, 0] = room.head.values[n, 0]
+        for k in range(ratios):
+            drawn.log_probs[n, k] = 0.0
+        for k in range(branches):
+            drawn.actions[n, k] = samples.actions[k, n]
+            drawn.log_probs[n, min(k, ratios - 1)] += room.head.log_probs[k, n]

@@ -59,7 +59,6 @@ class Samples(NamedTuple):
 class Head(NamedTuple):
     """Outputs of actor and critic for N samples, and room for what is derived from them."""
 
-    raw: Floats  # [N, L + C] of the actor's last matrix product
     logits: Floats  # [L + C, N] shifted so that each branch's largest is 0; means as they are
     probs: Floats  # [L, N] of the choices
     values: Floats  # [N, 1]
@@ -77,6 +76,21 @@ class Room(NamedTuple):
     slopes: tuple[Floats, ...]  # derivatives of the loss by these
     head: Head
     ones: Floats  # [N, 1]
+
+
+class Drawn(NamedTuple):
+    """What a rollout needs to know of N samples."""
+
+    actions: Floats  # [N, K]
+    values: Floats  # [N, 1]
+    log_probs: Floats  # [N, R]
+
+
+class Chances(NamedTuple):
+    """What decides about the actions of N samples."""
+
+    uniform: Floats  # [N, branches of choices] in [0, 1)
+    normal: Floats  # [N, C]
 
 
 class Loss(NamedTuple):
@@ -99,8 +113,22 @@ class Slopes(NamedTuple):
     net: Net  # views of it
 
 
-class Lane(NamedTuple):
-    """Sums over pieces."""
+class Desk(NamedTuple):
+    """What a thread works with, for pieces of one size."""
 
-    gradient: Floats  # [P]
-    sums: Doubles  # [SUMS] of the losses
+    room: Room
+    slopes: Slopes
+
+
+class Lanes(NamedTuple):
+    """Sums over pieces; what is summed in which lane does not depend on who does it."""
+
+    gradients: Floats  # [lanes, P]
+    sums: Doubles  # [lanes, SUMS] of the losses
+
+
+class Turn(NamedTuple):
+    """A thread's share: the lane `first`, and every `step`th after it."""
+
+    first: int
+    step: int
