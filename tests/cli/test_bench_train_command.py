@@ -77,7 +77,7 @@ def test_the_variants_differ_in_the_algorithm_alone() -> None:
 
 
 def test_without_json_tables_go_to_stdout_and_progress_to_stderr(result: Result) -> None:
-    assert re.search(r"^duel_ppo +16x16 +1 +[\d,]+ +[\d,]+ +[\d,]+$", result.stdout, re.MULTILINE)
+    assert re.search(r"^duel_ppo +16x16 +1 +[\d,]+ +[\d,]+ +[\d,]+ \(\d+%\)$", result.stdout, re.M)
     assert re.search(r"^stable-baselines3 +16x16 +1( +[\d.]+%){7}$", result.stdout, re.MULTILINE)
     assert re.search(r"^16x16: [\d.]+ times stable-baselines3's best$", result.stdout, re.MULTILINE)
     assert "repeat 1 of 1" in result.stderr
