@@ -1,8 +1,8 @@
 """A run that is killed at random moments and resumed is, in the end, the unbroken run.
 
-`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of ppo and two of each other kind of algorithm, each
-killed so often (once less where the last kill comes too late); some minutes. Without it, two runs
-of ppo, killed three times each.
+`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of duel_ppo and two of each other kind of algorithm,
+each killed so often (once less where the last kill comes too late); some minutes. Without it, two
+runs of duel_ppo, killed three times each.
 """
 
 import json
@@ -32,10 +32,10 @@ def killed_runs(folder: Path, *arguments: object) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "algo", ["ppo", *(["duel_ppo", "recurrent_ppo", "trpo", "dqn"] if KILLS else [])]
+    "algo", ["duel_ppo", *(["ppo", "recurrent_ppo", "trpo", "dqn"] if KILLS else [])]
 )
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
-    runs, kills = (10 if algo == "ppo" else 2, KILLS) if KILLS else (2, 3)
+    runs, kills = (10 if algo == "duel_ppo" else 2, KILLS) if KILLS else (2, 3)
     lines = killed_runs(tmp_path, runs, kills, 1, algo)
     assert all(line["kills"] >= kills - 1 for line in lines)
     assert {line["status"] for line in lines} == {"FINISHED", "FAILED"}
