@@ -12,25 +12,19 @@ from aimbot_lab.training.fused_room import new_room
 from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
 
 Product = tuple[Floats, Floats, Floats]  # two factors, and where their product goes
-PIECES = 16  # of each thread in one timing
-REPEATS = 12  # of which the best counts
+PIECES = 16  # in one timing
+REPEATS = 300  # of which the best counts; together about a second
 
 
 def seconds_of_products(engine: FusedEngine) -> float:
-    """Seconds per sample and epoch, on as many threads as torch is set to."""
+    """Seconds per sample and epoch, if all threads of torch were as fast as one alone."""
     with engine.threads():
-        threads = engine.team.threads
-        works = [_work(engine.shape) for _ in range(threads)]
-
-        def work(part: int, _: int) -> None:
-            for _ in range(PIECES):
-                works[part]()
-
-        best = min(_time(lambda: engine.team.run(work, threads)) for _ in range(REPEATS))
-        return best / (threads * PIECES * PIECE)
+        work = _work(engine.shape)
+        best = min(_time(lambda: [work() for _ in range(PIECES)]) for _ in range(REPEATS))
+        return best / (engine.team.threads * PIECES * PIECE)
 
 
-def _time(work: Callable[[], None]) -> float:
+def _time(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
