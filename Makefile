@@ -21,8 +21,9 @@ $(READY): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/aimbot-lab run curricula/goto.yaml
 
+# A file's tests share what they set up, so they stay together.
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 # Trainings killed at random moments and resumed, far more often than in `make test`.
 kills: setup
