@@ -30,6 +30,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.training.kept_episodes import FOLDER as REPLAYS
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """
@@ -120,7 +121,10 @@ def in_fork(work: Callable[[], None], *, kill_after: float = inf) -> float:
 
 
 def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
-    """What the store holds of a run, times and speeds left out."""
+    """What the store holds of a run, times and speeds left out.
+
+    Replays too: of an episode that was running when the process died the beginning is lost.
+    """
     with sqlite3.connect(data.database) as database:
         rows = database.execute(
             "select key, step, value, is_nan from metrics where run_uuid = ?", (run_id,)
@@ -137,7 +141,7 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
         "files": {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file()
+            if path.is_file() and path.parent.name != REPLAYS
         },
     }
 
@@ -206,6 +210,8 @@ def main() -> None:
     folder, runs, kills, seed = Path(sys.argv[1]).resolve(), *map(int, sys.argv[2:5])
     algo = sys.argv[5] if len(sys.argv) > 5 else "ppo"
     chance = random.Random(seed)
+    # Else the first run would take far longer than those after it, which find compiled kernels.
+    forked(curriculum(folder, seed, algo), fresh_folder(folder, f"{algo}-first"))
     for number in range(runs):
         compare(folder, seed + number, kills=kills, algo=algo, chance=chance)
 
