@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import Params, overrides
+from aimbot_lab.sweep.space import Params, override_text, overrides
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -27,8 +27,11 @@ class Task:
     key: str | None = None  # to find what is left of it after a stop or a death
 
     def curriculum(self) -> LoadedCurriculum:
-        """What is trained."""
-        given = [*overrides(self.params, self.sweep.search), f"seed={self.seed}"]
+        """What is trained. It is tracked where the sweep is: MLflow nests no run below one of
+        another experiment."""
+        where = asdict(self.sweep.tracking).items()
+        tracking = [override_text(f"tracking.{key}", value) for key, value in where]
+        given = [*overrides(self.params, self.sweep.search), f"seed={self.seed}", *tracking]
         return parse_curriculum(self.base.resolved_text, str(self.base.path), given)
 
 

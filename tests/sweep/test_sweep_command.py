@@ -79,6 +79,8 @@ def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
         parents = dict(
             store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.parentRunId'")
         )
+        experiments = store.execute("SELECT DISTINCT experiment_id FROM runs").fetchall()
+    assert len(experiments) == 1  # MLflow nests only within one
     sweep = swept["run_id"]
     trials = [run for run, parent in parents.items() if parent == sweep]
     assert sorted(runs[run].name for run in trials) == ["small 0", "small 1", "small 2"]
