@@ -149,6 +149,7 @@ class _TrialRun:
         self._index = 0
         self._seeds = seeds_of(self._sweep, stage)
         self._reports = dict(claim.reports)
+        self._judged = 0  # the steps after which it was last compared with others
 
     def scores(self, tracker: TrialTracker) -> list[Score]:
         """The scores of its trainings; fewer where it was stopped or given up."""
@@ -160,7 +161,7 @@ class _TrialRun:
             if score is None:
                 break
             found.append(score)
-            if self._gives_up_after(score):
+            if self.hopeless or self._gives_up_after(score):
                 break
         return found
 
@@ -188,9 +189,12 @@ class _TrialRun:
             return
         taken = self._index * steps + step
         due = [rung for rung in rungs(self._sweep, steps * len(self._seeds)) if rung <= taken]
-        if due and due[-1] not in self._reports:
-            self._report({due[-1]: win_rate})
-            self.hopeless = self._is_hopeless()
+        if due and due[-1] != self._judged:
+            # Once more where another worker had got here: it may have died before it gave up.
+            self._judged = due[-1]
+            if due[-1] not in self._reports:
+                self._report({due[-1]: win_rate})
+            self.hopeless = self._is_hopeless(up_to=due[-1])
 
     def _gives_up_after(self, score: Score) -> bool:
         last = self._index == len(self._seeds) - 1
@@ -206,7 +210,8 @@ class _TrialRun:
             self._reports[step] = value
             self._board.report(self._claim, step, value)
 
-    def _is_hopeless(self) -> bool:
+    def _is_hopeless(self, up_to: int | None = None) -> bool:
         number = self._claim.number
         trials = self._board.trials[:number]
-        return is_hopeless(self._sweep, trials, number, self._claim.params, self._reports)
+        own = {k: value for k, value in self._reports.items() if up_to is None or k <= up_to}
+        return is_hopeless(self._sweep, trials, number, self._claim.params, own)

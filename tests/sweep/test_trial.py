@@ -1,0 +1,111 @@
+"""A trial that is given up is given up once, whoever died on the way, and trains no more."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from optuna.trial import TrialState
+from sweep_files import SWEEP, changed, write_sweep
+
+from aimbot_lab.sweep import trial as trial_module
+from aimbot_lab.sweep.board import Board, Claim
+from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.record import Record, begin
+from aimbot_lab.sweep.storage import choose_storage, open_storage
+from aimbot_lab.sweep.task import Score, Task, Watch
+from aimbot_lab.sweep.trial import Bench, Progress, run_trial
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.owner import this_process
+
+HALVING = changed(
+    SWEEP, ("trials: 3", "trials: 9\npruner: {kind: halving, first_steps: 500, reduction: 2}")
+)
+STEPS = 1000
+
+
+class Watcher:
+    """Never stops anything."""
+
+    def should_stop(self) -> bool:
+        return False
+
+    def progress(self, progress: Progress) -> None:
+        pass
+
+
+class Trainings:
+    """In place of trainings: one win rate each, some of which end in their worker's death."""
+
+    def __init__(self, rate: float, *, dies_at: int | None = None) -> None:
+        self.begun = 0
+        self._rate = rate
+        self._dies_at = dies_at
+
+    def __call__(self, task: Task, watch: Watch) -> Score | None:
+        self.begun += 1
+        for step in range(100, STEPS + 1, 100):
+            watch.at(step, STEPS, self._rate)
+            if step == self._dies_at:
+                raise SystemExit
+            if watch.should_stop() and step < STEPS:
+                return None
+        return Score(seed=task.seed, value=self._rate, steps=STEPS, seconds=0.0)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
+    return begin(storage, load_sweep(write_sweep(tmp_path, HALVING)), resume=False)
+
+
+def taken(board: Board) -> Claim:
+    claim = board.take(this_process(uuid.uuid4().hex, None))
+    assert claim is not None
+    return claim
+
+
+@pytest.fixture
+def bench(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A sweep whose first two trials, at 0.8, have ended."""
+    bench = Bench(record, DataFolder(tmp_path / "data"), None, Watcher())
+    monkeypatch.setattr(trial_module, "measure", Trainings(0.8))
+    for _ in range(2):
+        board = record.search_board()
+        run_trial(bench, board, taken(board), "search")
+    return bench
+
+
+def test_who_lags_behind_is_given_up_at_once(
+    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings, board = Trainings(0.1), record.search_board()
+    monkeypatch.setattr(trial_module, "measure", trainings)
+    run_trial(bench, board, taken(board), "search")
+    assert [trial.state for trial in board.trials][-1] == TrialState.PRUNED
+    assert trainings.begun == 1
+
+
+def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
+    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = record.search_board()
+    claim = taken(board)
+    monkeypatch.setattr(trial_module, "measure", Trainings(0.1, dies_at=500))
+    with pytest.raises(SystemExit):
+        run_trial(bench, board, claim, "search")
+    board.give_back(claim)
+    monkeypatch.setattr(trial_module, "measure", Trainings(0.1))
+    run_trial(bench, board, taken(board), "search")
+    assert board.trials[2].state == TrialState.PRUNED
+    assert board.trials[2].user_attrs["mean_so_far"] is None
+
+
+def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
+    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings, board = Trainings(0.1), record.search_board()
+    monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
+    monkeypatch.setattr(trial_module, "measure", trainings)
+    run_trial(bench, board, taken(board), "search")
+    assert board.trials[2].state == TrialState.PRUNED
+    assert trainings.begun == 1
