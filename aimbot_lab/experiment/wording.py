@@ -24,6 +24,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "string_too_short": "must not be empty",
         "string_too_long": "must have at most {max_length} characters",
         "too_short": "must not be empty",
+        "too_few": "must hold at least {min_length} values (got {actual_length})",
         "too_long": "must hold {max_length} values (got {actual_length})",
         "parameter_type": "must be a number or a sampler (got {got})",
         "schedule_type": "must be a number or a schedule (got {got})",
@@ -31,6 +32,7 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
         "environment_parameter_type": "must be a number, a sampler or a curriculum (got {got})",
         "option_type": "must be a number, true, false or null (got {got})",
         "dataclass_type": "must be a mapping of keys (got {got})",
+        "model_attributes_type": "must be a mapping of keys (got {got})",
         "dict_type": "must be a mapping of keys (got {got})",
         "mapping_type": "must be a mapping of keys (got {got})",
         "tuple_type": "must be a list (got {got})",
@@ -41,10 +43,16 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
 
 def describe(error: ErrorDetails) -> str:
     """What was wrong and what is allowed."""
-    sentence = _SENTENCES.get(error["type"])
+    sentence = _SENTENCES.get(_kind(error))
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
     return sentence.format(got=shown_value(error["input"]), **error.get("ctx", {}))
+
+
+def _kind(error: ErrorDetails) -> str:
+    """The kind of `error`; a list with some values, but fewer than it takes, is not empty."""
+    lacks_several = error["type"] == "too_short" and error["ctx"]["min_length"] > 1
+    return "too_few" if lacks_several else error["type"]
 
 
 def describe_tag(error: ErrorDetails) -> tuple[str, str]:

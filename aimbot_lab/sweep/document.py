@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from aimbot_lab.experiment.refusals import section_faults
 from aimbot_lab.experiment.tree import Tree, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.settings import SweepFile, sweep_faults
-from aimbot_lab.sweep.space import override_text, search_faults
+from aimbot_lab.sweep.space import NEVER_SEARCHED, override_text, search_faults
 
 FOLDER = "sweeps"
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
@@ -55,10 +55,20 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
     if config is None or faults:
         raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins)
-    faults = list(search_faults(config.search, base))
+    faults = [*search_faults(config.search, base), *_rung_faults(config, base)]
     if faults:
         raise ConfigurationError(*origins.lines(faults))
     return LoadedSweep(config, base, text)
+
+
+def _rung_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+    """Halving that would never compare anything."""
+    steps = config.seeds * base.config.train.total_steps
+    is_late = config.pruner.first_steps >= steps and "train.total_steps" not in config.search
+    if config.pruner.kind == "halving" and is_late:
+        got = config.pruner.first_steps
+        told = f"must be less than the steps of a trial's trainings, {steps} (got {got})"
+        yield Fault(("pruner", "first_steps"), told)
 
 
 def _lines(origins: Origins, faults: list[Fault]) -> list[str]:
@@ -124,6 +134,11 @@ def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurri
         fault = Fault(("base",), f"there is no file {path}")
         raise ConfigurationError(*origins.lines([fault]))
     load_curriculum(path)  # its own faults, at their places
+    idle = [key for key in config.overrides if key.startswith(NEVER_SEARCHED)]
+    if idle:
+        told = "has no effect here: each trial has its own"
+        faults = [Fault(("overrides", key), told, about_key=True) for key in idle]
+        raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
         return load_curriculum(path, [*overrides, *ONE_THREAD])

@@ -1,16 +1,17 @@
 """A sweep file: what is searched, by which measure, and with how much work."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from annotated_types import MaxLen, MinLen
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 from aimbot_lab.tracking.settings import TrackingSettings
 
-SweepName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]{0,79}$")]
+NAME_FORM = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$"
 Key = Annotated[str, MinLen(1)]
 Scalar = bool | int | float | str | None
 LOG_NEEDS = "must be greater than 0 where log is true"
@@ -24,7 +25,20 @@ def _flat(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _plain(name: str) -> str:
+    """A name that may be a folder's and a word of a command line."""
+    if re.fullmatch(NAME_FORM, name) is None:
+        raise ValueError(
+            "must begin with a letter or digit and have at most 80 letters, digits, _, . and - "
+            f"(got {name!r})"
+        )
+    return name
+
+
 Value = Annotated[Any, AfterValidator(_flat)]
+SweepName = Annotated[
+    str, AfterValidator(_plain), WithJsonSchema({"type": "string", "pattern": NAME_FORM})
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -81,9 +95,10 @@ class Choices:
     """The values."""
 
     def __post_init__(self) -> None:
-        shown = [repr(choice) for choice in self.choices]
-        if len(set(shown)) < len(shown):
-            raise ValueError("choices must differ from each other")
+        # Optuna finds a choice by ==, to which 1, 1.0 and true are the same.
+        found = list(self.choices)
+        if any(choice in found[:place] for place, choice in enumerate(found)):
+            raise ValueError("choices must differ from each other (1, 1.0 and true do not)")
 
 
 Dimension = Annotated[FloatRange | IntRange | Choices, Field(discriminator="type")]
@@ -189,12 +204,29 @@ def sweep_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
     """What the sections say against each other: the key, and what is wrong there."""
     if sweep.workers > sweep.parallel:
         yield ("workers",), f"must be at most parallel, {sweep.parallel} (got {sweep.workers})"
-    planted = sweep.objective.measure == "planted"
-    for key in sweep.objective.optimum:
-        if planted and key not in sweep.search:
-            yield ("objective", "optimum", key), "must be a key of search"
-    for key, dimension in sweep.search.items():
-        if planted and not isinstance(dimension, Choices) and key not in sweep.objective.optimum:
-            yield ("objective", "optimum"), f"must hold the best value of {key}"
-    if planted and sweep.pruner.kind == "halving":
+    yield from _optimum_faults(sweep)
+    measure, kind = sweep.objective.measure, sweep.pruner.kind
+    if kind == "halving" and measure == "planted":
         yield ("pruner", "kind"), "must not be halving where objective.measure is planted"
+    if kind == "wilcoxon" and measure == "steps_to_goal":
+        yield ("pruner", "kind"), "must not be wilcoxon where objective.measure is steps_to_goal"
+    if kind == "wilcoxon" and sweep.seeds == 1:
+        yield ("pruner", "kind"), "must not be wilcoxon where seeds is 1: it compares in between"
+
+
+def _optimum_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
+    path, optimum = ("objective", "optimum"), sweep.objective.optimum
+    if sweep.objective.measure != "planted":
+        if optimum:
+            yield path, "must be left out unless objective.measure is planted"
+        return
+    for key, best in optimum.items():
+        dimension = sweep.search.get(key)
+        if dimension is None:
+            yield (*path, key), "must be a key of search"
+        elif not isinstance(dimension, Choices) and not dimension.low <= best <= dimension.high:
+            span = f"{dimension.low:g} to {dimension.high:g}"
+            yield (*path, key), f"must lie in the range that is searched, {span} (got {best:g})"
+    for key, dimension in sweep.search.items():
+        if not isinstance(dimension, Choices) and key not in optimum:
+            yield path, f"must hold the best value of {key}"

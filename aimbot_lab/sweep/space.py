@@ -1,6 +1,8 @@
 """The space that is searched: between the sweep's file, Optuna, and a curriculum's keys."""
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -53,8 +55,9 @@ def default_params(
 def search_faults(search: Mapping[str, Dimension], base: LoadedCurriculum) -> Iterator[Fault]:
     """What of the space no curriculum can be given: unknown keys and values out of bounds."""
     for key, dimension in search.items():
-        if key.startswith(NEVER_SEARCHED):
-            yield Fault(("search", key), "can't be searched", about_key=True)
+        told = _key_refusal(key, search)
+        if told is not None:
+            yield Fault(("search", key), told, about_key=True)
             continue
         for place, value in _probes(dimension):
             fault = _refusal(override_text(key, value), base)
@@ -63,6 +66,16 @@ def search_faults(search: Mapping[str, Dimension], base: LoadedCurriculum) -> It
                 path = ("search", key) if unknown else ("search", key, *place)
                 yield Fault(path, fault, about_key=unknown)
                 break
+
+
+def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
+    """What is wrong with `key` as such, None where nothing is."""
+    if re.fullmatch(r"[^\s=]+", key) is None:
+        return "must be a key such as train.learning_rate or lessons.0.name"
+    if key.startswith(NEVER_SEARCHED):
+        return "can't be searched"
+    outer = next((other for other in search if key.startswith(f"{other}.")), None)
+    return None if outer is None else f"lies within {outer}, which is searched too"
 
 
 def _refusal(override: str, base: LoadedCurriculum) -> str | None:
@@ -79,7 +92,14 @@ def _probes(dimension: Dimension) -> list[tuple[tuple[str | int, ...], Any]]:
     """Values at the ends of the space, each with the place where the file gives it."""
     if isinstance(dimension, Choices):
         return [(("choices", place), value) for place, value in enumerate(dimension.choices)]
-    return [(("low",), dimension.low), (("high",), dimension.high)]
+    ends: list[tuple[tuple[str | int, ...], Any]] = [
+        (("low",), dimension.low),
+        (("high",), dimension.high),
+    ]
+    if isinstance(dimension, IntRange):
+        return ends
+    # Both ends may be whole numbers, which a key for whole numbers takes.
+    return [*ends, (("type",), dimension.low + (dimension.high - dimension.low) / math.e)]
 
 
 def _distribution(dimension: Dimension) -> BaseDistribution:

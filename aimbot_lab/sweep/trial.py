@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from optuna.exceptions import OptunaError
 from optuna.trial import TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -167,7 +169,7 @@ class _TrialRun:
 
     def _train(self, seed: int, tracker: TrialTracker) -> Score | None:
         task = task_of(self._bench, self._stage, params=self._claim.params, seed=seed)
-        score = measure(tracker.named(task, self._index), self)
+        score = self._measured(tracker.named(task, self._index))
         if score is None:
             self.stopped = not self.hopeless
         elif self._board.note(self._claim, score_key(self._index), score.as_attribute()):
@@ -176,6 +178,15 @@ class _TrialRun:
             self._lost.set()
             self.stopped, score = True, None
         return score
+
+    def _measured(self, task: Task) -> Score | None:
+        try:
+            return measure(task, self)
+        except (LabError, OptunaError, SQLAlchemyError):
+            raise
+        except Exception as error:
+            # Networks too large for the memory, for example: not a reason to end the sweep.
+            raise RunFailedError(f"{type(error).__name__}: {error}") from error
 
     def should_stop(self) -> bool:
         """Whether the present training is to end unfinished."""

@@ -30,8 +30,35 @@ CASES = [
     (("base: tiny.yaml", "base: tini.yaml"), "base: there is no file"),
     (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "
      "train.gama: unknown key"),
+    (("trials: 3", "trials: 3\noverrides: {seed: 4}"), "9:13: overrides.seed: has no effect here"),
     (("trials: 3", "trials: 3\nworkers: 4"), "workers: must be at most parallel, 2 (got 4)"),
-    (("name: small", "name: a/b"), "name: "),
+    (("name: small", "name: a/b"), "name: must begin with a letter or digit and have at most 80 "
+     "letters, digits, _, . and - (got 'a/b')"),
+    ((FACING, "train.algo: {type: categorical, choices: [ppo]}"), "6:44: search.train.algo."
+     "choices: must hold at least 2 values (got 1)"),
+    ((FACING, "env.rewards.in_area: {type: categorical, choices: [1, 1.0]}"), "choices: must "
+     "differ from each other (1, 1.0 and true do not)"),
+    ((FACING, "env.rewards.in_area: [1, 2]"), "in_area: must be a mapping of keys (got a list)"),
+    ((FACING, "train.n_epochs: {type: float, low: 1, high: 4}"), "search.train.n_epochs.type: "
+     "must be a whole number (got 2.1"),
+    ((FACING, "train.network.layers: {type: categorical, choices: [[8], [4]]}\n"
+     "  train.network.layers.0: {type: int, low: 2, high: 8}"), "7:3: search.train.network.layers."
+     "0: lies within train.network.layers, which is searched too"),
+    ((FACING, "'env.rewards.in_area ': {type: float, low: 1, high: 4}"), "6:3: search.env.rewards."
+     "in_area : must be a key such as"),
+    ((FACING, "env.rewards.in_area=3: {type: float, low: 1, high: 4}"), "6:3: search.env.rewards."
+     "in_area=3: must be a key such as"),
+    (("trials: 3", "trials: 3\npruner: {kind: halving, first_steps: 2048}"), "pruner.first_steps: "
+     "must be less than the steps of a trial's trainings, 2048 (got 2048)"),
+    (("seeds: 2\nlease", "seeds: 1\npruner: {kind: wilcoxon}\nlease"), "pruner.kind: must not be "
+     "wilcoxon where seeds is 1"),
+    (("win_rate, episodes: 10", "steps_to_goal}\npruner: {kind: wilcoxon"), "pruner.kind: must not "
+     "be wilcoxon where objective.measure is steps_to_goal"),
+    (("10}\ntrials", "10, optimum: {env.rewards.in_area: 3}}\ntrials"), "optimum: must be "
+     "left out unless objective.measure is planted"),
+    (("measure: win_rate", "measure: planted, optimum: {env.rewards.in_area: 0, "
+      "env.rewards.spin_penalty: 1}"), "optimum.env.rewards.in_area: must lie in the range that is "
+     "searched, 0.5 to 50 (got 0)"),
     (("search:", "serch:"), "serch: unknown key (nearest valid key: search)"),
 ]  # fmt: skip
 

@@ -109,3 +109,16 @@ def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
     run_trial(bench, board, taken(board), "search")
     assert board.trials[2].state == TrialState.PRUNED
     assert trainings.begun == 1
+
+
+def test_a_training_that_breaks_down_fails_its_trial_and_nothing_else(
+    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(_task: Task, _watch: Watch) -> Score:
+        raise MemoryError("9 GB wanted")
+
+    board = record.search_board()
+    monkeypatch.setattr(trial_module, "measure", break_down)
+    run_trial(bench, board, taken(board), "search")
+    assert board.trials[2].state == TrialState.FAIL
+    assert board.trials[2].user_attrs["reason"] == "MemoryError: 9 GB wanted"
