@@ -31,6 +31,18 @@ class SweepGroup(click.Group):
             args = ["start", *args]
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns; a storage that fails is told in a line."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            from aimbot_lab.sweep.storage import storage_trouble
+
+            trouble = storage_trouble(error)
+            if trouble is None:
+                raise
+            raise trouble from error
+
 
 @click.group(cls=SweepGroup, short_help="Search reward weights and other values (Optuna).")
 def sweep() -> None:
@@ -107,7 +119,7 @@ def _begun(
     from aimbot_lab.sweep.record import begin
     from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
     from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.opening import check_destination
+    from aimbot_lab.tracking.opening import check_destination, check_server
 
     storage, data_dir, tracking_uri = where
     loaded = load_sweep(sweep, values)
@@ -115,6 +127,7 @@ def _begun(
     check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     address = choose_storage(folder, loaded.config.name, storage)
     check_storage(address)
+    check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     joined = resume or address.is_shared
     record = begin(open_storage(address), loaded, resume=joined, trials=values.get("trials"))
     return record, folder, loaded.config.workers

@@ -103,6 +103,9 @@ def begin(
     with storage.alone(config.name):
         study = _study(storage, config.name, config)
         stored = study.user_attrs.get(RECORD)
+        if stored is None and study.get_trials(deepcopy=False):
+            where = storage.address.shown
+            raise ConfigurationError(f"study {config.name!r} in {where} is no sweep: use --name")
         if stored is None:
             study.set_user_attr(TRIALS, config.trials)
             study.set_user_attr(RECORD, _stored(sweep))
@@ -180,11 +183,18 @@ def _check_same(stored: Mapping[str, str], sweep: LoadedSweep, storage: Storage)
     name, where = sweep.config.name, storage.address.shown
     if stored["fingerprint"] != fingerprint(sweep):
         raise ConfigurationError(
-            f"sweep {name!r} in {where} has begun with another file or curriculum: begin another "
-            "with --name"
+            f"sweep {name!r} in {where} has begun with another {_differing(stored, sweep)}: begin "
+            "another with --name"
         )
     if stored["version"] != aimbot_lab.__version__:
         raise ConfigurationError(
             f"sweep {name!r} in {where} was begun by aimbot-lab {stored['version']}, and this is "
             f"{aimbot_lab.__version__}: values would not compare; begin another with --name"
         )
+
+
+def _differing(stored: Mapping[str, str], sweep: LoadedSweep) -> str:
+    """What differs from the sweep as it was begun: keys of its file, or its curriculum."""
+    before, now = json.loads(stored["config"]), json.loads(json.dumps(asdict(sweep.config)))
+    keys = [key for key in now if key not in _FREE and before.get(key) != now[key]]
+    return " and ".join(keys) if keys else "curriculum"

@@ -9,11 +9,12 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import optuna
+from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
@@ -31,6 +32,7 @@ STUDY_FILE = "study.db"
 BUSY_SECONDS = 60.0  # that a writer waits for another one
 CONNECT_SECONDS = 10
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+TROUBLES = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
 
 
@@ -75,8 +77,9 @@ def choose_storage(folder: DataFolder, name: str, given: str | None) -> StorageA
         kind = make_url(url).get_backend_name()
     except (ArgumentError, ValueError):
         kind = ""
-    if kind == "sqlite" and make_url(url).database:
-        return StorageAddress(sqlite_uri(Path(os.path.abspath(str(make_url(url).database)))))
+    database = make_url(url).database if kind == "sqlite" else None
+    if database and database != ":memory:":  # which other processes could not see
+        return StorageAddress(sqlite_uri(Path(os.path.abspath(database))))
     if kind != "postgresql":
         shown = without_password(given)
         raise ConfigurationError(f"--storage {shown}: is not usable; it must be {_FORMS}")
@@ -87,8 +90,9 @@ def check_storage(address: StorageAddress) -> None:
     """Raise ConfigurationError where the storage can't be reached; nothing is created."""
     file = address.file
     if file is not None:
-        if file.is_dir():
-            raise ConfigurationError(f"--storage {address.shown}: is a folder, not a file")
+        told = _file_fault(file)
+        if told is not None:
+            raise ConfigurationError(f"--storage {address.shown}: {told}")
         return
     try:
         with _engine(address).connect() as connection:
@@ -102,6 +106,26 @@ def check_storage(address: StorageAddress) -> None:
         raise ConfigurationError(
             f"--storage {address.shown}: can't be reached: {reason}"
         ) from error
+
+
+def _file_fault(file: Path) -> str | None:
+    """Why no trials can be kept in `file`, None where they can; nothing is created."""
+    if file.is_dir():
+        return "is a folder, not a file"
+    if not file.exists():
+        parent = next(parent for parent in file.parents if parent.exists())
+        is_open = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        return None if is_open else f"{parent} can't be written to"
+    if not os.access(file, os.R_OK | os.W_OK):
+        return "can't be read and written"
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {name for (name,) in found}
+    except sqlite3.Error as error:
+        return str(error)
+    is_ours = not tables or {"studies", "version_info"} <= tables
+    return None if is_ours else "is a database of something else"
 
 
 class Storage:
@@ -144,10 +168,15 @@ def open_storage(address: StorageAddress) -> Storage:
     try:
         with _creation_lock(address):
             return Storage(address, _rdb(address))
-    except SQLAlchemyError as error:
+    except (*TROUBLES, RuntimeError) as error:  # RuntimeError: made by another Optuna
         raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
-    except optuna.exceptions.StorageInternalError as error:
-        raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
+
+
+def storage_trouble(error: Exception) -> StoreError | None:
+    """What to tell where a storage that was open failed with `error`; None for other errors."""
+    if not isinstance(error, TROUBLES):
+        return None
+    return StoreError(f"the sweep's storage failed: {_reason(error)}; --resume goes on")
 
 
 def _rdb(address: StorageAddress) -> RDBStorage:
@@ -170,7 +199,7 @@ def _creation_lock(address: StorageAddress) -> Iterator[None]:
         raise StoreError(f"{file.parent}: {error.strerror}") from error
     with exclusive(_lock_file(file)):
         # Readers then never wait for writers. The setting stays with the file.
-        with sqlite3.connect(file, timeout=BUSY_SECONDS) as connection:
+        with closing(sqlite3.connect(file, timeout=BUSY_SECONDS)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         yield
 

@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from optuna.exceptions import OptunaError
 from optuna.trial import TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -17,6 +15,7 @@ from aimbot_lab.sweep.measures import measure
 from aimbot_lab.sweep.pruning import is_hopeless, rungs
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.storage import TROUBLES
 from aimbot_lab.sweep.task import Score, Task
 from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -182,7 +181,7 @@ class _TrialRun:
     def _measured(self, task: Task) -> Score | None:
         try:
             return measure(task, self)
-        except (LabError, OptunaError, SQLAlchemyError):
+        except (LabError, *TROUBLES):
             raise
         except Exception as error:
             # Networks too large for the memory, for example: not a reason to end the sweep.

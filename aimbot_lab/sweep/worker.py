@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep.record import Record, load
-from aimbot_lab.sweep.storage import StorageAddress, open_storage
+from aimbot_lab.sweep.storage import TROUBLES, StorageAddress, open_storage, storage_trouble
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.owner import this_process
 
@@ -88,8 +88,8 @@ def work(connection: Connection, order: Order) -> None:
     try:
         storage = open_storage(StorageAddress(order.storage))
         _work_through(load(storage, order.sweep), order, line)
-    except LabError as error:
-        line.say(Message("trouble", text=str(error)))
+    except (LabError, *TROUBLES) as error:
+        line.say(Message("trouble", text=str(storage_trouble(error) or error)))
         raise SystemExit(TROUBLE_CODE) from None
 
 

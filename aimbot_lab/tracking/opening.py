@@ -83,6 +83,17 @@ def check_destination(
     data_folder.check()
 
 
+def check_server(
+    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+) -> None:
+    """Raise StoreError where runs would go to a tracking server that does not answer."""
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    if address.is_server:
+        from aimbot_lab.tracking.mlflow_store import connect
+
+        connect(data_folder, address)
+
+
 def _undo(store: "MlflowStore", folder: RunFolder) -> None:
     # Asked by token, because the store may have made the run although the call failed.
     try:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import optuna
 import pytest
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -160,8 +161,19 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
     assert begin(storage, same, resume=True).study.user_attrs["trials"] == 8
     assert begin(storage, same, resume=True, trials=9).study.user_attrs["trials"] == 9
     other = changed(PLANTED, ("high: 30", "high: 31"))
-    with pytest.raises(ConfigurationError, match="another file"):
+    with pytest.raises(ConfigurationError, match="begun with another search: begin"):
         begin(storage, load_sweep(write_sweep(tmp_path, other)), resume=True)
+    wider = load_sweep(write_sweep(tmp_path, PLANTED), {"parallel": 4})
+    with pytest.raises(ConfigurationError, match="begun with another parallel: begin"):
+        begin(storage, wider, resume=True)
+
+
+def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage) -> None:
+    study = optuna.create_study(storage=storage.optuna, study_name="planted")
+    study.add_trial(create_trial(value=1.0))
+    with pytest.raises(ConfigurationError, match="is no sweep"):
+        begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=True)
+    assert not study.user_attrs
 
 
 def test_a_lock_is_freed_by_its_holders_death(tmp_path: Path, storage: Storage) -> None:

@@ -1,8 +1,10 @@
 """Wrong sweeps are told in one line with their place, and create nothing."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,10 @@ def test_a_fault_is_one_line_with_its_place(
         (CASES[3][0], []),
         (("name: small", "name: small"), ["--storage", "postgresql://nobody@127.0.0.1:9/none"]),
         (("name: small", "name: small"), ["--storage", "mysql://here/there"]),
+        (("name: small", "name: small"), ["--storage", "sqlite:///:memory:"]),
+        (("name: small", "name: small"), ["--storage", "sqlite:///sweep.yaml"]),
+        (("name: small", "name: small"), ["--storage", "sqlite:///others.db"]),
+        (("name: small", "name: small"), ["--storage", "sqlite:////dev/null/a.db"]),
         (("name: small", "name: small"), ["--trials", "0"]),
     ],
 )
@@ -90,6 +96,8 @@ def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
     tmp_path: Path, pair: tuple[str, str], options: list[str]
 ) -> None:
     path = write_sweep(tmp_path, changed(SWEEP, pair))
+    with closing(sqlite3.connect(tmp_path / "others.db")) as others:
+        others.execute("CREATE TABLE studies (a)")
     before = sorted(os.listdir(tmp_path))
     done = subprocess.run(
         [sys.executable, "-m", "aimbot_lab", "sweep", str(path), "--data-dir", "data", *options],
@@ -102,6 +110,25 @@ def test_a_wrong_sweep_ends_with_code_2_and_creates_nothing(
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_tracking_server_that_does_not_answer_is_told_before_anything_is_created(
+    tmp_path: Path,
+) -> None:
+    path = write_sweep(tmp_path)
+    before = sorted(os.listdir(tmp_path))
+    arguments = ["sweep", str(path), "--data-dir", "data", "--tracking-uri", "http://127.0.0.1:9"]
+    done = subprocess.run(
+        [sys.executable, "-m", "aimbot_lab", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert sorted(os.listdir(tmp_path)) == before
 
 
