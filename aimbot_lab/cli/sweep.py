@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aimbot_lab.sweep.record import Record
     from aimbot_lab.tracking.data_folder import DataFolder
 
-STOPPED = 130
+FAILED, STOPPED = 1, 130
 storage = click.option(
     "--storage",
     metavar="ADDRESS",
@@ -104,6 +104,9 @@ def start(
         request = SweepRequest(record, folder, workers, tracking_uri)
         result = run_sweep(request, view, should_stop=stop)
     _show(result, as_json=as_json)
+    if result.is_done and result.best_file is None:
+        click.echo("error: no trial has a value; the table says why", err=True)
+        return FAILED
     return 0 if result.is_done else STOPPED
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.sweep.best import write_best
 from aimbot_lab.sweep.crew import Crew
+from aimbot_lab.sweep.note import note
 from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.report import SweepReport, report
@@ -156,6 +157,7 @@ def _publish(record: Record, final: SweepReport, best: Path | None, parent: Trac
         parent.log_metrics(final.total, {"best/search": trial.value})
     if final.confirmed and final.confirmed[0].value is not None:
         parent.log_metrics(final.total, {"best/confirmed": final.confirmed[0].value})
+    parent.set_note(note(final))
     if best is not None:
         parent.log_file(best)
     with tempfile.TemporaryDirectory("-plots") as folder, suppress(OSError):

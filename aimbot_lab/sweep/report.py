@@ -33,7 +33,7 @@ class TrialReport:
     state: str
     params: Mapping[str, Any]
     value: float | None  # mean over its trainings; of those so far while it is not done
-    lower: float | None  # 95 % interval over the episodes of these trainings
+    lower: float | None  # 95 % t interval over these trainings; over the episodes of one
     upper: float | None
     trainings: Sequence[Mapping[str, Any]]  # scores
     seconds: float | None
@@ -140,11 +140,27 @@ def trainings(trial: FrozenTrial) -> list[Mapping[str, Any]]:
 
 
 def _interval(scores: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+    """At 95 % for a win rate: over the trainings, over the episodes where there is but one."""
     episodes = sum(score["episodes"] for score in scores)
     if not episodes:
         return None, None
+    if len(scores) > 1:
+        lower, upper = _student([score["value"] for score in scores])
+        return max(lower, 0.0), min(upper, 1.0)
     rate = wilson(sum(score["wins"] for score in scores), episodes)
     return rate.lower, rate.upper
+
+
+def _student(values: Sequence[float]) -> tuple[float, float]:
+    """The t interval at 95 % of the mean of two values or more.
+
+    The trainings are what is drawn at random, so they are what is counted, not the episodes.
+    """
+    from scipy.stats import t as student  # takes a second to load
+
+    mean, count = statistics.fmean(values), len(values)
+    half = float(student.ppf(0.975, count - 1)) * statistics.stdev(values) / sqrt(count)
+    return mean - half, mean + half
 
 
 def _confirmed(
@@ -182,18 +198,10 @@ def _one_confirmed(
 def _gain(
     own: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> tuple[float, float | None, float | None]:
-    """Mean difference over the pairs of trainings, with its t interval at 95 %.
-
-    The trainings are what is drawn at random, so they are what is counted, not the episodes.
-    """
-    from scipy.stats import t as student  # takes a second to load
-
+    """Mean difference over the pairs of trainings, with its t interval at 95 %."""
     pairs = [a["value"] - b["value"] for a, b in zip(own, others, strict=True)]
     mean = statistics.fmean(pairs)
-    if len(pairs) < 2:
-        return mean, None, None
-    half = float(student.ppf(0.975, len(pairs) - 1)) * statistics.stdev(pairs) / sqrt(len(pairs))
-    return mean, mean - half, mean + half
+    return (mean, *_student(pairs)) if len(pairs) > 1 else (mean, None, None)
 
 
 def _number(trial: FrozenTrial) -> int:

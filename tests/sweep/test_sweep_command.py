@@ -4,11 +4,12 @@ import json
 import sqlite3
 import subprocess
 import sys
+from math import pi, tan
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_files import PLANTED, changed, write_sweep
+from sweep_files import PLANTED, SWEEP, changed, write_sweep
 
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -51,7 +52,10 @@ def test_every_trial_has_a_value_from_each_seed(swept: dict[str, Any]) -> None:
         values = [score["value"] for score in trial["trainings"]]
         assert len(values) == 2
         assert trial["value"] == sum(values) / 2
-        assert trial["lower"] <= trial["value"] <= trial["upper"]
+        # t with one degree of freedom is Cauchy's: its 97.5 % quantile is tan(0.475 pi).
+        half = tan(0.475 * pi) * abs(values[0] - values[1]) / 2
+        assert trial["lower"] == pytest.approx(max(trial["value"] - half, 0.0))
+        assert trial["upper"] == pytest.approx(min(trial["value"] + half, 1.0))
     assert swept["trials"][0]["params"]["env.rewards.in_area"] == 5.0
 
 
@@ -79,9 +83,13 @@ def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
         parents = dict(
             store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.parentRunId'")
         )
+        notes = dict(
+            store.execute("SELECT run_uuid, value FROM tags WHERE key = 'mlflow.note.content'")
+        )
         experiments = store.execute("SELECT DISTINCT experiment_id FROM runs").fetchall()
     assert len(experiments) == 1  # MLflow nests only within one
     sweep = swept["run_id"]
+    assert f"**Best: trial {swept['best']}**" in notes[sweep]
     trials = [run for run, parent in parents.items() if parent == sweep]
     assert sorted(runs[run].name for run in trials) == ["small 0", "small 1", "small 2"]
     assert {run.status for run in runs.values()} == {"FINISHED"}
@@ -135,6 +143,21 @@ def test_what_is_not_there_is_told_in_a_line(
     assert done.returncode == 2
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_sweep_whose_trials_all_fail_has_failed(tmp_path: Path) -> None:
+    path = write_sweep(
+        tmp_path,
+        changed(
+            SWEEP,
+            ("  env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}\n",
+             "  train.learning_rate: {type: categorical, choices: [1.0e+30, 1.0e+31]}\n"),
+            ("trials: 3\nseeds: 2", "trials: 1\nseeds: 1\nworkers: 1"),
+        ),
+    )  # fmt: skip
+    done = call(tmp_path, "sweep", str(path))
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == "error: no trial has a value; the table says why"
 
 
 def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> None:
