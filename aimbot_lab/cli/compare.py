@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.files import check_output, write_output
 from aimbot_lab.cli.progress import progress
 from aimbot_lab.cli.tables import show_table
 from aimbot_lab.cli.text import print_json
@@ -35,7 +36,7 @@ IDS_IN_A_NAME = 4
     "--margin",
     default=0.05,
     show_default=True,
-    type=click.FloatRange(0.001, 0.5),
+    type=options.NumberRange(0.001, 0.5),
     help="Difference of win rates within which two agents are alike.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
@@ -64,6 +65,8 @@ def compare(
 
     if len(runs) < 2:
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
+    if output is not None:
+        check_output(output)
     found = _compared(runs, agent, ComparisonRequest(**request), place)
     if as_json:
         print_json(found.as_json())
@@ -116,11 +119,11 @@ def _keep(found: "Comparison", output: Path | None, place: options.Place) -> Non
     ids = list(dict.fromkeys(run.run_id for run in found.runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
     name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more
-    path = output or place.folder.root / f"{name}.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     page = comparison_page(found)
-    path.write_text(page, encoding="utf-8")
-    click.echo(f"The page with charts: {path}", err=True)
+    path = output or place.folder.root / f"{name}.html"
+    if output is None:
+        path.parent.mkdir(exist_ok=True)
+    write_output(page, path)
     document = json.dumps(found.as_json(), indent=1)
     addition = Addition(texts={f"{name}.html": page, f"{name}.json": document})
     for run_id in ids:

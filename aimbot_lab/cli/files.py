@@ -1,8 +1,22 @@
 """Texts that go to a file or to standard output."""
 
+import os
 from pathlib import Path
 
 import click
+
+
+def check_output(output: Path) -> None:
+    """Raise ConfigurationError, before long work, where the file `output` can't be written."""
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    folder = output.absolute().parent
+    if not folder.is_dir():
+        raise ConfigurationError(f"--output {output}: there is no such folder")
+    if output.is_dir():
+        raise ConfigurationError(f"--output {output}: is a folder; name a file in it")
+    if not os.access(output if output.exists() else folder, os.W_OK):
+        raise ConfigurationError(f"--output {output}: can't be written: no permission")
 
 
 def write_output(text: str, output: Path | None) -> None:

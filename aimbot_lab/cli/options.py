@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -24,6 +25,17 @@ tracking_uri = click.option(
     help="An MLflow tracking server to use in place of the data folder's store. "
     "[env: MLFLOW_TRACKING_URI]",
 )
+
+
+class NumberRange(click.FloatRange):
+    """Numbers between two bounds; click lets nan pass, which is on no side of a bound."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """The number that `value` says."""
+        number: float = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value} is no number.", param, ctx)
+        return number
 
 
 class Place(NamedTuple):
@@ -97,6 +109,6 @@ speed = click.option(
     "--speed",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(0.1, 20),
+    type=NumberRange(0.1, 20),
     help="How many times as fast as it was.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.files import write_output
+from aimbot_lab.cli.files import check_output, write_output
 from aimbot_lab.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def record(
     from aimbot_lab.replay.film import check_film
 
     one = output.suffix.lower() == REPLAY_SUFFIX
-    if not one:
+    if one:
+        check_output(output)
+    else:
         check_film(output)
     agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
     if one:
@@ -137,7 +139,7 @@ def _replays(
         from aimbot_lab.replay.files import load_replay
 
         return None, [load_replay(file) for file in files]
-    if len(sources) != 1:
+    if len(sources) != 1 or sources[0].lower().endswith(REPLAY_SUFFIX):
         missing = next(source for source in sources if not Path(source).is_file())
         raise ConfigurationError(f"{missing}: no such replay; of runs, one can be filmed at a time")
     return _played(sources[0], place, one=one, grid=grid, **chosen)

@@ -37,6 +37,7 @@ FAULTS = (
     TypeError,
     AttributeError,
     OverflowError,
+    FloatingPointError,
     RecursionError,
     zlib.error,
 )
@@ -111,11 +112,12 @@ def _start(given: dict[str, Any], settings: ArenaSettings) -> RowArrays:
     """Arrays of the types that the arena has; their shapes are checked where they are played."""
     tables = new_tables(settings, ())
     kinds = new_state(settings, tables, 0)._asdict()
-    return {
-        name: np.array(values, kinds[name].dtype)
-        for name, values in given.items()
-        if name not in OF_ALL_ROWS
-    }
+    with np.errstate(over="raise"):
+        return {
+            name: np.array(values, kinds[name].dtype)
+            for name, values in given.items()
+            if name not in OF_ALL_ROWS
+        }
 
 
 def _packed(actions: Float32Array) -> str:

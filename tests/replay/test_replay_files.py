@@ -130,6 +130,7 @@ def test_what_is_no_replay_is_told_in_one_line(tmp_path: Path, data: bytes) -> N
         ("settings", {"numenvs": 1}),
         ("start", {}),
         ("start", {"nothing": 1}),
+        ("start", {"ray_cos": 1e308}),
         ("start", 3),
         ("about", 3),
     ],
