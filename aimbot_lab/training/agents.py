@@ -22,6 +22,7 @@ from aimbot_lab.training.weights import policy_of
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
+THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**20, 2**30
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
@@ -62,7 +63,7 @@ def save_agent(
 
 
 def load_agent(folder: Path) -> SavedAgent:
-    """The agent saved in `folder`; torch uses as many threads from here on as it was trained with.
+    """The agent saved in `folder`; torch uses one thread from here on, however it was trained.
 
     Whoever made the files, reading them runs no code, and takes no more memory than they are
     large. Raises LabError, which says why, where they are missing or not of one agent.
@@ -77,7 +78,7 @@ def load_agent(folder: Path) -> SavedAgent:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
     except FAULTS as error:
         raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
-    th.set_num_threads(train.torch_threads)
+    th.set_num_threads(THREADS)
     return SavedAgent(Agent(policy, spec, train), env, train, description["about"])
 
 

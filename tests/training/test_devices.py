@@ -84,3 +84,14 @@ def test_a_training_repeats_itself_with_one_thread_and_with_two(threads: int) ->
     finally:
         th.set_num_threads(before)
     assert first == second
+
+
+def test_an_agent_plays_with_one_thread_however_it_was_trained(tmp_path: Path) -> None:
+    before = th.get_num_threads()
+    try:
+        training = Training(plan("ppo", torch_threads=2))
+        folder = training.save_agents(tmp_path)["last"][0].parent
+        assert load_agent(folder).train.torch_threads == 2
+        assert th.get_num_threads() == 1
+    finally:
+        th.set_num_threads(before)
