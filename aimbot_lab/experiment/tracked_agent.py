@@ -6,6 +6,7 @@ from pathlib import Path
 from aimbot_lab.experiment.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.reaper import reap_dead_runs
@@ -34,7 +35,8 @@ def fetch_agent(
     """The `which` ("best" or "last") agent of the one run whose id begins with `run`.
 
     Before that, what dead processes left undelivered is delivered: the agent may be among it.
-    Raises ConfigurationError where no single run is meant, LabError where its files are missing.
+    Raises ConfigurationError where no single run is meant, LabError, which says why, where it has
+    no such agent or its files can't be read.
     """
     reap_dead_runs(data_folder)
     found = find_run(data_folder, run, tracking_uri=tracking_uri)
@@ -43,6 +45,19 @@ def fetch_agent(
         return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
 
     folder = f"{AGENT_FOLDER}/{which}"
-    weights = [fetch(f"{folder}/{name}") for name in (WEIGHTS, DESCRIPTION)]
+    try:
+        weights = [fetch(f"{folder}/{name}") for name in (WEIGHTS, DESCRIPTION)]
+    except StoreError as error:
+        raise LabError(_without_agent(found, which, error)) from error
     config = load_curriculum(fetch("resolved.yaml")).config
     return TrackedAgent(found, which, config, load_agent(weights[0].parent))
+
+
+def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
+    """Why there is nothing to fetch: agents are saved at the end of a training."""
+    reasons = {
+        "RUNNING": "it still trains, and its agents are saved when that ends",
+        "KILLED": f"it was broken off; aimbot-lab resume {run.run_id[:12]} goes on with it",
+    }
+    reason = reasons.get(run.status, str(error))
+    return f"run {run.run_id} has no {which} agent that can be read: {reason}"

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from click.testing import CliRunner
 from PIL import Image
 
 from aimbot_lab.cli.main import cli
+from aimbot_lab.experiment import tracked_agent
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.run import run_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
@@ -105,6 +107,49 @@ def test_one_run_alone_can_not_be_compared(run_id: str, data_folder: DataFolder)
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 2
     assert "two runs at least" in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "reason"),
+    [
+        ("compare", "nowhere/page.html", "no such folder"),
+        ("compare", ".", "is a folder"),
+        ("record", "nowhere/one.json", "no such folder"),
+        ("record", "film.gif", r"gone\.json: no such replay"),
+    ],
+)
+def test_a_fault_of_the_command_line_is_told_before_the_run_is_looked_for(
+    data_folder: DataFolder, command: str, output: str, reason: str
+) -> None:
+    sources = ["no run", "no run"] if command == "compare" else ["gone.json"]
+    with pytest.raises(ConfigurationError, match=reason):
+        invoke(data_folder, command, *sources, "-o", output)
+
+
+@pytest.mark.parametrize("words", [("compare", "--margin"), ("record", "--speed")])
+def test_nan_is_on_no_side_of_a_bound(words: tuple[str, str]) -> None:
+    command, option = words
+    result = CliRunner().invoke(cli, [command, "a", "b", "-o", "film.gif", option, "nan"])
+    assert result.exit_code == 2
+    assert "nan is no number" in result.output
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ("RUNNING", "it still trains"),
+        ("KILLED", "aimbot-lab resume"),
+        ("FAILED", "No such artifact"),
+    ],
+)
+def test_a_run_without_an_agent_is_told_from_a_store_that_fails(
+    data_folder: DataFolder, run_id: str, status: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replace(find_run(data_folder, run_id), status=status)
+    monkeypatch.setattr(tracked_agent, "find_run", lambda *_, **__: run)
+    monkeypatch.setattr(tracked_agent, "AGENT_FOLDER", "none")
+    with pytest.raises(LabError, match=f"{run_id} has no best agent that can be read: .*{reason}"):
+        invoke(data_folder, "evaluate", run_id, "--agent", "best")
 
 
 def test_a_film_is_kept_by_the_run_and_linked_in_its_note(
