@@ -10,12 +10,13 @@ _OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
 # urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))
 _CAUSE = re.compile(r"Caused by \w+\([\"'](?:\w+\([^)]*\): )?(.*?)[\"']\)+$")
 _TIMED_OUT = re.compile(r"timed out\.? \(\w+ timeout=([\d.]+)\)")
+_AUTOFLUSH = re.compile(r"^\(raised as a result of [^)]*\) ")  # advice of SQLAlchemy to us
 _TAILS = (" [SQL:", " (Background on", " Response body:")
 
 
 def store_error(error: Exception, address: TrackingAddress, *, refused: bool) -> StoreError:
     """`error`, which came from the store at `address`; `refused` if it will never be otherwise."""
-    text = without_password(" ".join(str(error).split()))
+    text = _AUTOFLUSH.sub("", without_password(" ".join(str(error).split())))
     if any(mark in text for mark in _OTHER_SCHEMA):
         return StoreError(
             f"tracking store {address.shown}: made by another version of MLflow; "

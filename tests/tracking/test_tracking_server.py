@@ -110,6 +110,11 @@ def test_a_server_without_runs_has_none(server, tmp_path):
         ),
         ("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]", None),
         ("could not connect to http://a:secret@b", "could not connect to http://a:***@b"),
+        (
+            "(raised as a result of Query-invoked autoflush; consider using a block)\n"
+            "(sqlite3.OperationalError) database or disk is full\n[SQL: INSERT]",
+            "(sqlite3.OperationalError) database or disk is full",
+        ),
     ],
 )
 def test_the_reason_of_an_error_is_what_a_person_can_use(text, reason):
