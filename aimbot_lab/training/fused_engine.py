@@ -8,7 +8,6 @@ import torch as th
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
-from threadpoolctl import ThreadpoolController
 
 from aimbot_lab.training.core.parts import (
     CLIPPED,
@@ -31,8 +30,8 @@ from aimbot_lab.training.update import Minibatch, Ranges, Tally, ranges_of, reco
 class FusedEngine:
     """Acts and learns for one policy; what is learned stays in the policy and its optimiser.
 
-    Works with as many threads as torch is set to. These are its own, and torch and BLAS have
-    one each meanwhile; the result is the same for any number. Building one compiles the kernels.
+    Works with as many threads as torch is set to. These are its own, and torch has one meanwhile;
+    the result is the same for any number. Building one compiles the kernels.
     Raises UnsuitedError for a policy that it does not know.
     """
 
@@ -41,7 +40,6 @@ class FusedEngine:
         self.shape, self._weights = fused_weights(policy)
         self.team = Team()
         self._gradient = FusedGradient(self.shape, self._weights.networks, self.team)
-        self._blas = ThreadpoolController().select(user_api="blas")
         self.actor = FusedActor(policy, self.shape, self._weights, team=self.team)
         self._compile()
 
@@ -56,8 +54,8 @@ class FusedEngine:
 
     @contextmanager
     def threads(self) -> Iterator[None]:
-        """Work with torch's number of threads, while torch and BLAS have one in each."""
-        with one_torch_thread() as threads, self._blas.limit(limits=1):
+        """Work with torch's number of threads, while torch has one in each."""
+        with one_torch_thread() as threads:
             self.team.resize(threads)
             yield
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from aimbot_lab.foundation.matmul import whole_lanes
 from aimbot_lab.training.core.parts import Floats, Head, Room, Samples
 from aimbot_lab.training.fused_weights import NetShape
 
@@ -22,6 +23,7 @@ def new_room(shape: NetShape, count: int) -> Room:
         old_values=zeros(count),
     )
     head = Head(
+        outputs=zeros(count, whole_lanes(shape.outputs)),
         logits=zeros(shape.outputs, count),
         probs=zeros(sum(shape.choices), count),
         values=zeros(count, 1),
@@ -30,5 +32,5 @@ def new_room(shape: NetShape, count: int) -> Room:
         log_probs=zeros(shape.branches, count),
         pushes=zeros(shape.branches, count),
     )
-    outputs, slopes = (tuple(zeros(count, 2 * h) for h in shape.layers) for _ in range(2))
-    return Room(samples, outputs, slopes, head, np.ones((count, 1), np.float32))
+    outputs, slopes = (tuple(zeros(count, 2 * whole_lanes(h)) for h in shape.layers) for _ in range(2))
+    return Room(samples, outputs, slopes, head, np.ones(count, np.float32))

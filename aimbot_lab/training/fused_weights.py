@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 
-from aimbot_lab.foundation.blas import sgemm_address
-from aimbot_lab.training.core.adam import AdamStep, adam_step
-from aimbot_lab.training.core.parts import Floats, Layer, Net, Networks, Whole
+from aimbot_lab.foundation.matmul import whole_lanes
+from aimbot_lab.training.core.adam import AdamStep, adam_step, square_of
+from aimbot_lab.training.core.net import turn_weights
+from aimbot_lab.training.core.parts import Floats, Layer, Net, Networks, Turned, Whole
 
 
 class NetShape(NamedTuple):
@@ -36,9 +37,9 @@ class NetShape(NamedTuple):
 
 
 def net_size(shape: NetShape) -> int:
-    """How many weights there are."""
+    """How many weights there are, with those that are always 0."""
     below, total = shape.inputs, 0
-    for units in shape.layers:
+    for units in map(whole_lanes, shape.layers):
         total += 2 * units * (below + 1)
         below = units
     return total + (shape.outputs + 1) * (below + 1) + shape.gaussians
@@ -54,68 +55,114 @@ def net_views(shape: NetShape, flat: Floats) -> Net:
         taken, left = left[:count].reshape(size), left[count:]
         return taken
 
-    layers, below = [], shape.inputs
-    for units in shape.layers:
-        layers.append(Layer(take(2 * units, below), take(2 * units)))
+    layers: list[Layer] = []
+    below = shape.inputs
+    for units in map(whole_lanes, shape.layers):
+        size = (2, below, units) if layers else (1, below, 2 * units)
+        layers.append(Layer(take(*size), take(2 * units)))
         below = units
-    action, action_bias = take(shape.outputs, below), take(1, shape.outputs)
-    return Net(tuple(layers), action, action_bias, take(1, below), take(1), take(shape.gaussians))
+    action, action_bias = take(shape.outputs, below), take(shape.outputs)
+    return Net(tuple(layers), action, action_bias, take(below), take(1), take(shape.gaussians))
+
+
+def new_networks(shape: NetShape, net: Net) -> Networks:
+    """Networks of these weights, not turned yet."""
+    sizes = [(2, *layer.weights.shape[:0:-1]) for layer in net.layers]
+    turned = [np.zeros(size, np.float32) for size in [(2, 0, 0), *sizes[1:]]]
+    action = np.zeros((net.value.size, whole_lanes(shape.outputs)), np.float32)
+    return Networks(net, Turned(tuple(turned), action), shape.starts, shape.relu)
+
+
+def as_torch_has_it(shape: NetShape, net: Net) -> Iterator[Floats]:
+    """Views of `net` in the order of `FusedWeights` and with the axes of torch's weights."""
+    below = shape.inputs
+    for layer, units in zip(net.layers, shape.layers, strict=True):
+        half = layer.bias.size // 2
+        columns = slice(units), slice(half, half + units)
+        if len(layer.weights) == 1:
+            yield from (layer.weights[0, :, own].T for own in columns)
+        else:
+            yield from (weights[:below, :units].T for weights in layer.weights)
+        yield from (layer.bias[own] for own in columns)
+        below = units
+    yield net.action[:, :below]
+    yield net.action_bias
+    yield net.value[None, :below]
+    yield net.value_bias
+    yield net.log_std
+
+
+class _Place(NamedTuple):
+    """Where a tensor of a policy and its optimiser's means have their copies."""
+
+    tensor: th.Tensor
+    weights: Floats  # of the tensor's shape
+    means: Floats
+    squares: Floats
+
+    def state(self, optimizer: th.optim.Optimizer) -> dict[str, Any]:
+        """What `optimizer` keeps of the tensor, made where there is nothing yet."""
+        state: dict[str, Any] = optimizer.state[self.tensor]
+        if not state:
+            state["step"] = th.tensor(0.0)
+            state["exp_avg"] = th.zeros_like(self.tensor.data)
+            state["exp_avg_sq"] = th.zeros_like(self.tensor.data)
+        return state
 
 
 class FusedWeights:
     """A policy's weights and its optimiser's means in three arrays [P] of one order.
+
+    `tensors`: actor's and critic's weights, then their biases, of each hidden layer; weights and
+    bias of the action's layer and of the value's; logarithms of deviations, if there are any.
 
     Between two updates the policy and its optimiser hold the truth: `load` fetches it and
     `store` brings it back, in torch's own form.
     """
 
     def __init__(self, shape: NetShape, tensors: Sequence[th.Tensor]) -> None:
-        size = net_size(shape)
-        assert size == sum(tensor.numel() for tensor in tensors)
-        self.weights, self.means, self.squares = np.zeros((3, size), np.float32)
-        net = net_views(shape, self.weights)
-        self.networks = Networks(net, shape.starts, shape.relu, sgemm_address())
+        self.weights, self.means, self.squares = np.zeros((3, net_size(shape)), np.float32)
+        nets = [net_views(shape, flat) for flat in (self.weights, self.means, self.squares)]
+        views = zip(*(as_torch_has_it(shape, net) for net in nets), strict=True)
+        self._places = [_Place(t, *own) for t, own in zip(tensors, views, strict=False)]
+        assert all(place.tensor.shape == place.weights.shape for place in self._places)
+        self.networks = new_networks(shape, nets[0])
         self.steps = 0  # of the optimiser so far
-        self._tensors = tensors
 
     def load(self) -> None:
         """Fetch the weights."""
-        for tensor, span in self._spans():
-            self.weights[span] = _flat(tensor)
+        for place in self._places:
+            place.weights[...] = _array(place.tensor)
+        turn_weights(self.networks)
 
     def load_optimizer(self, optimizer: th.optim.Optimizer) -> None:
         """Fetch the optimiser's state."""
         self.steps = 0
         self.means.fill(0.0)
         self.squares.fill(0.0)
-        for tensor, span in self._spans():
-            state = optimizer.state.get(tensor)
-            if state:
+        for place in self._places:
+            if optimizer.state.get(place.tensor):
+                state = place.state(optimizer)
                 self.steps = int(state["step"].item())
-                self.means[span] = _flat(state["exp_avg"])
-                self.squares[span] = _flat(state["exp_avg_sq"])
+                place.means[...] = _array(state["exp_avg"])
+                place.squares[...] = _array(state["exp_avg_sq"])
 
     def store(self, optimizer: th.optim.Optimizer) -> None:
         """Bring weights and optimiser's state back."""
-        for tensor, span in self._spans():
-            _flat(tensor)[:] = self.weights[span]
+        for place in self._places:
+            _array(place.tensor)[...] = place.weights
             if self.steps:
-                state: dict[str, Any] = optimizer.state[tensor]
-                if not state:
-                    state["step"] = th.tensor(0.0)
-                    state["exp_avg"] = th.zeros_like(tensor.data)
-                    state["exp_avg_sq"] = th.zeros_like(tensor.data)
+                state = place.state(optimizer)
                 state["step"].fill_(self.steps)
-                _flat(state["exp_avg"])[:] = self.means[span]
-                _flat(state["exp_avg_sq"])[:] = self.squares[span]
+                _array(state["exp_avg"])[...] = place.means
+                _array(state["exp_avg_sq"])[...] = place.squares
 
     def descend(self, gradient: Floats, optimizer: th.optim.Optimizer, *, max_norm: float) -> None:
         """Take Adam's step against `gradient` [P], whose norm is cut down to `max_norm`."""
         group = optimizer.param_groups[0]
         one, two = group["betas"]
         self.steps += 1
-        with np.errstate(over="ignore", invalid="ignore"):
-            norm = math.sqrt(float(np.dot(gradient, gradient)))
+        norm = math.sqrt(square_of(gradient))
         numbers = (
             min(1.0, max_norm / (norm + 1e-6)),
             1.0 - one,
@@ -127,15 +174,10 @@ class FusedWeights:
         )
         step = AdamStep(*map(np.float32, numbers))
         adam_step(self.weights, gradient, self.means, self.squares, step)
-
-    def _spans(self) -> Iterator[tuple[th.Tensor, slice]]:
-        start = 0
-        for tensor in self._tensors:
-            yield tensor, slice(start, start + tensor.numel())
-            start += tensor.numel()
+        turn_weights(self.networks)
 
 
-def _flat(tensor: th.Tensor) -> Floats:
-    """The tensor's own memory [P]."""
-    array: Floats = tensor.detach().view(-1).numpy()
+def _array(tensor: th.Tensor) -> Floats:
+    """The tensor's own memory."""
+    array: Floats = tensor.detach().numpy()
     return array

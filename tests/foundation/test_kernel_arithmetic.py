@@ -3,16 +3,21 @@
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.blas import multiply, sgemm_address
 from aimbot_lab.foundation.elementary import exp, tanh
 from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.foundation.matmul import LANES, dot, multiply
 
 Floats = np.ndarray
 
 
 @kernel
-def product_of(address: int, left: Floats, right: Floats, product: Floats) -> None:
-    multiply(address, left, right, product)
+def product_of(left: Floats, right: Floats, product: Floats) -> None:
+    multiply(left, right, product)
+
+
+@kernel
+def dot_of(left: Floats, right: Floats) -> float:
+    return float(dot(left, right))
 
 
 @kernel
@@ -36,27 +41,44 @@ def laid_out(rng: np.random.Generator, shape: tuple[int, int], layout: str) -> F
     return array
 
 
-@pytest.mark.parametrize("sizes", [(5, 3, 4), (1, 7, 2), (6, 1, 5), (4, 9, 1), (1, 1, 1)])
+@pytest.mark.parametrize("rows", [*range(1, 18), 50])
+@pytest.mark.parametrize("inner", [1, 7, 56])
+@pytest.mark.parametrize("lines", [1, 3])
 @pytest.mark.parametrize("left", ["whole", "part", "turned"])
-@pytest.mark.parametrize("right", ["whole", "part", "turned"])
-@pytest.mark.parametrize("out", ["whole", "part"])
+@pytest.mark.parametrize("others", ["whole", "part"])
 def test_a_product_is_numpys_however_its_arrays_lie(
-    sizes: tuple[int, int, int], left: str, right: str, out: str
+    rows: int, inner: int, lines: int, left: str, others: str
 ) -> None:
-    rng = np.random.default_rng(0)
-    rows, inner, columns = sizes
-    one, two = laid_out(rng, (rows, inner), left), laid_out(rng, (inner, columns), right)
-    product = laid_out(rng, (rows, columns), out)
-    product_of(sgemm_address(), one, two, product)
-    np.testing.assert_allclose(product, one @ two, rtol=1e-5, atol=1e-6)
+    rng, columns = np.random.default_rng(0), lines * LANES
+    one, two = laid_out(rng, (rows, inner), left), laid_out(rng, (inner, columns), others)
+    product = laid_out(rng, (rows, columns), others)
+    product_of(one, two, product)
+    np.testing.assert_allclose(product, one @ two, rtol=1e-5, atol=1e-5)
 
 
 def test_a_product_leaves_what_lies_beside_it_alone() -> None:
-    whole = np.full((4, 6), 7.0, np.float32)
-    ones = np.ones((4, 4), np.float32)
-    product_of(sgemm_address(), ones, ones[:, :3], whole[:, :3])
-    assert (whole[:, :3] == 4.0).all()
-    assert (whole[:, 3:] == 7.0).all()
+    whole = np.full((6, LANES + 4), 7.0, np.float32)
+    product_of(np.ones((5, 4), np.float32), np.ones((4, LANES), np.float32), whole[:5, 2:-2])
+    assert (whole[:5, 2:-2] == 4.0).all()
+    whole[:5, 2:-2] = 7.0
+    assert (whole == 7.0).all()
+
+
+def test_a_row_of_a_product_does_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(0)
+    one, two = laid_out(rng, (15, 40), "whole"), laid_out(rng, (40, LANES), "whole")
+    products = np.zeros((2, 15, LANES), np.float32)
+    product_of(one, two, products[0])
+    for row in range(15):
+        product_of(one[row : row + 1], two, products[1, row : row + 1])
+    np.testing.assert_array_equal(*products)
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 100, 512])
+def test_a_dot_product_is_numpys(count: int) -> None:
+    one, two = np.random.default_rng(0).standard_normal((2, count)).astype(np.float32)
+    exact = float(one.astype(np.float64) @ two.astype(np.float64))
+    assert dot_of(one, two) == pytest.approx(exact, abs=1e-5)
 
 
 def test_exp_is_within_an_unit_in_the_last_place() -> None:

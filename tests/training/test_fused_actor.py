@@ -11,17 +11,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
-from aimbot_lab.foundation.blas import sgemm_address
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.core.net import act_piece
-from aimbot_lab.training.core.parts import Chances, Drawn, Networks
+from aimbot_lab.training.core.parts import Chances, Drawn
 from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.features import EgocentricFeatures
 from aimbot_lab.training.fused_policy import features_of
 from aimbot_lab.training.fused_room import new_room
-from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
+from aimbot_lab.training.fused_weights import NetShape, net_size, net_views, new_networks
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 
@@ -45,8 +44,8 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     starts = np.array([0, 3, 6, 8])
     shape = NetShape(1, (1,), True, (3, 3, 2), 1, masks=8, ratios=1, starts=starts)
     weights, room = np.zeros(net_size(shape), np.float32), new_room(shape, rows)
-    networks = Networks(net_views(shape, weights), starts, True, sgemm_address())
-    networks.net.action_bias[0] = [*np.maximum(logits, -50.0), mean]
+    networks = new_networks(shape, net_views(shape, weights))
+    networks.net.action_bias[:] = [*np.maximum(logits, -50.0), mean]
     networks.net.log_std[0] = log_std
     features = np.ones((rows, 9), np.float32)
     features[:, 1:] = logits > -50.0

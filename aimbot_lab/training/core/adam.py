@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.foundation.matmul import dot
 
 Floats = npt.NDArray[np.float32]
 
@@ -20,6 +21,12 @@ class AdamStep(NamedTuple):
     size: np.float32  # learning rate / (1 - beta1**t)
     root: np.float32  # sqrt(1 - beta2**t)
     epsilon: np.float32
+
+
+@kernel
+def square_of(gradient: Floats) -> float:
+    """The square of the norm of `gradient` [P]."""
+    return float(dot(gradient, gradient))
 
 
 @kernel

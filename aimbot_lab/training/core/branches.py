@@ -18,7 +18,7 @@ HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 @inlined
 def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None:
-    """Add `bias` [L + C] to logits and means, and write all that follows from the logits.
+    """Write logits and means, `bias` [L + C] added, and all that follows from the logits.
 
     `starts` [branches of choices + 1]: where each begins. With `masks` [M, N] (no rows where
     nothing is masked) a masked choice takes no part: its probability is 0.
@@ -26,7 +26,7 @@ def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None
     for k in range(bias.size):
         row = head.logits[k]
         for n in range(row.size):
-            row[n] += bias[k]
+            row[n] = head.outputs[n, k] + bias[k]
     for k in range(masks.shape[0]):
         logits = head.logits[k]
         for n in range(logits.size):

@@ -47,10 +47,10 @@ def through_activation(slopes: Floats, outputs: Floats, of_bias: Floats, relu: b
 
 @inlined
 def spread(slopes: Floats, weights: Floats, out: Floats) -> None:
-    """Write to `out` [N, U] the slopes by the inputs of one unit with `weights` [1, U].
+    """Write to `out` [N, U] the slopes by the inputs of one unit with `weights` [U].
 
     `slopes` [N] are those by its output.
     """
     for row in range(out.shape[0]):
         for unit in range(out.shape[1]):
-            out[row, unit] = slopes[row] * weights[0, unit]
+            out[row, unit] = slopes[row] * weights[unit]

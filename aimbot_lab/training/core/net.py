@@ -1,6 +1,6 @@
 """Actor and critic forward and backward, for N samples at a time, without Python in between."""
 
-from aimbot_lab.foundation.blas import multiply
+from aimbot_lab.foundation.matmul import dot, multiply
 from aimbot_lab.foundation.jit import inlined, kernel
 from aimbot_lab.training.core.branches import choose_actions, take_outputs
 from aimbot_lab.training.core.gather import gather
@@ -22,54 +22,67 @@ from aimbot_lab.training.core.parts import (
 )
 
 
+@kernel
+def turn_weights(networks: Networks) -> None:
+    """Bring `networks.turned` up to date."""
+    net, turned = networks.net, networks.turned
+    for number in range(1, len(net.layers)):
+        weights, out = net.layers[number].weights, turned.layers[number]
+        for half in range(2):
+            for below in range(weights.shape[1]):
+                for unit in range(weights.shape[2]):
+                    out[half, unit, below] = weights[half, below, unit]
+    for k in range(net.action.shape[0]):
+        for unit in range(net.action.shape[1]):
+            turned.action[unit, k] = net.action[k, unit]
+
+
 @inlined
 def forward(networks: Networks, room: Room) -> None:
     """From the inputs in `room` to all that its head holds before an action is known."""
-    net, sgemm = networks.net, networks.sgemm
-    multiply(sgemm, room.samples.inputs, net.layers[0].weights.T, room.outputs[0])
+    net, head = networks.net, room.head
+    multiply(room.samples.inputs, net.layers[0].weights[0], room.outputs[0])
     activate(room.outputs[0], net.layers[0].bias, networks.relu)
     for number in range(1, len(net.layers)):
-        weights, below, out = (
-            net.layers[number].weights,
-            room.outputs[number - 1],
-            room.outputs[number],
-        )
+        weights = net.layers[number].weights
+        below, out = room.outputs[number - 1], room.outputs[number]
         half, units = below.shape[1] // 2, out.shape[1] // 2
-        multiply(sgemm, below[:, :half], weights[:units].T, out[:, :units])
-        multiply(sgemm, below[:, half:], weights[units:].T, out[:, units:])
+        multiply(below[:, :half], weights[0], out[:, :units])
+        multiply(below[:, half:], weights[1], out[:, units:])
         activate(out, net.layers[number].bias, networks.relu)
     top = room.outputs[-1]
     half = top.shape[1] // 2
-    multiply(sgemm, net.action, top[:, :half].T, room.head.logits)
-    multiply(sgemm, top[:, half:], net.value.T, room.head.values)
-    for n in range(room.head.values.shape[0]):
-        room.head.values[n, 0] += net.value_bias[0]
-    take_outputs(room.head, net.action_bias[0], room.samples.masks, networks.starts)
+    multiply(top[:, :half], networks.turned.action, head.outputs)
+    for n in range(head.values.shape[0]):
+        head.values[n, 0] = dot(top[n, half:], net.value) + net.value_bias[0]
+    take_outputs(head, net.action_bias, room.samples.masks, networks.starts)
 
 
 @inlined
 def backward(networks: Networks, room: Room, slopes: Slopes) -> None:
     """From the derivatives by the head's logits, means and values to those by all weights."""
-    net, sgemm, head, of = networks.net, networks.sgemm, room.head, slopes.net
+    net, head, of = networks.net, room.head, slopes.net
     top, of_top = room.outputs[-1], room.slopes[-1]
     half = top.shape[1] // 2
-    multiply(sgemm, head.logits, top[:, :half], of.action)
-    multiply(sgemm, room.ones.T, head.logits.T, of.action_bias)
-    multiply(sgemm, head.values.T, top[:, half:], of.value)
-    multiply(sgemm, head.logits.T, net.action, of_top[:, :half])
+    multiply(head.logits, top[:, :half], of.action)
+    for k in range(of.action_bias.size):
+        of.action_bias[k] = dot(head.logits[k], room.ones)
+    multiply(head.values.T, top[:, half:], of.value.reshape((1, half)))
+    of.value_bias[0] = dot(head.values[:, 0], room.ones)
+    multiply(head.logits.T, net.action, of_top[:, :half])
     spread(head.values[:, 0], net.value, of_top[:, half:])
     for number in range(len(net.layers) - 1, 0, -1):
         above, below = room.slopes[number], room.outputs[number - 1]
         through_activation(above, room.outputs[number], of.layers[number].bias, networks.relu)
         half, units = below.shape[1] // 2, above.shape[1] // 2
-        weights, of_weights = net.layers[number].weights, of.layers[number].weights
+        of_weights, turned = of.layers[number].weights, networks.turned.layers[number]
         of_below = room.slopes[number - 1]
-        multiply(sgemm, above[:, :units].T, below[:, :half], of_weights[:units])
-        multiply(sgemm, above[:, units:].T, below[:, half:], of_weights[units:])
-        multiply(sgemm, above[:, :units], weights[:units], of_below[:, :half])
-        multiply(sgemm, above[:, units:], weights[units:], of_below[:, half:])
+        multiply(below[:, :half].T, above[:, :units], of_weights[0])
+        multiply(below[:, half:].T, above[:, units:], of_weights[1])
+        multiply(above[:, :units], turned[0], of_below[:, :half])
+        multiply(above[:, units:], turned[1], of_below[:, half:])
     through_activation(room.slopes[0], room.outputs[0], of.layers[0].bias, networks.relu)
-    multiply(sgemm, room.slopes[0].T, room.samples.inputs, of.layers[0].weights)
+    multiply(room.samples.inputs.T, room.slopes[0], of.layers[0].weights[0])
 
 
 @inlined
@@ -85,9 +98,6 @@ def learn_piece(
     gather(rows, indices, room.samples)
     forward(networks, room)
     differentiate(head, room.samples, networks.starts, loss, net.log_std, of.log_std, sums)
-    of.value_bias[0] = 0.0
-    for n in range(head.values.shape[0]):
-        of.value_bias[0] += head.values[n, 0]
     backward(networks, room, slopes)
 
 

@@ -1,7 +1,9 @@
 """What the kernels of learning work on.
 
 N samples; F inputs; K branches of an action, choices before Gaussians; L logits of all choices,
-then C means; R log-probabilities of an action: one, or one per branch.
+then C means; R log-probabilities of an action: one, or one per branch. H units of a hidden layer
+of one network, of which the last ones may be there for `foundation.matmul` alone: their weights
+are 0 and stay so, because nothing comes in and so no slope goes out.
 """
 
 from typing import NamedTuple
@@ -20,7 +22,7 @@ SUMS = 5
 class Layer(NamedTuple):
     """A hidden layer of actor and critic: the actor's H units, then the critic's."""
 
-    weights: Floats  # [2 H, units below in one network]; of the first layer [2 H, F]
+    weights: Floats  # [2, H of the layer below, H]; of the first layer [1, F, 2 H]
     bias: Floats  # [2 H]
 
 
@@ -29,19 +31,26 @@ class Net(NamedTuple):
 
     layers: tuple[Layer, ...]
     action: Floats  # [L + C, H]
-    action_bias: Floats  # [1, L + C]
-    value: Floats  # [1, H]
+    action_bias: Floats  # [L + C]
+    value: Floats  # [H]
     value_bias: Floats  # [1]
     log_std: Floats  # [C]
+
+
+class Turned(NamedTuple):
+    """Weights once more, with rows and columns exchanged."""
+
+    layers: tuple[Floats, ...]  # [2, H, H of the layer below]; of the first layer empty
+    action: Floats  # [H, L + C], and columns of 0 up to whole lanes
 
 
 class Networks(NamedTuple):
     """An actor and a critic."""
 
     net: Net
+    turned: Turned
     starts: Whole  # [branches of choices + 1] where the logits of each begin, and the last's end
     relu: bool  # or tanh
-    sgemm: int  # address of the matrix product, see foundation.blas
 
 
 class Samples(NamedTuple):
@@ -59,6 +68,7 @@ class Samples(NamedTuple):
 class Head(NamedTuple):
     """Outputs of actor and critic for N samples, and room for what is derived from them."""
 
+    outputs: Floats  # [N, L + C or more] of the actor, before its bias
     logits: Floats  # [L + C, N] shifted so that each branch's largest is 0; means as they are
     probs: Floats  # [L, N] of the choices
     values: Floats  # [N, 1]
@@ -75,7 +85,7 @@ class Room(NamedTuple):
     outputs: tuple[Floats, ...]  # of each hidden layer [N, 2 H]
     slopes: tuple[Floats, ...]  # derivatives of the loss by these
     head: Head
-    ones: Floats  # [N, 1]
+    ones: Floats  # [N]
 
 
 class Drawn(NamedTuple):
