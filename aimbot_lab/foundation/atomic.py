@@ -5,11 +5,13 @@ go unread. For kernels alone: threads that wait in Python need the interpreter t
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -64,6 +66,17 @@ def _add(typing: Any, words: Any, index: Any, value: Any) -> Any:
     return types.int64(words, types.intp, types.int64), generate
 
 
+@intrinsic
+def _give_way(typing: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        declared: Any = cgutils.get_or_insert_function
+        builder.call(declared(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 def _plain_swap(words: Words, index: int, old: int, new: int) -> bool:
     with _GIL_IS_NOT_ENOUGH:
         if words[index] != old:
@@ -88,6 +101,10 @@ def _plain_add(words: Words, index: int, value: int) -> int:
         return int(words[index]) - value
 
 
+def _plain_give_way() -> None:
+    time.sleep(0.0)
+
+
 def _chosen(compiled: Any, plain: F) -> F:
     """`compiled` as it is: an inlined function around it would be compiled for each literal."""
     return plain if vars(numba.config)["DISABLE_JIT"] else cast(F, compiled)
@@ -101,3 +118,5 @@ swap = _chosen(_swap, _plain_swap)
 """Set `words[index]` to the last argument where it is the one before; whether it was."""
 add = _chosen(_add, _plain_add)
 """Add to `words[index]`; what it was before."""
+give_way = _chosen(_give_way, _plain_give_way)
+"""Let another thread that waits for this one's core have it."""

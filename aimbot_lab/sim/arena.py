@@ -8,6 +8,7 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.workers import Workers
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -16,10 +17,10 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
-from aimbot_lab.sim.core.handover import BEGIN, STEP
 from aimbot_lab.sim.core.masks import MASKS, write_masks
 from aimbot_lab.sim.core.state import ScenarioTables
 from aimbot_lab.sim.core.step import BRANCHES, first_bad_action
+from aimbot_lab.sim.core.turns import BEGIN, STEP
 from aimbot_lab.sim.endings import episode_batch
 from aimbot_lab.sim.misuse import (
     BOOL,
@@ -38,7 +39,6 @@ from aimbot_lab.sim.snapshots import OF_SCENARIO, Arrays, arrays_of, check_snaps
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.sim.step_task import StepTask, new_seats, new_turns
 from aimbot_lab.sim.tables import new_log, new_state, new_tables
-from aimbot_lab.sim.workers import Workers
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")

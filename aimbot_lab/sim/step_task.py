@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.atomic import Words
+from aimbot_lab.foundation.handover import LOOKS, STRIDE
 from aimbot_lab.foundation.world import Float32Array, StepBuffers
-from aimbot_lab.sim.core.handover import STRIDE, Seat, Turns
 from aimbot_lab.sim.core.state import ArenaState, ArenaTables, EpisodeLog
 from aimbot_lab.sim.core.step import advance_rows
-
-LOOKS = 200_000  # about as many nanoseconds, some three times what waking a thread takes
+from aimbot_lab.sim.core.turns import Seat, Turns
 
 
 class StepTask(NamedTuple):

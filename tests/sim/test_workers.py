@@ -15,21 +15,20 @@ import numpy as np
 import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
-from aimbot_lab.foundation.jit import kernel
-from aimbot_lab.sim.core.handover import (
+from aimbot_lab.foundation.handover import (
     ASLEEP,
     DONE,
     POSTED,
     STRIDE,
     WORKING,
-    Turns,
     fall_asleep,
     is_at_work,
     post,
-    take_rows,
 )
+from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.foundation.workers import Workers
+from aimbot_lab.sim.core.turns import Turns, take_rows
 from aimbot_lab.sim.step_task import new_turns
-from aimbot_lab.sim.workers import Workers
 
 ROWS = 256
 THREADS = 2

@@ -4,21 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aimbot_lab.foundation.handover import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.foundation.jit import called, inlined, kernel
 from aimbot_lab.sim.core.clock import is_over
 from aimbot_lab.sim.core.episode import begin_episode, is_won, record_end
 from aimbot_lab.sim.core.gun import HIT_TARGET, MISSED, cool_down, shoot
-from aimbot_lab.sim.core.handover import (
-    BEGIN,
-    STEP,
-    STRIDE,
-    Seat,
-    Turns,
-    begins,
-    finish,
-    take_rows,
-    wait_for_workers,
-)
 from aimbot_lab.sim.core.motion import turn, walk
 from aimbot_lab.sim.core.observation import observe
 from aimbot_lab.sim.core.rays import cast_rays
@@ -45,6 +35,7 @@ from aimbot_lab.sim.core.state import (
     EpisodeLog,
     Floats32,
 )
+from aimbot_lab.sim.core.turns import BEGIN, STEP, Seat, Turns, take_rows
 
 BRANCHES = (3, 3, 2)
 LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch

@@ -1,7 +1,7 @@
 """Actor and critic forward and backward, for N samples at a time, without Python in between."""
 
-from aimbot_lab.foundation.matmul import dot, multiply
 from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.matmul import dot, multiply
 from aimbot_lab.training.core.branches import choose_actions, take_outputs
 from aimbot_lab.training.core.gather import gather
 from aimbot_lab.training.core.layers import activate, spread, through_activation

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aimbot_lab.foundation.atomic import Words
-from aimbot_lab.sim.core.handover import (
+from aimbot_lab.foundation.handover import (
     ASLEEP,
     STRIDE,
     call_out,
@@ -30,7 +30,7 @@ class Task(Protocol):
         """Work as thread `seat`: 0 the caller, k + 1 worker k.
 
         The caller returns when the work is done or others are at the rest of it, a worker when it
-        has looked out in vain for more (see `sim.core.handover`).
+        has looked out in vain for more (see `foundation.handover`).
         """
         ...
 
@@ -40,7 +40,7 @@ class Workers:
 
     A task must release the GIL to gain anything, as kernels do. The threads start with the first
     task; a copy and a forked process start their own. `words` are the workers' words of
-    `sim.core.handover`.
+    `foundation.handover`.
     """
 
     def __init__(self, count: int, words: Words | None = None) -> None:
