@@ -44,7 +44,7 @@ class Workers:
     """
 
     def __init__(self, count: int, words: Words | None = None) -> None:
-        self._count = count
+        self.count = count
         self._rooms: list[_Room] = []
         self._process = -1
         self.words = np.zeros((count - 1) * STRIDE, np.int64) if words is None else words
@@ -54,7 +54,7 @@ class Workers:
 
         Its words are those that a task copied along with it knows.
         """
-        return Workers, (self._count, self.words)
+        return Workers, (self.count, self.words)
 
     def run(self, task: Task) -> None:
         """Do `task`. Raises what a thread raised, once nobody is at work.
@@ -77,7 +77,7 @@ class Workers:
 
     def _start(self) -> None:
         self.words[:] = ASLEEP
-        rooms = [_Room(worker, self.words) for worker in range(self._count - 1)]
+        rooms = [_Room(worker, self.words) for worker in range(self.count - 1)]
         # Not at the process's end: what runs there later may still step, and daemons end anyway.
         weakref.finalize(self, _close, rooms, os.getpid()).atexit = False
         for room in rooms:

@@ -13,7 +13,7 @@ from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_engine import FusedEngine
 from aimbot_lab.training.fused_policy import UnsuitedError
 from aimbot_lab.training.rollout_buffer import DuelRolloutBuffer
-from aimbot_lab.training.team import one_torch_thread
+from aimbot_lab.training.torch_threads import one_torch_thread
 from aimbot_lab.training.update import update
 
 Objective = Literal["joint", "per_branch"]

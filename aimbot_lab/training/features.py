@@ -8,7 +8,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.training.core.features import Columns, Ranges, see_from_agent
+from aimbot_lab.training.core.features import Columns, Ranges, Sight, see_from_agent
 from aimbot_lab.training.running_scale import Moments, RunningScale, moments
 
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
@@ -73,7 +73,7 @@ class EgocentricFeatures(ScaledFeatures):
         distances = [k for k, name in enumerate(names) if name.endswith("_distance")]
         # The newest observation comes last, and its ray distances at its very end.
         known = {column: index[name] for column, name in COLUMNS.items()}
-        self._columns = Columns(**known, rays=distances[0])
+        self._columns = Columns(**known, rays=distances[0], size=len(names))
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D + 5] of raw observations [N, D]."""
@@ -85,14 +85,24 @@ class EgocentricFeatures(ScaledFeatures):
         """Several times as fast as torch on a few hundred samples, and with no gradient."""
         features = np.empty((len(observations), self.features_dim), np.float32)
         seen = observations.detach().contiguous().numpy()
-        own, scale, shift = seen, self.scale, self.shift
-        if self.statistics is not None:
-            own = super().forward(observations).detach().numpy()
+        see_from_agent(seen, self.own_columns(observations), self.sight(), features)
+        return th.from_numpy(features)
+
+    def sight(self) -> Sight:
+        """How the kernels see; they need `own_columns` beside raw observations."""
+        scale, shift = self.scale, self.shift
+        if self.statistics is not None:  # which `own_columns` contain
             scale, shift = th.ones_like(scale), th.zeros_like(shift)
         lengths = np.float32(self._floor), np.float32(NEAR)
-        ranges = Ranges(scale.numpy(), shift.numpy(), *lengths)
-        see_from_agent(seen, own, self._columns, ranges, features)
-        return th.from_numpy(features)
+        return Sight(self._columns, Ranges(scale.numpy(), shift.numpy(), *lengths))
+
+    def own_columns(self, observations: th.Tensor) -> Float32Array:
+        """What is to be scaled of raw observations [N, D]: with `running`, by these [N, D]."""
+        seen = observations.detach().contiguous()
+        if self.statistics is not None:
+            seen = super().forward(seen)
+        own: Float32Array = seen.numpy()
+        return own
 
     def _by_torch(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
         distances = observations[:, self._columns.rays :]

@@ -1,21 +1,45 @@
 """Actions of a policy while a rollout is collected."""
 
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.training.core.net import act_piece
-from aimbot_lab.training.core.parts import Chances, Drawn, Floats, Room
+from aimbot_lab.foundation.workers import Workers
+from aimbot_lab.training.core.act import SEES, STEP, act
+from aimbot_lab.training.core.features import Columns, Ranges, Sight
+from aimbot_lab.training.core.parts import Chances, Desk, Drawn, Floats, Networks, Shown, Turn
+from aimbot_lab.training.duel_policy import BesideMasks
+from aimbot_lab.training.features import EgocentricFeatures
 from aimbot_lab.training.fused_policy import features_of
 from aimbot_lab.training.fused_rollout import FusedRollout
-from aimbot_lab.training.fused_room import new_room
-from aimbot_lab.training.fused_weights import FusedWeights, NetShape, net_size
-from aimbot_lab.training.team import MOST_THREADS, Team
+from aimbot_lab.training.fused_room import new_desks, new_turn
+from aimbot_lab.training.fused_weights import FusedWeights, NetShape
 
 Answer = tuple[th.Tensor, th.Tensor, th.Tensor]
-PIECE = 10_000_000  # multiplications that are worth a thread of their own, a quarter millisecond
+PIECE = 64  # rows that a thread takes at a time, some 40 microseconds of work
+
+
+class ActTask(NamedTuple):
+    """Draws an action for each row of a step."""
+
+    networks: Networks
+    sight: Sight
+    shown: Shown
+    chances: Chances
+    drawn: Drawn
+    turn: Turn
+    desks: tuple[Desk, ...]
+
+    def __call__(self, seat: int) -> None:
+        """Work as thread `seat`; a worker looks out for the next step."""
+        act(*self[:6], self.desks[seat])
+
+    def begin_turn(self, step: int, *, sees: bool) -> None:
+        """Have the next turn do `step`, of which the networks' inputs are to be written or not."""
+        self.turn.numbers[STEP], self.turn.numbers[SEES] = step, sees
+        self.turn.taken[0] = 0
 
 
 class FusedActor:
@@ -25,53 +49,100 @@ class FusedActor:
     another way than torch's distributions do it.
     """
 
-    def __init__(
-        self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights, *, team: Team
-    ) -> None:
-        self._policy, self._shape, self._weights, self._team = policy, shape, weights, team
+    def __init__(self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights) -> None:
+        self._policy, self._shape, self._weights = policy, shape, weights
         self.rollout = FusedRollout(shape)
-        self._spans: list[slice] = []
-        self._rooms: list[Room] = []
+        self._eyes = _eyes(policy)
+        self._workers = Workers(1)
+        self._task: ActTask | None = None
+
+    def join(self, workers: Workers) -> None:
+        """From now on work with `workers`."""
+        self._workers, self._task = workers, None
 
     def begin(self, steps: int, rows: int) -> None:
         """A rollout of so many steps and rows begins, by the weights of its first step."""
         self.rollout.begin(steps, rows)
-        worth = rows * net_size(self._shape) // PIECE
-        pieces = max(1, min(worth, rows, MOST_THREADS))
-        edges = [rows * piece // pieces for piece in range(pieces + 1)]
-        spans = [slice(*edge) for edge in pairwise(edges)]
-        if spans != self._spans:
-            self._spans = spans
-            self._rooms = [new_room(self._shape, span.stop - span.start) for span in spans]
 
     def act(self, observations: th.Tensor) -> Answer:
         """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, D]."""
         if self.rollout.steps == 0:
             self._weights.load()
-        features = features_of(self._policy, observations)
-        self.rollout.show(features)
-        rows, shape = len(features), self._shape
-        chances = th.rand(rows, len(shape.choices)).numpy()
-        noise = th.randn(rows, shape.gaussians).numpy()
-        return self._answer(self.choose(features, Chances(chances, noise)))
+        step, task = self.rollout.take_step(), self._fitting_task()
+        if self._eyes is None:
+            self.rollout.show(step, features_of(self._policy, observations))
+        else:
+            self._show(self._eyes, observations, task.shown)
+        _fill(th.rand, task.chances.uniform)
+        _fill(th.randn, task.chances.normal)
+        self.choose(step)
+        return self._answer(task.drawn)
 
-    def choose(self, features: Floats, chances: Chances) -> Drawn:
-        """Actions and what belongs to them for features [B, F + M]."""
-        widths = self._shape.branches, 1, self._shape.ratios
-        drawn = Drawn(*(np.empty((len(features), width), np.float32) for width in widths))
+    def choose(self, step: int) -> None:
+        """Have the kernel do `step`, with what it was shown and the chances that it was given."""
+        task = self._fitting_task()
+        task.begin_turn(step, sees=self._eyes is not None)
+        self._workers.run(task)
 
-        def act_part(part: int, _: int) -> None:
-            span, networks = self._spans[part], self._weights.networks
-            own = Chances(*(array[span] for array in chances))
-            into = Drawn(*(array[span] for array in drawn))
-            act_piece(networks, self._rooms[part], features[span], own, into)
+    def _fitting_task(self) -> ActTask:
+        """What acts on the rollout's rows: the last task where it fits."""
+        if self._task is None or self._task.shown.rows is not self.rollout.rows:
+            self._task = self._new_task()
+        return self._task
 
-        self._team.run(act_part, len(self._spans))
-        return drawn
+    def _new_task(self) -> ActTask:
+        rows, shape, words = self.rollout.rows.shape[1], self._shape, self._workers.words
+
+        def zeros(width: int) -> Floats:
+            return np.zeros((rows, width), np.float32)
+
+        seen = zeros(0 if self._eyes is None else _columns(self._policy))
+        scaled = self._eyes is not None and self._eyes.statistics is not None
+        own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
+        return ActTask(
+            networks=self._weights.networks,
+            sight=_BLIND if self._eyes is None else self._eyes.sight(),
+            shown=Shown(seen, own, self.rollout.rows),
+            chances=Chances(zeros(len(shape.choices)), zeros(shape.gaussians)),
+            drawn=Drawn(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
+            turn=new_turn(words),
+            desks=new_desks(shape, min(PIECE, rows), words),
+        )
+
+    def _show(self, eyes: EgocentricFeatures, observations: th.Tensor, shown: Shown) -> None:
+        """Give the kernel what it needs to see `observations`."""
+        shown.observations[...] = observations.numpy()
+        if shown.own is not shown.observations:
+            shown.own[...] = eyes.own_columns(observations[:, : shown.own.shape[1]])
 
     def _answer(self, drawn: Drawn) -> Answer:
-        """The same in the form that a policy gives it."""
+        """What was drawn in the form that a policy gives it."""
         space, log_probs = self._policy.action_space, drawn.log_probs
         actions = drawn.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
         whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
-        return th.from_numpy(actions), th.from_numpy(drawn.values), th.from_numpy(whole)
+        return tuple(map(th.from_numpy, (actions, drawn.values.copy(), whole.copy())))
+
+
+_NOTHING = np.zeros(0, np.float32)
+_BLIND = Sight(
+    Columns(*[0] * len(Columns._fields)),
+    Ranges(_NOTHING, _NOTHING, np.float32(1.0), np.float32(1.0)),
+)
+
+
+def _eyes(policy: ActorCriticPolicy) -> EgocentricFeatures | None:
+    """What the kernels can see with in place of the policy's extractor."""
+    extractor = policy.features_extractor
+    if isinstance(extractor, BesideMasks):
+        extractor = extractor.seen
+    return extractor if type(extractor) is EgocentricFeatures else None
+
+
+def _columns(policy: ActorCriticPolicy) -> int:
+    shape = policy.observation_space.shape
+    assert shape is not None
+    return shape[0]
+
+
+def _fill(draw: object, array: Floats) -> None:
+    draw(*array.shape, out=th.from_numpy(array))  # type: ignore[operator]

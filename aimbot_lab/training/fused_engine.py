@@ -9,13 +9,13 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from aimbot_lab.foundation.workers import Workers
 from aimbot_lab.training.core.parts import (
     CLIPPED,
     DIVERGENCE,
     ENTROPY,
     POLICY,
     VALUE,
-    Chances,
     Doubles,
     Floats,
     Loss,
@@ -23,7 +23,8 @@ from aimbot_lab.training.core.parts import (
 from aimbot_lab.training.fused_actor import FusedActor
 from aimbot_lab.training.fused_gradient import FusedGradient
 from aimbot_lab.training.fused_policy import features_of, fused_weights
-from aimbot_lab.training.team import Team, one_torch_thread
+from aimbot_lab.training.fused_room import MOST_THREADS
+from aimbot_lab.training.torch_threads import one_torch_thread
 from aimbot_lab.training.update import Minibatch, Ranges, Tally, ranges_of, record
 
 
@@ -38,25 +39,27 @@ class FusedEngine:
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
         self.shape, self._weights = fused_weights(policy)
-        self.team = Team()
-        self._gradient = FusedGradient(self.shape, self._weights.networks, self.team)
-        self.actor = FusedActor(policy, self.shape, self._weights, team=self.team)
+        self.workers = Workers(1)
+        self._gradient = FusedGradient(self.shape, self._weights.networks)
+        self.actor = FusedActor(policy, self.shape, self._weights)
         self._compile()
 
     def _compile(self) -> None:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
-        rows = self.actor.rollout.rows[0]
-        chances = Chances(*(np.zeros((1, self.shape.branches), np.float32) for _ in range(2)))
-        self.actor.choose(rows[:, : self.shape.inputs + self.shape.masks], chances)
-        gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), Loss(*np.ones(8, np.float32)))
+        self.actor.choose(0)
+        rows, loss = self.actor.rollout.rows[0], Loss(*np.ones(8, np.float32))
+        gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), loss)
         self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
 
     @contextmanager
     def threads(self) -> Iterator[None]:
         """Work with torch's number of threads, while torch has one in each."""
         with one_torch_thread() as threads:
-            self.team.resize(threads)
+            if self.workers.count != min(threads, MOST_THREADS):
+                self.workers = Workers(min(threads, MOST_THREADS))
+                self.actor.join(self.workers)
+                self._gradient.join(self.workers)
             yield
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:

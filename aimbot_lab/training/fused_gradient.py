@@ -1,27 +1,58 @@
 """The gradient of a minibatch, in pieces that fit the cache, on one or more threads."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.training.core.net import learn_lanes
+from aimbot_lab.foundation.workers import Workers
+from aimbot_lab.training.core.learn import LANES, PIECES, learn_lanes
 from aimbot_lab.training.core.parts import (
     SUMS,
+    Batch,
     Desk,
     Doubles,
     Floats,
     Lanes,
     Loss,
     Networks,
-    Slopes,
     Turn,
 )
-from aimbot_lab.training.fused_room import new_room
-from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
-from aimbot_lab.training.team import MOST_THREADS, Team
+from aimbot_lab.training.fused_room import new_desks, new_turn
+from aimbot_lab.training.fused_weights import NetShape, net_size
 
 Indices = npt.NDArray[np.int64]
-PIECE = 512  # samples: their way through the networks fits the cache of one core
-MOST_LANES = MOST_THREADS
+PIECE = 256  # samples: their way through the networks fits the cache of one core
+MOST_LANES = 16
+
+
+class LearnTask(NamedTuple):
+    """Sums the gradients of a minibatch's pieces, all of one size."""
+
+    networks: Networks
+    batch: Batch
+    lanes: Lanes
+    turn: Turn
+    desks: tuple[Desk, ...]
+
+    @property
+    def count(self) -> int:
+        """Samples of a piece."""
+        return len(self.desks[0].room.ones)
+
+    def __call__(self, seat: int) -> None:
+        """Work as thread `seat`; a worker looks out for the next minibatch."""
+        learn_lanes(*self[:4], self.desks[seat])
+
+    def begin_turn(self, indices: Indices, loss: Loss) -> int:
+        """Have the next turn do the samples `indices`, full pieces; how many lanes it fills."""
+        self.batch.indices[: len(indices)] = indices
+        self.batch.loss[:] = loss
+        pieces = len(indices) // self.count
+        numbers, lanes = self.turn.numbers, min(pieces, len(self.lanes.sums))
+        numbers[LANES], numbers[PIECES] = lanes, pieces
+        self.turn.taken[0] = 0
+        return lanes
 
 
 class FusedGradient:
@@ -31,41 +62,47 @@ class FusedGradient:
     threads, nor does the result.
     """
 
-    def __init__(self, shape: NetShape, networks: Networks, team: Team) -> None:
-        size, lanes = net_size(shape), MOST_LANES + 1
-        self._shape, self._networks, self._team = shape, networks, team
-        self._lanes = Lanes(np.zeros((lanes, size), np.float32), np.zeros((lanes, SUMS)))
-        self._desks: dict[tuple[int, int], Desk] = {}  # by thread and samples of a piece
+    def __init__(self, shape: NetShape, networks: Networks) -> None:
+        self._shape, self._networks = shape, networks
+        lanes = MOST_LANES + 1  # the last one for what fills no piece
+        self._lanes = Lanes(np.zeros((lanes, net_size(shape)), np.float32), np.zeros((lanes, SUMS)))
+        self._workers, self._nobody = Workers(1), Workers(1)
+        self._even: LearnTask | None = None  # for full pieces
+        self._rest: LearnTask | None = None  # for a smaller one
+
+    def join(self, workers: Workers) -> None:
+        """From now on work with `workers`."""
+        self._workers, self._even = workers, None
 
     def of(self, rows: Floats, indices: Indices, loss: Loss) -> tuple[Floats, Doubles]:
         """(gradient [P], sums of the losses [5]) over the samples `indices` of `rows` [S, W]."""
-        pieces, rest = divmod(len(indices), PIECE)
-        lanes = min(MOST_LANES, pieces)
-        threads = min(self._team.threads, lanes)
-        even, uneven = indices[: pieces * PIECE], indices[pieces * PIECE :]
-
-        def work(part: int, thread: int) -> None:
-            desk, own, turn = self._desk(thread, PIECE), self._some(0, lanes), Turn(part, threads)
-            learn_lanes(self._networks, desk, rows, even, loss, own, turn)
-
-        self._team.run(work, threads)
-        if rest:
-            desk, own = self._desk(0, rest), self._some(lanes, lanes + 1)
-            learn_lanes(self._networks, desk, rows, uneven, loss, own, Turn(0, 1))
-        used = self._some(0, lanes + (rest > 0))
+        even = len(indices) - len(indices) % PIECE
+        used = []
+        if even:
+            task = self._even = self._fitting(self._even, rows, PIECE)
+            used += range(task.begin_turn(indices[:even], loss))
+            self._workers.run(task)
+        if even < len(indices):
+            task = self._rest = self._fitting(self._rest, rows, len(indices) - even)
+            task.begin_turn(indices[even:], loss)
+            used.append(MOST_LANES)
+            self._nobody.run(task)
         # Of a policy that diverges its weights will tell, after the update.
         with np.errstate(over="ignore", invalid="ignore"):
-            return used.gradients.sum(axis=0), used.sums.sum(axis=0)
+            return self._lanes.gradients[used].sum(axis=0), self._lanes.sums[used].sum(axis=0)
 
-    def _some(self, first: int, last: int) -> Lanes:
-        return Lanes(self._lanes.gradients[first:last], self._lanes.sums[first:last])
-
-    def _desk(self, thread: int, count: int) -> Desk:
-        """The thread's desk for pieces of so many samples, as it was left."""
-        if (thread, count) not in self._desks:
-            if len(self._desks) > 2 * MOST_THREADS:  # minibatches of ever other sizes
-                self._desks.clear()
-            flat = np.zeros(net_size(self._shape), np.float32)
-            slopes = Slopes(flat, net_views(self._shape, flat))
-            self._desks[thread, count] = Desk(new_room(self._shape, count), slopes)
-        return self._desks[thread, count]
+    def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
+        """`task` where it is for samples of `rows` and pieces of so many, or a new one."""
+        if task is not None and task.batch.rows is rows and task.count == count:
+            return task
+        whole = count == PIECE
+        part = slice(MOST_LANES) if whole else slice(MOST_LANES, None)
+        words = (self._workers if whole else self._nobody).words
+        loss = np.zeros(len(Loss._fields), np.float32)
+        return LearnTask(
+            networks=self._networks,
+            batch=Batch(rows, np.zeros(len(rows) + count, np.int64), loss),
+            lanes=Lanes(self._lanes.gradients[part], self._lanes.sums[part]),
+            turn=new_turn(words),
+            desks=new_desks(self._shape, count, words),
+        )

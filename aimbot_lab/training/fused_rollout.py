@@ -20,6 +20,7 @@ class FusedRollout:
         self._width = shape.inputs + shape.masks + shape.branches + shape.ratios + 3
         self._shown = shape.inputs + shape.masks
         self.rows: Floats = np.zeros((0, 0, self._width), np.float32)
+        self._samples = self.rows.reshape(0, self._width)  # [T B, W] the same
         self.steps = 0  # whose inputs are there
 
     def begin(self, steps: int, rows: int) -> None:
@@ -27,12 +28,16 @@ class FusedRollout:
         self.steps = 0
         if self.rows.shape[:2] != (steps, rows):
             self.rows = np.zeros((steps, rows, self._width), np.float32)
+            self._samples = self.rows.reshape(steps * rows, self._width)
 
-    def show(self, features: Floats) -> None:
-        """Keep inputs and masks [B, F + M] of the next step."""
-        if self.steps < len(self.rows):
-            self.rows[self.steps, :, : self._shown] = features
+    def take_step(self) -> int:
+        """The step that comes next; where there are more than there is room for, the last."""
         self.steps += 1
+        return min(self.steps, len(self.rows)) - 1
+
+    def show(self, step: int, features: Floats) -> None:
+        """Keep inputs and masks [B, F + M] of `step`."""
+        self.rows[step, :, : self._shown] = features
 
     def show_all(self, features: Floats) -> None:
         """Keep inputs and masks [T, B, F + M] of all steps."""
@@ -48,4 +53,4 @@ class FusedRollout:
         rest[:, :, branches : branches + ratios] = buffer.log_probs.reshape(steps, rows, ratios)
         for column, values in enumerate((buffer.advantages, buffer.returns, buffer.values)):
             rest[:, :, branches + ratios + column] = values
-        return self.rows.reshape(steps * rows, self._width)
+        return self._samples

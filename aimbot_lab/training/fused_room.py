@@ -1,10 +1,29 @@
-"""Room for samples on their way through the networks."""
+"""Room for samples on their way through the networks, and the desks of threads."""
 
 import numpy as np
 
+from aimbot_lab.foundation.atomic import Words
+from aimbot_lab.foundation.handover import LOOKS, STRIDE
 from aimbot_lab.foundation.matmul import whole_lanes
-from aimbot_lab.training.core.parts import Floats, Head, Room, Samples
-from aimbot_lab.training.fused_weights import NetShape
+from aimbot_lab.training.core.parts import Desk, Floats, Head, Room, Samples, Slopes, Turn
+from aimbot_lab.training.fused_weights import NetShape, net_size, net_views
+
+MOST_THREADS = 8
+
+
+def new_desks(shape: NetShape, count: int, words: Words) -> tuple[Desk, ...]:
+    """Desks of the caller and of the workers with these `words`, for pieces of `count` samples."""
+
+    def new_desk(number: int) -> Desk:
+        flat = np.zeros(net_size(shape), np.float32)
+        return Desk(number, LOOKS, new_room(shape, count), Slopes(flat, net_views(shape, flat)))
+
+    return tuple(map(new_desk, range(1 + words.size // STRIDE)))
+
+
+def new_turn(words: Words) -> Turn:
+    """What the caller and the workers with these `words` tell each other, before any work."""
+    return Turn(words, np.zeros(1, np.int64), np.zeros(2, np.int64))
 
 
 def new_room(shape: NetShape, count: int) -> Room:
@@ -32,5 +51,6 @@ def new_room(shape: NetShape, count: int) -> Room:
         log_probs=zeros(shape.branches, count),
         pushes=zeros(shape.branches, count),
     )
-    outputs, slopes = (tuple(zeros(count, 2 * whole_lanes(h)) for h in shape.layers) for _ in range(2))
+    widths = [2 * whole_lanes(units) for units in shape.layers]
+    outputs, slopes = (tuple(zeros(count, width) for width in widths) for _ in range(2))
     return Room(samples, outputs, slopes, head, np.ones(count, np.float32))

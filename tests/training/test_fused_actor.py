@@ -1,6 +1,6 @@
 """What the fused engine does while it collects, and which policies it takes."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,18 +14,23 @@ from tiny_training import Sink, plan
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.core.net import act_piece
-from aimbot_lab.training.core.parts import Chances, Drawn
+from aimbot_lab.training.core.parts import Networks
 from aimbot_lab.training.duel_ppo import DuelPPO
 from aimbot_lab.training.features import EgocentricFeatures
+from aimbot_lab.training.fused_actor import FusedActor
 from aimbot_lab.training.fused_policy import features_of
-from aimbot_lab.training.fused_room import new_room
 from aimbot_lab.training.fused_weights import NetShape, net_size, net_views, new_networks
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 MANY = 100_000
+
+
+class Weights(NamedTuple):
+    """What an actor needs of a FusedWeights."""
+
+    networks: Networks
 
 
 @pytest.mark.parametrize(("space", "kind"), KINDS, ids=str)
@@ -43,17 +48,18 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     """Actions [4, rows] of branches of 3, 3 and 2 choices and a Gaussian."""
     starts = np.array([0, 3, 6, 8])
     shape = NetShape(1, (1,), True, (3, 3, 2), 1, masks=8, ratios=1, starts=starts)
-    weights, room = np.zeros(net_size(shape), np.float32), new_room(shape, rows)
-    networks = new_networks(shape, net_views(shape, weights))
-    networks.net.action_bias[:] = [*np.maximum(logits, -50.0), mean]
-    networks.net.log_std[0] = log_std
-    features = np.ones((rows, 9), np.float32)
-    features[:, 1:] = logits > -50.0
+    net = net_views(shape, np.zeros(net_size(shape), np.float32))
+    net.action_bias[:] = [*np.maximum(logits, -50.0), mean]
+    net.log_std[0] = log_std
+    actor = FusedActor(new_model("torch", "box").policy, shape, Weights(new_networks(shape, net)))
+    actor.begin(1, rows)
+    actor.rollout.rows[0, :, 1:9] = logits > -50.0
+    task = actor._fitting_task()
     th.manual_seed(0)
-    chances = Chances(th.rand(rows, 3).numpy(), th.randn(rows, 1).numpy())
-    drawn = Drawn(*(np.zeros((rows, width), np.float32) for width in (4, 1, 1)))
-    act_piece(networks, room, features, chances, drawn)
-    return drawn.actions.T
+    task.chances.uniform[:] = th.rand(rows, 3).numpy()
+    task.chances.normal[:] = th.randn(rows, 1).numpy()
+    actor.choose(0)
+    return task.drawn.actions.T
 
 
 def test_samples_match_their_distribution() -> None:

@@ -9,6 +9,7 @@ from guessing import ROWS, STEPS, differences, learned, new_model
 
 from aimbot_lab.training import fused_engine, fused_gradient
 from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.fused_gradient import FusedGradient
 from aimbot_lab.training.fused_weights import as_torch_has_it, net_views
 from aimbot_lab.training.update import _losses, ranges_of
 
@@ -47,14 +48,14 @@ def test_several_updates_end_where_torchs_do(space: str, given: Any) -> None:
 
 def test_the_comparison_sees_a_sample_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = learned("torch", "hybrid")
-    learn_lanes = fused_gradient.learn_lanes
+    gradient_of = FusedGradient.of
 
-    def all_but_one(networks: Any, desk: Any, rows: Any, indices: Any, *rest: Any) -> None:
+    def all_but_one(self: FusedGradient, rows: Any, indices: Any, loss: Any) -> Any:
         indices = indices.copy()
         indices[0] = indices[-1]
-        learn_lanes(networks, desk, rows, indices, *rest)
+        return gradient_of(self, rows, indices, loss)
 
-    monkeypatch.setattr(fused_gradient, "learn_lanes", all_but_one)
+    monkeypatch.setattr(FusedGradient, "of", all_but_one)
     assert max(differences(theirs, learned("fused", "hybrid"))) > 10 * TOLERANCE
 
 
@@ -99,7 +100,7 @@ def test_the_number_of_threads_changes_nothing(threads: int) -> None:
             model = new_model("fused", "hybrid", n_steps=480, batch_size=3500)
             th.set_num_threads(count)
             models.append(model.learn(2 * 480 * ROWS))
-            assert model.fused.team.threads == th.get_num_threads() == count
+            assert model.fused.workers.count == th.get_num_threads() == count
     finally:
         th.set_num_threads(before)
     assert max(differences(*models)) == 0.0

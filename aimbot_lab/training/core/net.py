@@ -2,24 +2,9 @@
 
 from aimbot_lab.foundation.jit import inlined, kernel
 from aimbot_lab.foundation.matmul import dot, multiply
-from aimbot_lab.training.core.branches import choose_actions, take_outputs
-from aimbot_lab.training.core.gather import gather
+from aimbot_lab.training.core.branches import take_outputs
 from aimbot_lab.training.core.layers import activate, spread, through_activation
-from aimbot_lab.training.core.loss import differentiate
-from aimbot_lab.training.core.parts import (
-    Chances,
-    Desk,
-    Doubles,
-    Drawn,
-    Floats,
-    Lanes,
-    Loss,
-    Networks,
-    Room,
-    Slopes,
-    Turn,
-    Whole,
-)
+from aimbot_lab.training.core.parts import Networks, Room, Slopes
 
 
 @kernel
@@ -83,70 +68,3 @@ def backward(networks: Networks, room: Room, slopes: Slopes) -> None:
         multiply(above[:, units:], turned[1], of_below[:, half:])
     through_activation(room.slopes[0], room.outputs[0], of.layers[0].bias, networks.relu)
     multiply(room.samples.inputs.T, room.slopes[0], of.layers[0].weights[0])
-
-
-@inlined
-def learn_piece(
-    networks: Networks, desk: Desk, rows: Floats, indices: Whole, loss: Loss, sums: Doubles
-) -> None:
-    """Write the gradient of the samples `indices` [N] of `rows` [S, W] to `desk`'s slopes.
-
-    Adds their losses to `sums` [5]. The desk's room must be for N samples.
-    """
-    room, slopes, net = desk.room, desk.slopes, networks.net
-    head, of = room.head, slopes.net
-    gather(rows, indices, room.samples)
-    forward(networks, room)
-    differentiate(head, room.samples, networks.starts, loss, net.log_std, of.log_std, sums)
-    backward(networks, room, slopes)
-
-
-@kernel
-def learn_lanes(
-    networks: Networks,
-    desk: Desk,
-    rows: Floats,
-    indices: Whole,
-    loss: Loss,
-    lanes: Lanes,
-    turn: Turn,
-) -> None:
-    """Write to every lane whose `turn` it is the sums over its pieces of `indices` of `rows`.
-
-    A piece has as many samples as the desk's room, and `indices` are full pieces. They go to the
-    lanes one after the other, like cards. `rows` [S, W]; the desk is used up.
-    """
-    count, number = desk.room.ones.shape[0], lanes.sums.shape[0]
-    for lane in range(turn.first, number, turn.step):
-        gradient, sums = lanes.gradients[lane], lanes.sums[lane]
-        gradient[:] = 0.0
-        sums[:] = 0.0
-        for piece in range(lane, indices.size // count, number):
-            own = indices[piece * count : (piece + 1) * count]
-            learn_piece(networks, desk, rows, own, loss, sums)
-            for k in range(gradient.size):
-                gradient[k] += desk.slopes.flat[k]
-
-
-@kernel
-def act_piece(
-    networks: Networks, room: Room, features: Floats, chances: Chances, drawn: Drawn
-) -> None:
-    """Write to `drawn` actions for `features` [N, F + M]; `room`, for N samples, is used up."""
-    samples = room.samples
-    size = samples.inputs.shape[1]
-    for n in range(features.shape[0]):
-        for column in range(size):
-            samples.inputs[n, column] = features[n, column]
-        for column in range(samples.masks.shape[0]):
-            samples.masks[column, n] = features[n, size + column]
-    forward(networks, room)
-    choose_actions(room.head, chances, samples.actions, networks.starts, networks.net.log_std)
-    branches, ratios = samples.actions.shape[0], drawn.log_probs.shape[1]
-    for n in range(features.shape[0]):
-        drawn.values[n, 0] = room.head.values[n, 0]
-        for k in range(ratios):
-            drawn.log_probs[n, k] = 0.0
-        for k in range(branches):
-            drawn.actions[n, k] = samples.actions[k, n]
-            drawn.log_probs[n, min(k, ratios - 1)] += room.head.log_probs[k, n]

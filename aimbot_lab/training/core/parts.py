@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.atomic import Words
+
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -88,6 +90,22 @@ class Room(NamedTuple):
     ones: Floats  # [N]
 
 
+class Turn(NamedTuple):
+    """What the threads tell each other of the work at hand, see `foundation.handover`."""
+
+    words: Words  # [workers * STRIDE]
+    taken: Words  # [1] how many parts of the work were taken
+    numbers: Whole  # [2] of the work, as its kernel says
+
+
+class Shown(NamedTuple):
+    """What a policy is shown."""
+
+    observations: Floats  # [B, D + M] raw, with the masks behind
+    own: Floats  # [B, D or more] as `core.features.see` takes it
+    rows: Floats  # [T, B, W] what the networks see, in the first F + M columns
+
+
 class Drawn(NamedTuple):
     """What a rollout needs to know of N samples."""
 
@@ -126,8 +144,18 @@ class Slopes(NamedTuple):
 class Desk(NamedTuple):
     """What a thread works with, for pieces of one size."""
 
+    number: int  # the thread's: 0 is the caller's, k + 1 that of worker k
+    looks: int  # how often the thread looks out for the others before it gives up
     room: Room
     slopes: Slopes
+
+
+class Batch(NamedTuple):
+    """A minibatch."""
+
+    rows: Floats  # [S, W] all samples
+    indices: Whole  # [most of a minibatch] of its samples, the first ones that are needed
+    loss: Floats  # the fields of Loss
 
 
 class Lanes(NamedTuple):
@@ -135,10 +163,3 @@ class Lanes(NamedTuple):
 
     gradients: Floats  # [lanes, P]
     sums: Doubles  # [lanes, SUMS] of the losses
-
-
-class Turn(NamedTuple):
-    """A thread's share: the lane `first`, and every `step`th after it."""
-
-    first: int
-    step: int

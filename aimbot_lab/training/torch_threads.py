@@ -1,0 +1,17 @@
+"""How many threads torch works with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch as th
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[int]:
+    """Have torch work with one thread; the number that it had before, and has again after."""
+    threads = th.get_num_threads()
+    th.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        th.set_num_threads(threads)
