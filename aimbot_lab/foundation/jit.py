@@ -87,5 +87,6 @@ def inlined(function: F) -> F:
 
 def called(function: F) -> F:
     """`function` as a part of kernels that is long and seldom runs: compiled once and called."""
-    compiled: F = _njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+    # Said outright, since a part of an inlined function would be inlined, too.
+    compiled: F = _njit(forceinline=False, no_cpython_wrapper=True, **_OPTIONS)(function)
     return compiled

@@ -115,6 +115,17 @@ def _dot(typing: Any, places: Any, count: Any) -> Any:
     return types.float32(places, count), generate
 
 
+@intrinsic
+def _stays_apart(typing: Any) -> Any:
+    """Keep the function that calls this from being copied to where it is called."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 _MANY_REGISTERS = any(
     binding.get_host_cpu_features().get(name, False) for name in ("avx512f", "neon")
 )
@@ -126,6 +137,7 @@ _tallest, _four, _two, _one = (_tile(height) for height in (TALLEST, 4, 2, 1))
 def _multiply_at(
     places: tuple[int, int, int], steps: tuple[int, int, int, int], sizes: tuple[int, int, int]
 ) -> None:
+    _stays_apart()  # or kernels take half as long again to compile
     left, right, product = places
     rows, columns, count = sizes
     for column in range(0, columns, LANES):

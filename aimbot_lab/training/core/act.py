@@ -2,7 +2,7 @@
 
 from aimbot_lab.foundation.atomic import add
 from aimbot_lab.foundation.handover import begins, finish, wait_for_workers
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import called, inlined, kernel
 from aimbot_lab.training.core.branches import choose_actions
 from aimbot_lab.training.core.features import Sight, see
 from aimbot_lab.training.core.net import forward
@@ -22,7 +22,7 @@ def show(shown: Shown, sight: Sight, masks: int, step: int, first: int, last: in
             out[size + 5 + k] = shown.observations[row, size + k]
 
 
-@inlined
+@called
 def draw(networks: Networks, room: Room, features: Floats, chances: Chances, drawn: Drawn) -> None:
     """Write to `drawn` actions for `features` [N, F + M or more]; `room` is for N samples."""
     samples = room.samples

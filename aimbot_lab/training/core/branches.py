@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from aimbot_lab.foundation.elementary import exp
-from aimbot_lab.foundation.jit import inlined
+from aimbot_lab.foundation.jit import called, inlined
 from aimbot_lab.training.core.parts import Chances, Floats, Head, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
@@ -16,7 +16,7 @@ ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
-@inlined
+@called
 def take_outputs(head: Head, bias: Floats, masks: Floats, starts: Whole) -> None:
     """Write logits and means, `bias` [L + C] added, and all that follows from the logits.
 
@@ -124,7 +124,7 @@ def choose(probs: Floats, n: int, chance: np.float32) -> int:
     return chosen
 
 
-@inlined
+@called
 def choose_actions(
     head: Head, chances: Chances, actions: Floats, starts: Whole, log_std: Floats
 ) -> None:

@@ -2,7 +2,7 @@
 
 from aimbot_lab.foundation.atomic import add
 from aimbot_lab.foundation.handover import begins, finish, wait_for_workers
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import called, inlined, kernel
 from aimbot_lab.training.core.gather import gather
 from aimbot_lab.training.core.loss import differentiate
 from aimbot_lab.training.core.net import backward, forward
@@ -21,7 +21,7 @@ from aimbot_lab.training.core.parts import (
 LANES, PIECES = range(2)  # numbers of a turn: how many lanes and pieces there are
 
 
-@inlined
+@called
 def learn_piece(
     networks: Networks, desk: Desk, rows: Floats, indices: Whole, loss: Loss, sums: Doubles
 ) -> None:

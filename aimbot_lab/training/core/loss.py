@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from aimbot_lab.foundation.jit import inlined
+from aimbot_lab.foundation.jit import called, inlined
 from aimbot_lab.training.core.branches import HALF_LOG_TAU, ONE, ZERO, log_probs_of
 from aimbot_lab.training.core.parts import (
     CLIPPED,
@@ -119,7 +119,7 @@ def judge_entropy(head: Head, log_std: Floats, sums: Doubles) -> None:
         sums[ENTROPY] -= (0.5 + HALF_LOG_TAU + log_std[c]) * head.values.shape[0]
 
 
-@inlined
+@called
 def differentiate(
     head: Head,
     samples: Samples,

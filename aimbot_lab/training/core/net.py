@@ -1,6 +1,6 @@
 """Actor and critic forward and backward, for N samples at a time, without Python in between."""
 
-from aimbot_lab.foundation.jit import inlined, kernel
+from aimbot_lab.foundation.jit import called, kernel
 from aimbot_lab.foundation.matmul import dot, multiply
 from aimbot_lab.training.core.branches import take_outputs
 from aimbot_lab.training.core.layers import activate, spread, through_activation
@@ -22,7 +22,7 @@ def turn_weights(networks: Networks) -> None:
             turned.action[unit, k] = net.action[k, unit]
 
 
-@inlined
+@called
 def forward(networks: Networks, room: Room) -> None:
     """From the inputs in `room` to all that its head holds before an action is known."""
     net, head = networks.net, room.head
@@ -43,7 +43,7 @@ def forward(networks: Networks, room: Room) -> None:
     take_outputs(head, net.action_bias, room.samples.masks, networks.starts)
 
 
-@inlined
+@called
 def backward(networks: Networks, room: Room, slopes: Slopes) -> None:
     """From the derivatives by the head's logits, means and values to those by all weights."""
     net, head, of = networks.net, room.head, slopes.net
