@@ -33,7 +33,7 @@ HOMES = {
     "scipy": ["sweep/report.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
-    "threadpoolctl": ["training/fused_engine.py"],
+    "threadpoolctl": ["bench/products.py"],
     "sb3_contrib": ["training/"],
     "onnx": ["training/"],
     "onnxruntime": ["training/"],

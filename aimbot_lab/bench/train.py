@@ -98,7 +98,7 @@ def _speed(plan: TrainBenchPlan, variant: Variant, laps: list[Lap]) -> TrainSpee
         model = Training(plan.training(variant)).model
         assert isinstance(model, DuelPPO)
         assert model.fused is not None
-        products = 1.0 / (seconds_of_products(model.fused) * plan.n_epochs)
+        products = 1.0 / (seconds_of_products(model.fused, variant.threads) * plan.n_epochs)
     return TrainSpeed(
         variant=variant,
         steps_per_second=steps / best.whole,

@@ -92,7 +92,7 @@ def _tile(height: int) -> Any:
 
 
 @intrinsic
-def _dot(typing: Any, places: Any, count: Any) -> Any:
+def _dot_of_lines(typing: Any, places: Any, count: Any) -> Any:
     """Sum of the products of `count` pairs of lines that lie side by side at `places`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -100,8 +100,8 @@ def _dot(typing: Any, places: Any, count: Any) -> Any:
         total = _new_cell(builder, ir.Constant(_LINE, None))
         with _for_range(builder, values[1]):
             addresses = [builder.load(cell) for cell in cells]
-            lines = [_line_at(builder, address) for address in addresses]
-            _added_product(builder, *lines, total)
+            one, two = (_line_at(builder, address) for address in addresses)
+            _added_product(builder, one, two, total)
             for cell, address in zip(cells, addresses, strict=True):
                 builder.store(builder.add(address, ir.Constant(_WORD, ITEM * LANES)), cell)
         line, lanes = builder.load(total), LANES
@@ -116,7 +116,7 @@ def _dot(typing: Any, places: Any, count: Any) -> Any:
 
 
 @intrinsic
-def _stays_apart(typing: Any) -> Any:
+def _noinline(typing: Any) -> Any:
     """Keep the function that calls this from being copied to where it is called."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -126,6 +126,8 @@ def _stays_apart(typing: Any) -> Any:
     return types.void(), generate
 
 
+_stays_apart: Any = _noinline
+_dot: Any = _dot_of_lines
 _MANY_REGISTERS = any(
     binding.get_host_cpu_features().get(name, False) for name in ("avx512f", "neon")
 )

@@ -120,7 +120,8 @@ class FusedActor:
         space, log_probs = self._policy.action_space, drawn.log_probs
         actions = drawn.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
         whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
-        return tuple(map(th.from_numpy, (actions, drawn.values.copy(), whole.copy())))
+        values = drawn.values.copy()
+        return th.from_numpy(actions), th.from_numpy(values), th.from_numpy(whole.copy())
 
 
 _NOTHING = np.zeros(0, np.float32)

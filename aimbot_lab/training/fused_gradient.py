@@ -36,7 +36,7 @@ class LearnTask(NamedTuple):
     desks: tuple[Desk, ...]
 
     @property
-    def count(self) -> int:
+    def piece(self) -> int:
         """Samples of a piece."""
         return len(self.desks[0].room.ones)
 
@@ -48,7 +48,7 @@ class LearnTask(NamedTuple):
         """Have the next turn do the samples `indices`, full pieces; how many lanes it fills."""
         self.batch.indices[: len(indices)] = indices
         self.batch.loss[:] = loss
-        pieces = len(indices) // self.count
+        pieces = len(indices) // self.piece
         numbers, lanes = self.turn.numbers, min(pieces, len(self.lanes.sums))
         numbers[LANES], numbers[PIECES] = lanes, pieces
         self.turn.taken[0] = 0
@@ -77,7 +77,7 @@ class FusedGradient:
     def of(self, rows: Floats, indices: Indices, loss: Loss) -> tuple[Floats, Doubles]:
         """(gradient [P], sums of the losses [5]) over the samples `indices` of `rows` [S, W]."""
         even = len(indices) - len(indices) % PIECE
-        used = []
+        used: list[int] = []
         if even:
             task = self._even = self._fitting(self._even, rows, PIECE)
             used += range(task.begin_turn(indices[:even], loss))
@@ -93,7 +93,7 @@ class FusedGradient:
 
     def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
         """`task` where it is for samples of `rows` and pieces of so many, or a new one."""
-        if task is not None and task.batch.rows is rows and task.count == count:
+        if task is not None and task.batch.rows is rows and task.piece == count:
             return task
         whole = count == PIECE
         part = slice(MOST_LANES) if whole else slice(MOST_LANES, None)

@@ -112,7 +112,7 @@ def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(
     assert status(folder, stopped["run_id"]) == "KILLED"
     told = next(line for line in messages.splitlines() if line.startswith("Go on with it: "))
     assert told.endswith(f"resume {stopped['run_id'][:12]}")
-    code, output, messages = call(folder, *told.split("aimbot_lab ")[-1].split(), "--json")
+    code, output, messages = call(folder, *told[told.index("resume") :].split(), "--json")
     resumed = json.loads(output)
     assert f"resuming run {stopped['run_id'][:12]} (tiny)" in messages
     assert f"going on with run {stopped['run_id']} from step " in messages
