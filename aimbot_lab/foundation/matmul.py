@@ -178,7 +178,7 @@ def _plain_multiply(left: Floats, right: Floats, product: Floats) -> None:
 @inlined
 def _compiled_dot(left: Floats, right: Floats) -> np.float32:
     lines = left.size // LANES
-    total = _dot((left.ctypes.data, right.ctypes.data), lines)
+    total: np.float32 = _dot((left.ctypes.data, right.ctypes.data), lines)
     for k in range(lines * LANES, left.size):
         total += left[k] * right[k]
     return total
