@@ -6,6 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.jit import Bound
 from aimbot_lab.foundation.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.workers import Workers
@@ -19,7 +20,7 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.sim.core.masks import MASKS, write_masks
 from aimbot_lab.sim.core.state import ScenarioTables
-from aimbot_lab.sim.core.step import BRANCHES, first_bad_action
+from aimbot_lab.sim.core.step import BRANCHES, advance_rows, first_bad_action
 from aimbot_lab.sim.core.turns import BEGIN, STEP
 from aimbot_lab.sim.endings import episode_batch
 from aimbot_lab.sim.misuse import (
@@ -156,6 +157,7 @@ class Arena:
             log=self._log,
             seats=self._seats,
             turns=self._turns,
+            advance=Bound(advance_rows),
         )
         task.choose(buffers)
         self._task = task

@@ -6,9 +6,9 @@ import numpy as np
 
 from aimbot_lab.foundation.atomic import Words
 from aimbot_lab.foundation.handover import LOOKS, STRIDE
+from aimbot_lab.foundation.jit import Bound
 from aimbot_lab.foundation.world import Float32Array, StepBuffers
 from aimbot_lab.sim.core.state import ArenaState, ArenaTables, EpisodeLog
-from aimbot_lab.sim.core.step import advance_rows
 from aimbot_lab.sim.core.turns import Seat, Turns
 
 
@@ -26,10 +26,11 @@ class StepTask(NamedTuple):
     log: EpisodeLog
     seats: tuple[Seat, ...]
     turns: Turns
+    advance: Bound  # `advance_rows`
 
     def __call__(self, seat: int) -> None:
         """Work as thread `seat`; a worker looks out for further turns."""
-        advance_rows(*self[:5], self.seats[seat], self.turns)
+        self.advance(*self[:5], self.seats[seat], self.turns)
 
     def choose(self, buffers: StepBuffers) -> bool:
         """Have the next turn write `buffers`; whether they are known."""

@@ -6,6 +6,7 @@ import numpy as np
 import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from aimbot_lab.foundation.jit import Bound
 from aimbot_lab.foundation.workers import Workers
 from aimbot_lab.training.core.act import SEES, STEP, act
 from aimbot_lab.training.core.features import Columns, Ranges, Sight
@@ -31,10 +32,11 @@ class ActTask(NamedTuple):
     drawn: Drawn
     turn: Turn
     desks: tuple[Desk, ...]
+    run: Bound  # `act`
 
     def __call__(self, seat: int) -> None:
         """Work as thread `seat`; a worker looks out for the next step."""
-        act(*self[:6], self.desks[seat])
+        self.run(*self[:6], self.desks[seat])
 
     def begin_turn(self, step: int, *, sees: bool) -> None:
         """Have the next turn do `step`, of which the networks' inputs are to be written or not."""
@@ -107,6 +109,7 @@ class FusedActor:
             drawn=Drawn(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
             turn=new_turn(words),
             desks=new_desks(shape, min(PIECE, rows), words),
+            run=Bound(act),
         )
 
     def _show(self, eyes: EgocentricFeatures, observations: th.Tensor, shown: Shown) -> None:
