@@ -77,19 +77,22 @@ class FusedGradient:
     def of(self, rows: Floats, indices: Indices, loss: Loss) -> tuple[Floats, Doubles]:
         """(gradient [P], sums of the losses [5]) over the samples `indices` of `rows` [S, W]."""
         even = len(indices) - len(indices) % PIECE
-        used: list[int] = []
+        lanes = 0
         if even:
             task = self._even = self._fitting(self._even, rows, PIECE)
-            used += range(task.begin_turn(indices[:even], loss))
+            lanes = task.begin_turn(indices[:even], loss)
             self._workers.run(task)
         if even < len(indices):
             task = self._rest = self._fitting(self._rest, rows, len(indices) - even)
             task.begin_turn(indices[even:], loss)
-            used.append(MOST_LANES)
             self._nobody.run(task)
         # Of a policy that diverges its weights will tell, after the update.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._lanes.gradients[used].sum(axis=0), self._lanes.sums[used].sum(axis=0)
+            gradient, sums = (array[:lanes].sum(axis=0) for array in self._lanes)
+            if even < len(indices):
+                gradient += self._lanes.gradients[MOST_LANES]
+                sums += self._lanes.sums[MOST_LANES]
+            return gradient, sums
 
     def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
         """`task` where it is for samples of `rows` and pieces of so many, or a new one."""
