@@ -30,6 +30,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"normalize_advantage": False, "vf_coef": 0.0, "ent_coef": 0.1},
     {"target_kl": 0.004},
 ]
+LAYERS: list[list[int]] = [[7], [17, 33, 5], [1, 16]]  # with and without units to make lanes whole
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 
 
@@ -79,6 +80,17 @@ def test_the_gradient_of_a_minibatch_is_autograds(
     assert whole == pytest.approx(np.linalg.norm(np.concatenate([v.ravel() for v in found])))
     assert np.linalg.norm(np.concatenate([part.ravel() for part in apart])) < 1e-6 * whole
     assert len(indices) == STEPS * ROWS
+
+
+@pytest.mark.parametrize("layers", LAYERS, ids=str)
+def test_layers_of_any_size_learn_as_torchs_and_what_pads_them_stays_0(layers: list[int]) -> None:
+    networks = {"policy_kwargs": {"net_arch": layers}}
+    theirs, ours = (learned(engine, "hybrid", **networks) for engine in ("torch", "fused"))
+    assert max(differences(theirs, ours)) < TOLERANCE
+    weights = ours.fused._weights
+    for view in as_torch_has_it(ours.fused.shape, weights.networks.net):
+        view[...] = 0.0
+    assert not weights.weights.any()
 
 
 def fused_gradient_of(model: DuelPPO) -> tuple[np.ndarray, np.ndarray]:
