@@ -1,11 +1,11 @@
-"""Matrix products, exp and tanh as kernels compute them, against numpy."""
+"""Matrix products, exp, log and tanh as kernels compute them, against numpy."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.elementary import exp, tanh
+from aimbot_lab.foundation.elementary import exp, log, tanh
 from aimbot_lab.foundation.jit import kernel
 from aimbot_lab.foundation.matmul import LANES, dot, multiply
 
@@ -32,6 +32,12 @@ def all_exp(x: Floats, out: Floats) -> None:
 def all_tanh(x: Floats, out: Floats) -> None:
     for n in range(x.size):
         out[n] = tanh(x[n])
+
+
+@kernel
+def all_log(x: Floats, out: Floats) -> None:
+    for n in range(x.size):
+        out[n] = log(x[n])
 
 
 def laid_out(rng: np.random.Generator, shape: tuple[int, int], layout: str) -> Floats:
@@ -90,6 +96,16 @@ def test_exp_is_within_an_unit_in_the_last_place() -> None:
     found = np.empty_like(special)
     all_exp(special, found)
     np.testing.assert_array_equal(found, [1.0, 1.0, 0.0, 0.0, 0.0])
+
+
+def test_log_is_close_near_one_and_far_from_it() -> None:
+    x = np.concatenate([np.logspace(-37, 38, 20_000), 1.0 + np.linspace(-0.5, 1.0, 20_001)])
+    x = x.astype(np.float32)
+    found, exact = np.empty_like(x), np.log(x.astype(np.float64))
+    all_log(x, found)
+    assert (np.abs(found - exact) < 1e-7 * np.maximum(1.0, np.abs(exact))).all()
+    all_log(np.ones(1, np.float32), found)
+    assert found[0] == 0.0
 
 
 def test_tanh_is_close_near_zero_and_far_from_it() -> None:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from aimbot_lab.foundation.elementary import exp
+from aimbot_lab.foundation.elementary import exp, log
 from aimbot_lab.foundation.jit import called, inlined
 from aimbot_lab.training.core.parts import Chances, Floats, Head, Whole
 
@@ -68,7 +68,7 @@ def normalize(head: Head, branch: int, first: int, last: int) -> None:
             probs[n] /= sums[n]
             entropies[n] -= probs[n] * logits[n]
     for n in range(sums.size):
-        sums[n] = np.float32(math.log(sums[n]))
+        sums[n] = log(sums[n])
         entropies[n] += sums[n]
 
 
