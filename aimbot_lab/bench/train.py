@@ -30,7 +30,7 @@ class TrainSpeed:
     steps_per_second: float  # environment steps, from end to end
     shares: Mapping[str, float]  # part -> share of the time; they sum to 1
     update_steps_per_second: float  # of the update by itself
-    product_steps_per_second: float | None  # if it did nothing but its matrix products; ours only
+    product_steps_per_second: float | None  # of a BLAS that does its products; ours only
 
 
 @dataclass(frozen=True)

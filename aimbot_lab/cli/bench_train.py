@@ -83,7 +83,7 @@ def _speeds(found: "TrainBench") -> str:
         f"{plan.num_envs} environments, rollouts of {plan.n_steps} steps, {plan.n_epochs} epochs, "
         f"minibatches of {plan.batch_size}\n\n"
         "Environment steps per second: of the whole training, of its update by itself, and of its\n"
-        "update if that did nothing but its matrix products (and how much of that it reaches)\n"
+        "matrix products alone as numpy's BLAS does them (and how much of that the update reaches)\n"
         + table(("algorithm", "net", "threads", "training", "update", "products"), body)
     )
 
@@ -114,6 +114,6 @@ def _who(speed: "TrainSpeed") -> tuple[str, str, str]:
 
 
 def _limit(speed: "TrainSpeed") -> str:
-    """What the products allow, and how much of that the update reaches."""
+    """The speed of the products by a BLAS, and how much of that the update reaches."""
     limit = speed.product_steps_per_second
     return "-" if limit is None else f"{limit:,.0f} ({speed.update_steps_per_second / limit:.0%})"

@@ -49,7 +49,8 @@ def _split_of_bits(typing: Any, x: Any) -> Any:
         parts = builder.sitofp(exponent, ir.FloatType()), builder.bitcast(mantissa, ir.FloatType())
         return context.make_tuple(builder, signature.return_type, parts)
 
-    return types.UniTuple(types.float32, 2)(types.float32), generate
+    pair: Any = types.UniTuple
+    return pair(types.float32, 2)(types.float32), generate
 
 
 def _plain_split(x: np.float32) -> tuple[np.float32, np.float32]:
@@ -97,7 +98,8 @@ def log(x: np.float32) -> np.float32:
     s = (m - ONE) / (m + ONE)
     square = s * s
     series = square * (S3 + square * (S5 + square * (S7 + square * S9)))
-    return n * LOG_2_HIGH + (n * LOG_2_LOW + (s * series + (s + s)))
+    value: np.float32 = n * LOG_2_HIGH + (n * LOG_2_LOW + (s * series + (s + s)))
+    return value
 
 
 @inlined

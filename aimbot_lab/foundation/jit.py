@@ -97,8 +97,9 @@ class Bound:
     """A kernel for one caller, whose arguments have the same types in every call.
 
     Numba looks at all of them in each call: some 20 microseconds for a hundred arrays, in which
-    a small batch makes a tenth of a step. Here they are looked at twice, since many a caller
-    comes but once. Any other arguments later would be read as what they are not.
+    a small batch makes a tenth of a step. Here that ends after the first calls, and so does the
+    look at flags: arguments of other types would be read as what they are not, and what may not
+    be written would be.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

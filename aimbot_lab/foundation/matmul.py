@@ -23,6 +23,7 @@ ITEM = 4  # bytes
 _COMPILED = not vars(numba.config)["DISABLE_JIT"]
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _LINE = ir.VectorType(_FLOAT, LANES)
+# Typed as anything, because these have no annotations and mypy asks for some where they are called.
 _new_cell: Any = cgutils.alloca_once_value
 _parts_of: Any = cgutils.unpack_tuple
 _for_range: Any = cgutils.for_range

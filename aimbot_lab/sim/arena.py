@@ -73,6 +73,7 @@ class Arena:
         self._workers = Workers(threads)
         self._turns = new_turns(self._workers.words, threads=threads)
         self._task: StepTask | None = None
+        self._advance = Bound(advance_rows)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     def set_scenario(self, scenario: Scenario) -> int:
@@ -157,7 +158,7 @@ class Arena:
             log=self._log,
             seats=self._seats,
             turns=self._turns,
-            advance=Bound(advance_rows),
+            advance=self._advance,
         )
         task.choose(buffers)
         self._task = task

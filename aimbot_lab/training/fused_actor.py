@@ -8,7 +8,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.foundation.jit import Bound
 from aimbot_lab.foundation.workers import Workers
-from aimbot_lab.training.core.act import SEES, STEP, act
+from aimbot_lab.training.core.act import AT_STEP, SEES, act
 from aimbot_lab.training.core.features import Columns, Ranges, Sight
 from aimbot_lab.training.core.parts import Chances, Desk, Drawn, Floats, Networks, Shown, Turn
 from aimbot_lab.training.duel_policy import BesideMasks
@@ -40,7 +40,7 @@ class ActTask(NamedTuple):
 
     def begin_turn(self, step: int, *, sees: bool) -> None:
         """Have the next turn do `step`, of which the networks' inputs are to be written or not."""
-        self.turn.numbers[STEP], self.turn.numbers[SEES] = step, sees
+        self.turn.numbers[AT_STEP], self.turn.numbers[SEES] = step, sees
         self.turn.taken[0] = 0
 
 
@@ -55,6 +55,7 @@ class FusedActor:
         self._policy, self._shape, self._weights = policy, shape, weights
         self.rollout = FusedRollout(shape)
         self._eyes = _eyes(policy)
+        self._act = Bound(act)
         self._workers = Workers(1)
         self._task: ActTask | None = None
 
@@ -109,7 +110,7 @@ class FusedActor:
             drawn=Drawn(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
             turn=new_turn(words),
             desks=new_desks(shape, min(PIECE, rows), words),
-            run=Bound(act),
+            run=self._act,
         )
 
     def _show(self, eyes: EgocentricFeatures, observations: th.Tensor, shown: Shown) -> None:

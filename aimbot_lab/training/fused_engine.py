@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch as th
@@ -44,6 +45,10 @@ class FusedEngine:
         self.actor = FusedActor(policy, self.shape, self._weights)
         self._compile()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is an engine of the copied policy: views into arrays would not stay views."""
+        return FusedEngine, (self._policy,)
+
     def _compile(self) -> None:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
@@ -57,9 +62,10 @@ class FusedEngine:
         """Work with torch's number of threads, while torch has one in each."""
         with one_torch_thread() as threads:
             if self.workers.count != min(threads, MOST_THREADS):
-                self.workers = Workers(min(threads, MOST_THREADS))
-                self.actor.join(self.workers)
-                self._gradient.join(self.workers)
+                workers = Workers(min(threads, MOST_THREADS))
+                self.actor.join(workers)
+                self._gradient.join(workers)
+                self.workers = workers  # last, or an interrupt would leave the others without
             yield
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:

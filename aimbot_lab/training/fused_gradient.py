@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.workers import Workers
-from aimbot_lab.training.core.learn import LANES, PIECES, learn_lanes
+from aimbot_lab.training.core.learn import PIECES, USED_LANES, learn_lanes
 from aimbot_lab.training.core.parts import (
     SUMS,
     Batch,
@@ -50,7 +50,7 @@ class LearnTask(NamedTuple):
         self.batch.loss[:] = loss
         pieces = len(indices) // self.piece
         numbers, lanes = self.turn.numbers, min(pieces, len(self.lanes.sums))
-        numbers[LANES], numbers[PIECES] = lanes, pieces
+        numbers[USED_LANES], numbers[PIECES] = lanes, pieces
         self.turn.taken[0] = 0
         return lanes
 

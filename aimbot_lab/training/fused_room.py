@@ -23,7 +23,8 @@ def new_desks(shape: NetShape, count: int, words: Words) -> tuple[Desk, ...]:
 
 def new_turn(words: Words) -> Turn:
     """What the caller and the workers with these `words` tell each other, before any work."""
-    return Turn(words, np.zeros(1, np.int64), np.zeros(2, np.int64))
+    taken, numbers = np.zeros((2, 2 * STRIDE), np.int64)  # in cache lines of their own
+    return Turn(words, taken, numbers)
 
 
 def new_room(shape: NetShape, count: int) -> Room:

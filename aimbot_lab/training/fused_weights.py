@@ -131,6 +131,7 @@ class FusedWeights:
 
     def load(self) -> None:
         """Fetch the weights."""
+        self.weights.fill(0.0)
         for place in self._places:
             place.weights[...] = _array(place.tensor)
         turn_weights(self.networks)

@@ -10,8 +10,8 @@ import torch as th
 def one_torch_thread() -> Iterator[int]:
     """Have torch work with one thread; the number that it had before, and has again after."""
     threads = th.get_num_threads()
-    th.set_num_threads(1)
     try:
+        th.set_num_threads(1)
         yield threads
     finally:
         th.set_num_threads(threads)

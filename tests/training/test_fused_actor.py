@@ -1,5 +1,6 @@
 """What the fused engine does while it collects, and which policies it takes."""
 
+import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.workers import Workers
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.core.parts import Networks
@@ -62,6 +64,24 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     task.chances.normal[:] = th.randn(rows, 1).numpy()
     actor.choose(0)
     return task.drawn.actions.T
+
+
+@pytest.mark.parametrize("ratios", [1, 4])
+def test_threads_that_repeat_each_others_rows_write_what_one_would(ratios: int) -> None:
+    shape = NetShape(1, (1,), True, (3, 3, 2), 1, 0, ratios, np.array([0, 3, 6, 8]))
+    net = net_views(shape, np.zeros(net_size(shape), np.float32))
+    net.action_bias[:] = np.linspace(-1.0, 1.0, 9)
+    actor = FusedActor(new_model("torch", "box").policy, shape, Weights(new_networks(shape, net)))
+    actor.begin(1, 65)  # of the second piece one row is new
+    drawn = {}
+    for threads in (1, 2):
+        actor.join(Workers(threads))
+        task = actor._fitting_task()
+        task.chances.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
+        for _ in range(20_000 if threads > 1 else 1):
+            actor.choose(0)
+            drawn.setdefault(threads, task.drawn.log_probs.copy())
+            assert (task.drawn.log_probs == drawn[1]).all()
 
 
 def test_samples_match_their_distribution() -> None:
@@ -205,3 +225,14 @@ def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
     np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
     loaded.learn(2 * STEPS * ROWS)
     assert not th.equal(loaded.policy.state_dict()["action_net.weight"], before)
+
+
+def test_a_copied_model_learns_by_itself() -> None:
+    model = new_model("fused", "hybrid")
+    model.learn(2 * STEPS * ROWS)
+    kept = model.policy.state_dict()["action_net.weight"].clone()
+    twin = copy.deepcopy(model)
+    assert th.equal(twin.policy.state_dict()["action_net.weight"], kept)
+    twin.learn(2 * STEPS * ROWS)
+    assert not th.equal(twin.policy.state_dict()["action_net.weight"], kept)
+    assert th.equal(model.policy.state_dict()["action_net.weight"], kept)

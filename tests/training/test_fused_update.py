@@ -1,5 +1,6 @@
 """The fused engine's updates against those by torch's autograd."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -122,3 +123,20 @@ def test_weights_that_are_no_numbers_are_refused() -> None:
     model = new_model("fused", "multi_discrete", learning_rate=1e30)
     with pytest.raises(ValueError, match="no numbers"):
         model.learn(3 * STEPS * ROWS)
+
+
+def test_a_model_that_diverged_learns_again_from_sound_weights() -> None:
+    model = new_model("fused", "multi_discrete", policy_kwargs={"net_arch": [7]})
+    sound = copy.deepcopy(model.policy.state_dict())
+    model.fused._weights.weights[:] = np.nan
+    model.policy.load_state_dict(sound)
+    model.learn(STEPS * ROWS)
+    assert all(value.isfinite().all() for value in model.policy.state_dict().values())
+
+
+def test_adam_without_epsilon_moves_what_has_a_gradient() -> None:
+    kwargs = {"net_arch": [7], "optimizer_kwargs": {"eps": 0.0}}
+    theirs, ours = (
+        learned(engine, "hybrid", policy_kwargs=kwargs, n_epochs=1) for engine in ("torch", "fused")
+    )
+    assert max(differences(theirs, ours)) < 1e-4

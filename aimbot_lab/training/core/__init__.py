@@ -1,5 +1,5 @@
-"""Kernels of learning: what lies between the matrix products of an update.
+"""Kernels of learning: actor and critic, forward and backward, and the loss between.
 
 Imported by the fused engine of training. Plain functions over arrays that write into what they
-are given; they import nothing of the project but the compiler and each other.
+are given; of the project they import each other and what `foundation` has for kernels.
 """

@@ -1,5 +1,7 @@
 """Actions for many observations, shared by threads."""
 
+import numpy as np
+
 from aimbot_lab.foundation.atomic import add
 from aimbot_lab.foundation.handover import begins, finish, wait_for_workers
 from aimbot_lab.foundation.jit import called, inlined, kernel
@@ -8,7 +10,9 @@ from aimbot_lab.training.core.features import Sight, see
 from aimbot_lab.training.core.net import forward
 from aimbot_lab.training.core.parts import Chances, Desk, Drawn, Floats, Networks, Room, Shown, Turn
 
-STEP, SEES = range(2)  # numbers of a turn: whose rows, and whether these are to be written
+AT_STEP, SEES = range(2)  # numbers of a turn: whose rows, and whether these are to be written
+
+ZERO = np.float32(0.0)
 
 
 @inlined
@@ -24,7 +28,10 @@ def show(shown: Shown, sight: Sight, masks: int, step: int, first: int, last: in
 
 @called
 def draw(networks: Networks, room: Room, features: Floats, chances: Chances, drawn: Drawn) -> None:
-    """Write to `drawn` actions for `features` [N, F + M or more]; `room` is for N samples."""
+    """Write to `drawn` actions for `features` [N, F + M or more]; `room` is for N samples.
+
+    Two threads may write the same row at the same time: what is read back must not be written.
+    """
     samples = room.samples
     size = samples.inputs.shape[1]
     for n in range(features.shape[0]):
@@ -37,11 +44,12 @@ def draw(networks: Networks, room: Room, features: Floats, chances: Chances, dra
     branches, ratios = samples.actions.shape[0], drawn.log_probs.shape[1]
     for n in range(features.shape[0]):
         drawn.values[n, 0] = room.head.values[n, 0]
-        for k in range(ratios):
-            drawn.log_probs[n, k] = 0.0
+        whole = ZERO
         for k in range(branches):
             drawn.actions[n, k] = samples.actions[k, n]
-            drawn.log_probs[n, min(k, ratios - 1)] += room.head.log_probs[k, n]
+            whole += room.head.log_probs[k, n]
+        for k in range(ratios):
+            drawn.log_probs[n, k] = whole if ratios == 1 else room.head.log_probs[k, n]
 
 
 @kernel
@@ -62,7 +70,7 @@ def act(
     """
     worker, count, rows = desk.number - 1, desk.room.ones.size, shown.rows.shape[1]
     while worker < 0 or begins(turn.words, worker, desk.looks):
-        step = turn.numbers[STEP]
+        step = turn.numbers[AT_STEP]
         piece = add(turn.taken, 0, 1)
         while piece * count < rows:
             last = min((piece + 1) * count, rows)

@@ -9,6 +9,7 @@ from aimbot_lab.foundation.jit import kernel
 from aimbot_lab.foundation.matmul import dot
 
 Floats = npt.NDArray[np.float32]
+ZERO = np.float32(0.0)
 
 
 class AdamStep(NamedTuple):
@@ -40,4 +41,5 @@ def adam_step(
         square = squares[k] * step.kept_square + step.fresh_square * slope * slope
         means[k] = mean
         squares[k] = square
-        weights[k] -= step.size * mean / (np.sqrt(square) / step.root + step.epsilon)
+        move = step.size * mean / (np.sqrt(square) / step.root + step.epsilon)
+        weights[k] -= move if mean != ZERO else ZERO  # without epsilon 0 / 0, where nothing moves

@@ -18,7 +18,7 @@ from aimbot_lab.training.core.parts import (
     Whole,
 )
 
-LANES, PIECES = range(2)  # numbers of a turn: how many lanes and pieces there are
+USED_LANES, PIECES = range(2)  # numbers of a turn: how many lanes and pieces there are
 
 
 @called
@@ -65,11 +65,11 @@ def learn_lanes(networks: Networks, batch: Batch, lanes: Lanes, turn: Turn, desk
     while worker < 0 or begins(turn.words, worker, desk.looks):
         loss = loss_of(batch.loss)
         lane = add(turn.taken, 0, 1)
-        while lane < turn.numbers[LANES]:
+        while lane < turn.numbers[USED_LANES]:
             gradient, sums = lanes.gradients[lane], lanes.sums[lane]
             gradient[:] = 0.0
             sums[:] = 0.0
-            for piece in range(lane, turn.numbers[PIECES], turn.numbers[LANES]):
+            for piece in range(lane, turn.numbers[PIECES], turn.numbers[USED_LANES]):
                 own = batch.indices[piece * count : (piece + 1) * count]
                 learn_piece(networks, desk, batch.rows, own, loss, sums)
                 for k in range(gradient.size):

@@ -94,8 +94,8 @@ class Turn(NamedTuple):
     """What the threads tell each other of the work at hand, see `foundation.handover`."""
 
     words: Words  # [workers * STRIDE]
-    taken: Words  # [1] how many parts of the work were taken
-    numbers: Whole  # [2] of the work, as its kernel says
+    taken: Words  # [1 or more] first: how many parts of the work were taken
+    numbers: Whole  # [2 or more] first: two of the work, as its kernel says
 
 
 class Shown(NamedTuple):
