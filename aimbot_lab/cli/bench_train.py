@@ -83,7 +83,7 @@ def _speeds(found: "TrainBench") -> str:
         f"{plan.num_envs} environments, rollouts of {plan.n_steps} steps, {plan.n_epochs} epochs, "
         f"minibatches of {plan.batch_size}\n\n"
         "Environment steps per second: of the whole training, of its update by itself, and of its\n"
-        "matrix products alone as numpy's BLAS does them (and how much of that the update reaches)\n"
+        "matrix products alone as numpy's BLAS does them (and how near the update comes to that)\n"
         + table(("algorithm", "net", "threads", "training", "update", "products"), body)
     )
 
