@@ -22,7 +22,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 PLACED = re.compile(r"c\.yaml:[1-9]\d*:[1-9]\d*: \S.*")
 WHOLE = re.compile(r"c\.yaml: is (too large|larger than) .*")  # of which no place can be named
-SEEDS = 10
+SEEDS = 5
 FILES = int(os.environ.get("AIMBOT_LAB_MUTATIONS", "300")) // SEEDS
 
 
@@ -72,7 +72,7 @@ def test_no_mutation_gets_past_the_agreed_lines(
     assert 0 < fit < FILES  # else the mutations were too wild or too tame to say anything
 
 
-@pytest.mark.parametrize("seed", range(SEEDS // 5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_mutated_trainer_file_gets_past_them(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
