@@ -1,5 +1,6 @@
 """Actions of a policy while a rollout is collected."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -149,5 +150,5 @@ def _columns(policy: ActorCriticPolicy) -> int:
     return shape[0]
 
 
-def _fill(draw: object, array: Floats) -> None:
-    draw(*array.shape, out=th.from_numpy(array))  # type: ignore[operator]
+def _fill(draw: Callable[..., th.Tensor], array: Floats) -> None:
+    draw(*array.shape, out=th.from_numpy(array))
