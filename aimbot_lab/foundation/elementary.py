@@ -20,6 +20,8 @@ PER_LOG_2 = np.float32(1.4426950408889634)
 # log 2 in two parts, of which the first has few bits: its multiples are exact.
 LOG_2_HIGH, LOG_2_LOW = np.float32(0.693359375), np.float32(0.6931471805599453 - 0.693359375)
 LEAST_EXPONENT = np.float32(-87.0)  # exp of less counts as 0
+MOST_EXPONENT = np.float32(88.3)
+INFINITE = np.float32(np.inf)
 MOST = np.float32(20.0)  # tanh of half of it is 1 in single precision
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 LEAST_MANTISSA_BITS = 0x3F3504F3  # of the square root of 1/2
@@ -85,6 +87,13 @@ def exp(x: np.float32) -> np.float32:
     power, over_one = _split(max(x, LEAST_EXPONENT))
     value = power + power * over_one
     return ZERO if x < LEAST_EXPONENT else value
+
+
+@inlined
+def any_exp(x: np.float32) -> np.float32:
+    """e**x for every x: infinite from 88.3 on, a little before single precision ends."""
+    value = exp(MOST_EXPONENT if x > MOST_EXPONENT else x)
+    return INFINITE if x > MOST_EXPONENT else value
 
 
 @inlined

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 
+from aimbot_lab.foundation.fast_math import whole_power
 from aimbot_lab.foundation.matmul import whole_lanes
 from aimbot_lab.training.core.adam import AdamStep, adam_step, square_of
 from aimbot_lab.training.core.net import turn_weights
@@ -169,8 +170,8 @@ class FusedWeights:
             1.0 - one,
             two,
             1.0 - two,
-            group["lr"] / (1.0 - one**self.steps),
-            math.sqrt(1.0 - two**self.steps),
+            group["lr"] / (1.0 - whole_power(one, self.steps)),
+            math.sqrt(1.0 - whole_power(two, self.steps)),
             group["eps"],
         )
         step = AdamStep(*map(np.float32, numbers))

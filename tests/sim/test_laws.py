@@ -122,14 +122,19 @@ def test_a_seed_gives_the_same_trajectory_again_and_another_seed_another() -> No
     assert not set(first) & set(other)
 
 
-def test_a_second_process_plays_the_same_trajectory() -> None:
+@pytest.mark.parametrize("uncompiled", ["0", "1"])
+def test_a_second_process_plays_the_same_trajectory(uncompiled: str) -> None:
     here = row_digests(new_stage(ALL_TARGETS, 5, num_envs=7), random_play(60, 7))
     there = subprocess.run(
-        [sys.executable, Path(__file__).with_name("arena_stage.py")],
+        [sys.executable, "-W", "ignore", Path(__file__).with_name("arena_stage.py")],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "NUMBA_DISABLE_JIT": uncompiled,
+        },
     )
     assert there.stdout.split() == here
 

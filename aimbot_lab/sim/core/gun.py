@@ -78,7 +78,8 @@ def enemy_is_target(state: ArenaState, row: int, k: int) -> bool:
         return False
     x = state.enemies[row, k, 0] - state.fire_base[row, 0]
     z = state.enemies[row, k, 1] - state.fire_base[row, 1]
-    return x * x + z * z <= 0.25 * state.fire_base[row, 2] ** 2
+    radius = 0.5 * state.fire_base[row, 2]
+    return x * x + z * z <= radius * radius
 
 
 @inlined
@@ -98,7 +99,8 @@ def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
         if state.enemy_hits_left[row, k] > 0:
             x = state.enemies[row, k, 0] - state.position[row, 0]
             z = state.enemies[row, k, 1] - state.position[row, 1]
-            rest = radius * radius - (x * cosine - z * sine) ** 2
+            across = x * cosine - z * sine
+            rest = radius * radius - across * across
             along = x * sine + z * cosine
             if rest >= 0.0 and along > 0.0 and along - math.sqrt(rest) < reach:
                 reach = along - math.sqrt(rest)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from aimbot_lab.foundation.fast_math import sin_cos
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.sim.core.state import (
     AGENT_RADIUS,
@@ -27,8 +28,9 @@ DIAGONAL = math.sqrt(0.5)
 @inlined
 def look_ahead(state: ArenaState, row: int) -> None:
     """Work out the sine and cosine of the yaw."""
-    state.ahead[row, 0] = math.sin(state.yaw[row])
-    state.ahead[row, 1] = math.cos(state.yaw[row])
+    sine, cosine = sin_cos(state.yaw[row])
+    state.ahead[row, 0] = sine
+    state.ahead[row, 1] = cosine
 
 
 @inlined

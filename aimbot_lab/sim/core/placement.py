@@ -52,15 +52,21 @@ def keep_on_floor(state: ArenaState, row: int) -> None:
 
 
 @inlined
+def metres_away(x: float, z: float) -> float:
+    """Length of (x, z)."""
+    return math.sqrt(x * x + z * z)
+
+
+@inlined
 def apart(state: ArenaState, row: int, k: int, x: float, z: float) -> bool:
     """Whether a new enemy at (x, z) overlaps neither the agent nor the first `k` enemies."""
     radius = state.parameters[row, ENEMY_RADIUS]
     reach = radius + state.parameters[row, AGENT_RADIUS]
-    if math.hypot(x - state.position[row, 0], z - state.position[row, 1]) < reach:
+    if metres_away(x - state.position[row, 0], z - state.position[row, 1]) < reach:
         return False
     for other in range(k):
-        gap = math.hypot(x - state.enemies[row, other, 0], z - state.enemies[row, other, 1])
-        if gap < 2.0 * radius:
+        gap_x = x - state.enemies[row, other, 0]
+        if metres_away(gap_x, z - state.enemies[row, other, 1]) < 2.0 * radius:
             return False
     return True
 

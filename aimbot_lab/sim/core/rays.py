@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from aimbot_lab.foundation.fast_math import sin_cos
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.sim.core.state import (
     ENEMY_RADIUS,
@@ -43,8 +44,9 @@ def spread_fan(state: ArenaState, tables: ArenaTables, row: int) -> None:
     """
     half_view = math.radians(0.5 * state.parameters[row, VIEW_ANGLE])
     half_middle = half_view * state.parameters[row, MIDDLE_SHARE]
-    state.view_edge[row, 0] = math.cos(half_view)
-    state.view_edge[row, 1] = math.sin(half_view)
+    sine, cosine = sin_cos(half_view)
+    state.view_edge[row, 0] = cosine
+    state.view_edge[row, 1] = sine
     arm = tables.middle_rays // 2
     last = arm + tables.side_rays
     for ray in range(state.ray_cos.shape[1]):
@@ -55,8 +57,9 @@ def spread_fan(state: ArenaState, tables: ArenaTables, row: int) -> None:
         elif arm < abs(step) <= last:
             share = (abs(step) - arm) / tables.side_rays
             angle = half_middle + (half_view - half_middle) * share
-        state.ray_cos[row, ray] = math.cos(angle)
-        state.ray_sin[row, ray] = math.sin(angle) if step > 0 else -math.sin(angle)
+        sine, cosine = sin_cos(angle)
+        state.ray_cos[row, ray] = cosine
+        state.ray_sin[row, ray] = sine if step > 0 else -sine
 
 
 @inlined

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from aimbot_lab.foundation.fast_math import log, sin_cos
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.foundation.rng import counted_uniform, mix64
 from aimbot_lab.sim.core.state import (
@@ -47,7 +48,8 @@ def sampled(state: ArenaState, scenario: ScenarioTables, row: int, k: int) -> fl
         return at_length(low, high, first * length, scenario.whole[k])
     if scenario.sampler[k] == GAUSSIAN:
         # Box and Muller, "A note on the generation of random normal deviates", 1958.
-        normal = math.sqrt(-2.0 * math.log(first + LEAST)) * math.cos(2.0 * math.pi * second)
+        _, cosine = sin_cos(2.0 * math.pi * second)
+        normal = math.sqrt(-2.0 * log(first + LEAST)) * cosine
         return scenario.sampler_values[k, 0] + scenario.sampler_values[k, 1] * normal
     return in_ranges(scenario, k, first)
 

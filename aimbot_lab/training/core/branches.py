@@ -3,17 +3,15 @@
 Inner loops run over samples, so that the processor takes several at a time.
 """
 
-import math
-
 import numpy as np
 
-from aimbot_lab.foundation.elementary import exp, log
+from aimbot_lab.foundation.elementary import any_exp, exp, log
 from aimbot_lab.foundation.jit import called, inlined
 from aimbot_lab.training.core.parts import Chances, Floats, Head, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
-HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+HALF_LOG_TAU = 0.9189385332046728  # log(2 pi) / 2
 
 
 @called
@@ -91,7 +89,7 @@ def log_probs_of_gaussians(head: Head, actions: Floats, starts: Whole, log_std: 
     for c in range(log_std.size):
         branch = starts.size - 1 + c
         means, found, taken = head.logits[starts[-1] + c], head.log_probs[branch], actions[branch]
-        inverse = np.float32(math.exp(-log_std[c]))
+        inverse = any_exp(-log_std[c])
         constant = np.float32(-log_std[c] - HALF_LOG_TAU)
         for n in range(found.size):
             off = (taken[n] - means[n]) * inverse
@@ -134,7 +132,7 @@ def choose_actions(
         for n in range(actions.shape[1]):
             actions[branch, n] = choose(probs, n, chances.uniform[n, branch])
     for c in range(log_std.size):
-        branch, deviation = starts.size - 1 + c, np.float32(math.exp(log_std[c]))
+        branch, deviation = starts.size - 1 + c, any_exp(log_std[c])
         for n in range(actions.shape[1]):
             actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * chances.normal[n, c]
     log_probs_of(head, actions, starts, log_std)

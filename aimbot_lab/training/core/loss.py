@@ -3,10 +3,9 @@
 The same loss as `training.losses`, whose docstrings give the sources.
 """
 
-import math
-
 import numpy as np
 
+from aimbot_lab.foundation.elementary import any_exp
 from aimbot_lab.foundation.jit import called, inlined
 from aimbot_lab.training.core.branches import HALF_LOG_TAU, ONE, ZERO, log_probs_of
 from aimbot_lab.training.core.parts import (
@@ -52,14 +51,14 @@ def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int
         for k in range(r, last):
             log_ratio += head.log_probs[k, n]
         whole += log_ratio
-        ratio = np.float32(math.exp(log_ratio))
+        ratio = any_exp(log_ratio)
         found, moves = objective(ratio, advantage, loss)
         push = -loss.share * advantage * ratio if moves else ZERO
         for k in range(r, last):
             head.pushes[k, n] = push
         sums[POLICY] -= found
         sums[CLIPPED] += abs(ratio - ONE) > loss.clip
-    sums[DIVERGENCE] += np.float32(math.exp(whole)) - ONE - whole
+    sums[DIVERGENCE] += any_exp(whole) - ONE - whole
 
 
 @inlined
@@ -100,7 +99,7 @@ def push_gaussians(
     for c in range(log_std.size):
         branch = starts.size - 1 + c
         means, pushes, taken = head.logits[starts[-1] + c], head.pushes[branch], actions[branch]
-        inverse = np.float32(math.exp(-log_std[c]))
+        inverse = any_exp(-log_std[c])
         total = ZERO
         for n in range(pushes.size):
             off = (taken[n] - means[n]) * inverse
