@@ -43,7 +43,7 @@ def resume_newest(request: "RunRequest", data_dir: Path | None, *, as_json: bool
     """The exit code of going on with the newest unfinished run, or of `request` without one."""
     from aimbot_lab.experiment.resumption import check_resumption, newest_unfinished
 
-    newest = newest_unfinished(request.curriculum, request.data_folder)
+    newest = newest_unfinished(request.curriculum, request.data_folder, start=request.start)
     if newest is None:
         news = f"there is no unfinished run of {request.curriculum.path}: a new one begins"
         return train(request, data_dir, as_json=as_json, news=news)

@@ -10,6 +10,7 @@ from aimbot_lab.cli.training import train
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.document import LoadedCurriculum
+    from aimbot_lab.experiment.starting import Start
     from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -21,6 +22,8 @@ class RunOptions(TypedDict):
     name: str | None
     dry_run: bool
     resume: bool
+    init_from: str | None
+    start_lesson: int
     place: options.Place
     as_json: bool
 
@@ -42,6 +45,18 @@ class RunOptions(TypedDict):
     is_flag=True,
     help="Go on with the newest unfinished run of this curriculum and seed; begin one if there "
     "is none.",
+)
+@click.option(
+    "--init-from",
+    metavar="RUN",
+    help="Begin with the last agent of RUN (an id, the beginning of it, or latest), or with the "
+    "one in a folder that `aimbot-lab export` wrote: its weights and scaling, a new optimiser.",
+)
+@click.option(
+    "--start-lesson",
+    default=1,
+    type=click.IntRange(min=1),
+    help="Leave out the lessons before this one, counted from 1.",
 )
 @options.place
 @options.as_json
@@ -66,15 +81,41 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
     curriculum = load_curriculum(file, (*overrides, *seeds), allowed_env=given["allow_env"])
     folder = _destination(curriculum, given)
+    curriculum, start = _started(curriculum, folder, given)
     if given["dry_run"]:
         from aimbot_lab.cli.plan import show_plan
         from aimbot_lab.experiment.plan import plan
 
         show_plan(plan(curriculum), as_json=given["as_json"])
         return 0
-    request = RunRequest(curriculum, folder, given["name"], given["place"].tracking_uri)
+    request = RunRequest(
+        curriculum, folder, given["name"], given["place"].tracking_uri, start=start
+    )
     begin = resume_newest if given["resume"] else train
     return begin(request, given["place"].data_dir, as_json=given["as_json"])
+
+
+def _started(
+    curriculum: "LoadedCurriculum", folder: "DataFolder", given: RunOptions
+) -> "tuple[LoadedCurriculum, Start | None]":
+    """The curriculum from the lesson to start with, and the agent to begin with, which fits."""
+    source, lesson = given["init_from"], given["start_lesson"]
+    if source is None and lesson == 1:
+        return curriculum, None
+    from aimbot_lab.experiment.starting import check_fit, find_start, from_lesson
+
+    curriculum = from_lesson(curriculum, lesson)
+    if source is None:
+        return curriculum, None
+    start = find_start(source, folder, tracking_uri=_store(curriculum, given))
+    check_fit(start, curriculum.config)
+    click.echo(f"starts with {start.told}", err=True)
+    return curriculum, start
+
+
+def _store(curriculum: "LoadedCurriculum", given: RunOptions) -> str | None:
+    """The address that a run of `curriculum` is tracked at, if any is named."""
+    return given["place"].tracking_uri or curriculum.config.tracking.uri
 
 
 def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> "DataFolder":

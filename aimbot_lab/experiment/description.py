@@ -9,6 +9,7 @@ from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.git_state import git_tags
 from aimbot_lab.experiment.result import RunResult, outcome
+from aimbot_lab.experiment.run_record import StartMark
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.tracking.opening import RunDescription
@@ -32,7 +33,11 @@ HEADLINE = (
 
 
 def describe_run(
-    loaded: LoadedCurriculum, name: str | None, tags: Mapping[str, str] | None = None
+    loaded: LoadedCurriculum,
+    name: str | None,
+    tags: Mapping[str, str] | None = None,
+    *,
+    start: StartMark | None = None,
 ) -> RunDescription:
     """Name, parameters and tags of a run of `loaded`, further `tags` among them.
 
@@ -45,12 +50,22 @@ def describe_run(
     params = {key: given[key] for key in given if key in HEADLINE or given[key] != usual.get(key)}
     return RunDescription(
         name=name or f"{loaded.name} seed {config.seed}",
-        params={"seed": str(config.seed), "lessons": str(len(config.lessons)), **params},
+        params={
+            "seed": str(config.seed),
+            "lessons": str(len(config.lessons)),
+            **(
+                {f"init.{key}": str(value) for key, value in start._asdict().items()}
+                if start
+                else {}
+            ),
+            **params,
+        },
         tags={
             **(tags or {}),
             "lab.curriculum": loaded.name,
             "lab.seed": str(config.seed),
-            "lab.config": config_hash(config),
+            "lab.config": config_hash(config, start),
+            **({"lab.init_from": start.source} if start else {}),
             **git_tags(loaded.path.absolute().parent),
         },
     )
@@ -67,9 +82,14 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
     }
 
 
-def config_hash(config: CurriculumFile) -> str:
-    """Twelve letters that stand for all settings but the seed and where runs are tracked."""
+def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
+    """Twelve letters that stand for all settings but the seed and where runs are tracked.
+
+    And for the agent that a run began with.
+    """
     values = {k: v for k, v in asdict(config).items() if k not in ("seed", "tracking")}
+    if start is not None:
+        values["start"] = start.sha256
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -3,7 +3,7 @@
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path as FilePath
 
@@ -126,6 +126,12 @@ def read_text(file: str) -> str:
         mark = Mark(raw.count(b"\n", 0, error.start) + 1, column)
         fault = Fault((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
         raise ConfigurationError(*Origins(file).lines([fault])) from error
+
+
+def with_config(curriculum: LoadedCurriculum, config: CurriculumFile) -> LoadedCurriculum:
+    """`curriculum` with `config` in the place of its own; the text as written stays."""
+    resolved = _resolved_text(config, str(curriculum.path))
+    return replace(curriculum, config=config, resolved_text=resolved)
 
 
 def _read_bytes(file: str) -> bytes:

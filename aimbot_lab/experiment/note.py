@@ -24,6 +24,7 @@ def note(result: RunResult) -> str:
         [
             f"**{outcome(result)}** {result.steps:,} steps in {result.seconds:.0f} s "
             f"({result.steps_per_second:,.0f} a second), seed {result.seed}.",
+            *([f"Began with the agent of {result.init_from}."] if result.init_from else []),
             *_way_on(result),
             "### Lessons",
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
@@ -35,7 +36,7 @@ def note(result: RunResult) -> str:
             "`episodes.csv` has every counted episode; `aimbot-lab explain` tells from it why each "
             "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
-            "default worked in, and `aimbot-lab run resolved.yaml` runs exactly this again.",
+            f"default worked in, and `{_again(result)}` runs exactly this again.",
         ]
     )
 
@@ -62,6 +63,12 @@ def _way_on(result: RunResult) -> Iterator[str]:
     if result.resumes_at is not None:
         more = " --set train.total_steps=N" if result.status == "FAILED" else ""
         yield f"`aimbot-lab resume {result.run_id}{more}` goes on with it."
+
+
+def _again(result: RunResult) -> str:
+    """The command that repeats the run, given its artifacts."""
+    start = " --init-from start" if result.init_from else ""
+    return f"aimbot-lab run resolved.yaml{start}"
 
 
 def _falls(result: RunResult) -> Iterator[str]:

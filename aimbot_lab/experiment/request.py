@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.unfinished import UnfinishedRun
 from aimbot_lab.tracking.data_folder import DataFolder
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.starting import Start
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class RunRequest:
     resume: UnfinishedRun | None = None
     key: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)  # of a new run, beside its own
+    start: "Start | None" = None  # the agent that a new run begins with
 
     @property
     def run_name(self) -> str:

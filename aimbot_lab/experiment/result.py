@@ -29,6 +29,7 @@ class RunResult:
     entries_waiting: int  # tracked numbers and files that have not reached the store
     entries_dropped: int = 0  # tracked numbers and files that the disk had no room for
     agent_folder: str | None = None  # where the agents lie that the run could not keep
+    init_from: str | None = None  # the run, or the folder, whose agent it began with
     resumes_at: int | None = None  # the step it would go on from; None: finished, or can't be
 
     def as_json(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.document import LoadedCurriculum
@@ -15,6 +15,9 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.reopening import refuse_unless_free
 from aimbot_lab.tracking.run_summary import RunSummary
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.starting import Start
 
 HARMLESS = frozenset({"name", "env.threads"})
 """Keys that can't change the result of a run that has begun."""
@@ -85,9 +88,11 @@ def find_unfinished(
 
 
 def newest_unfinished(
-    curriculum: LoadedCurriculum, data_folder: DataFolder
+    curriculum: LoadedCurriculum, data_folder: DataFolder, *, start: "Start | None" = None
 ) -> UnfinishedRun | None:
     """The run of the same file or curriculum and seed that was begun last; None without any.
+
+    One that began with another agent than `start` is another run.
 
     One with the same configuration comes before all others, one with steps left before the rest.
     """
@@ -96,10 +101,16 @@ def newest_unfinished(
         (_suits(run, config), run)
         for run in unfinished_runs(data_folder)
         if file == run.record.file or config.name == run.record.curriculum
+        if _began_with(run, start)
     ]
     found = [(suits, run) for suits, run in suiting if suits is not None]
     best = max(found, key=lambda pair: pair[0], default=None)  # the first of equals
     return None if best is None else best[1]
+
+
+def _began_with(run: UnfinishedRun, start: "Start | None") -> bool:
+    mark = run.record.start
+    return (mark and mark.sha256) == (start and start.mark.sha256)
 
 
 def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | None:

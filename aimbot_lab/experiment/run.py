@@ -15,10 +15,12 @@ from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult
 from aimbot_lab.experiment.run_record import (
     RunRecord,
+    StartMark,
     note_spent_steps,
     read_record,
     write_record,
 )
+from aimbot_lab.experiment.starting import Start, check_fit, kept_start, log_start
 from aimbot_lab.experiment.taking_up import TakenUp, take_up
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
@@ -83,16 +85,28 @@ def _prepared(
     request: RunRequest, observer: Observer, *, tell: Tell
 ) -> tuple[Training, TakenUp | None]:
     """The training, put where the run that is resumed had come to."""
-    config = request.curriculum.config
+    config, start = request.curriculum.config, _start_of(request)
+    if start is not None:
+        check_fit(start, config)
     observer.stage("preparing the simulator (compiled once, then kept)")
     training = Training(
         TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
     )
+    if start is not None:
+        training.start_from(start.saved.agent)
     if request.resume is None:
         return training, None
     taken_up = take_up(request.resume, training, tell=tell)
     observer.stage(f"going on with run {request.resume.run_id} from step {taken_up.step:,}")
     return training, taken_up
+
+
+def _start_of(request: RunRequest) -> Start | None:
+    """The agent to begin with; of a run that is resumed, the one that it began with."""
+    if request.resume is None:
+        return request.start
+    mark = request.resume.record.start
+    return None if mark is None else kept_start(request.resume.folder.checkpoints, mark)
 
 
 def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
@@ -103,7 +117,7 @@ def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
     return open_run(
         request.data_folder,
         request.curriculum.config.tracking,
-        describe_run(curriculum, request.name, request.tags),
+        describe_run(curriculum, request.name, request.tags, start=_began_with(request)),
         tracking_uri=request.tracking_uri,
         on_trouble=on_trouble,
     )
@@ -121,7 +135,7 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> Check
         versions=versions(),
     )
     with suppress(OSError):  # which the checkpoints will meet too, and tell
-        write_record(path, record, request.curriculum)
+        write_record(path, record, request.curriculum, start=request.start)
     return CheckpointFolder(path, tell=tell)
 
 
@@ -132,6 +146,8 @@ def _begin(
     curriculum = _without_passwords(request.curriculum)
     if taken_up is None:
         tracker.log_text(curriculum.source_text, "curriculum.yaml")
+        if request.start is not None:
+            log_start(request.start, tracker)
     else:
         tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
     tracker.log_text(curriculum.resolved_text, "resolved.yaml")
@@ -218,7 +234,15 @@ def _result(
         held_back_by=progress.held_back_by(),
         falls=tuple(progress.falls),
         entries_waiting=0,
+        init_from=mark.source if (mark := _began_with(request)) else None,
     )
+
+
+def _began_with(request: RunRequest) -> StartMark | None:
+    """Which agent the run began with, if any."""
+    if request.resume is not None:
+        return request.resume.record.start
+    return None if request.start is None else request.start.mark
 
 
 def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:

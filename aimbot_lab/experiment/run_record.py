@@ -5,11 +5,26 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.tracking.durable import put_file
 
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.starting import Start
+
 RECORD_NAME, SOURCE_NAME, RESOLVED_NAME = "run.json", "curriculum.yaml", "resolved.yaml"
+
+START_FOLDER = "start"
+"""Where a run keeps the agent that it began with, among its artifacts and its checkpoints."""
+
+
+class StartMark(NamedTuple):
+    """Which agent a run began with, as its record keeps it."""
+
+    source: str  # a run's id, or a folder
+    step: int  # at which that agent was saved
+    sha256: str  # of its weights' file
 
 
 @dataclass(frozen=True)
@@ -23,15 +38,24 @@ class RunRecord:
     key: str | None = None  # under which its caller finds it again
     spent_steps: int | None = None  # steps taken, where they were spent before the goal
     versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
+    start: StartMark | None = None  # the agent that it began with, kept beside this
 
 
-def write_record(folder: Path, record: RunRecord, curriculum: LoadedCurriculum) -> None:
-    """Make `folder` with `record` and the curriculum in it. Raises OSError, leaving nothing."""
+def write_record(
+    folder: Path, record: RunRecord, curriculum: LoadedCurriculum, *, start: "Start | None" = None
+) -> None:
+    """Make `folder` with `record`, the curriculum and the agent that the run begins with in it.
+
+    Raises OSError, leaving nothing.
+    """
     fresh = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         fresh.mkdir()
         write_curriculum(fresh, curriculum)
+        if start is not None:
+            start.write(fresh / START_FOLDER)
+            record = replace(record, start=start.mark)
         _write(fresh, record)
         fresh.rename(folder)
     except OSError:
@@ -55,7 +79,9 @@ def note_spent_steps(folder: Path, steps: int) -> None:
 def read_record(folder: Path) -> RunRecord | None:
     """What `write_record` left in `folder`; None where there is none that can be read."""
     try:
-        return RunRecord(**json.loads((folder / RECORD_NAME).read_bytes()))
+        values = json.loads((folder / RECORD_NAME).read_bytes())
+        start = values.pop("start", None)
+        return RunRecord(**values, start=None if start is None else StartMark(*start))
     except (OSError, ValueError, TypeError):
         return None
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from aimbot_lab.experiment.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.document import load_curriculum
@@ -29,6 +30,13 @@ class TrackedAgent:
         return int(self.saved.about.get("step", 0))
 
 
+class AgentFiles(NamedTuple):
+    """Where the files of a run's agent can be read."""
+
+    run: RunSummary
+    folder: Path
+
+
 def fetch_agent(
     run: str, which: str, *, data_folder: DataFolder, tracking_uri: str | None = None
 ) -> TrackedAgent:
@@ -38,19 +46,30 @@ def fetch_agent(
     Raises ConfigurationError where no single run is meant, LabError, which says why, where it has
     no such agent or its files can't be read.
     """
+    found, folder = fetch_agent_files(run, which, data_folder=data_folder, uri=tracking_uri)
+    resolved = download_artifact(
+        data_folder, found.run_id, name="resolved.yaml", tracking_uri=tracking_uri
+    )
+    return TrackedAgent(found, which, load_curriculum(resolved).config, load_agent(folder))
+
+
+def fetch_agent_files(
+    run: str, which: str, *, data_folder: DataFolder, uri: str | None = None
+) -> AgentFiles:
+    """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
     reap_dead_runs(data_folder)
-    found = find_run(data_folder, run, tracking_uri=tracking_uri)
+    found = find_run(data_folder, run, tracking_uri=uri)
 
     def fetch(name: str) -> Path:
-        return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
+        return download_artifact(
+            data_folder, found.run_id, name=f"{AGENT_FOLDER}/{which}/{name}", tracking_uri=uri
+        )
 
-    folder = f"{AGENT_FOLDER}/{which}"
     try:
-        weights = [fetch(f"{folder}/{name}") for name in (WEIGHTS, DESCRIPTION)]
+        weights, _ = [fetch(name) for name in (WEIGHTS, DESCRIPTION)]
     except StoreError as error:
         raise LabError(_without_agent(found, which, error)) from error
-    config = load_curriculum(fetch("resolved.yaml")).config
-    return TrackedAgent(found, which, config, load_agent(weights[0].parent))
+    return AgentFiles(found, weights.parent)
 
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:

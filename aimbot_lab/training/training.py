@@ -19,6 +19,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.adjustments import adjustments
+from aimbot_lab.training.agent import Agent
 from aimbot_lab.training.agents import save_agent
 from aimbot_lab.training.algorithms import ALGORITHMS, new_model
 from aimbot_lab.training.best_agent import BestAgent
@@ -99,6 +100,10 @@ class Training:
         self._replay = ReplayParts(self.model)
         self._resumed: Mapping[str, Any] | None = None
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
+
+    def start_from(self, agent: Agent) -> None:
+        """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""
+        self.model.policy.load_state_dict(agent.policy.state_dict())
 
     def resume(self, state: bytes, read_part: Callable[[str], bytes] = no_part) -> None:
         """Go on in `learn` from a checkpoint's state, to the bit.

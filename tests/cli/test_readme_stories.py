@@ -1,0 +1,47 @@
+"""The stories of the README, run as they stand with curricula small enough for a test."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_runs import CURRICULUM, invoke
+
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def story(beginning: str, language: str = "sh") -> Iterator[str]:
+    """The lines of the first block of `language` behind the paragraph that begins so."""
+    _, _, rest = README.read_text(encoding="utf-8").partition(beginning)
+    block = re.search(rf"^```{language}\n(.*?)^```", rest, re.DOTALL | re.MULTILINE)
+    assert block, beginning
+    yield from block.group(1).splitlines()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder beside curricula of the README's names, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "curricula").mkdir()
+    for name in ("goto", "attack"):
+        text = CURRICULUM.replace("name: tiny", f"name: {name}")
+        (tmp_path / "curricula" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return tmp_path / "data"
+
+
+def tell(data: Path, beginning: str) -> None:
+    for line in story(beginning):
+        command, *words = shlex.split(line, comments=True)
+        assert command == "aimbot-lab"
+        invoke(data, *words, wanted=(0, 1) if words[0] == "run" else 0)
+
+
+def test_a_training_starts_from_another_runs_agent(data: Path) -> None:
+    tell(data, "**Start from another run's agent.**")
+    later, first = list_runs(DataFolder(data))
+    assert (first.name, later.name) == ("walker", "walker-goes-on")
+    assert later.tags["lab.init_from"] == first.run_id

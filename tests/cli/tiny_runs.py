@@ -1,0 +1,70 @@
+"""Runs small enough for a test, by the command line in this process."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+from aimbot_lab.cli.main import cli
+from aimbot_lab.foundation.errors import LabError
+
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 16, goto_win_radius: 12.0, time_limit: 3.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.02, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+train:
+  algo: ppo
+  total_steps: 2_048
+  n_steps: 32
+  batch_size: 512
+  n_epochs: 1
+  network: {layers: [8], scaling: running}
+  torch_threads: 1
+tracking: {experiment: tests}
+"""
+
+
+def write(folder: Path, name: str = "tiny.yaml", text: str = CURRICULUM) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def invoke(data: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
+    """What the command came to, as `main` would tell it: exit_code, stdout, stderr."""
+    arguments = [*map(str, words), "--data-dir", str(data)]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    code = result.return_value if isinstance(result.return_value, int) else 0
+    said = result.stderr
+    if isinstance(result.exception, LabError | click.ClickException):
+        code = result.exception.exit_code
+        said += str(getattr(result.exception, "message", result.exception))
+    elif result.exception is not None:
+        raise result.exception
+    allowed = (wanted,) if isinstance(wanted, int) else wanted
+    assert code in allowed, f"exit code {code}: {said}"
+    return Told(code, result.stdout, said)
+
+
+class Told:
+    def __init__(self, code: int, output: str, said: str) -> None:
+        self.code, self.output, self.said = code, output, said
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.output)
+
+
+def train(data: Path, file: Path, *words: Any) -> Any:
+    """The JSON document of a run that was trained to its end."""
+    return invoke(data, "run", file, *words, "--json", wanted=(0, 1)).document
