@@ -3,14 +3,16 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.git_state import git_tags
+from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.experiment.run_record import StartMark
 from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.sim.preset_source import named_entries
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.tracking.opening import RunDescription
 from aimbot_lab.training.settings import TrainSettings
@@ -46,7 +48,8 @@ def describe_run(
     `lab.config`: grouped by it, the page shows means over seeds.
     """
     config = loaded.config
-    given, usual = _settings(config.env, config.train), _settings(ArenaSettings(), TrainSettings())
+    env = replace(config.env, presets=named_entries(config.env.presets))
+    given, usual = _settings(env, config.train), _settings(ArenaSettings(), TrainSettings())
     params = {key: given[key] for key in given if key in HEADLINE or given[key] != usual.get(key)}
     return RunDescription(
         name=name or f"{loaded.name} seed {config.seed}",
@@ -87,7 +90,7 @@ def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
 
     And for the agent that a run began with.
     """
-    values = {k: v for k, v in asdict(config).items() if k not in ("seed", "tracking")}
+    values = {k: v for k, v in plain_settings(config).items() if k not in ("seed", "tracking")}
     if start is not None:
         values["start"] = start.sha256
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]

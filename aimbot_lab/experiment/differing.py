@@ -1,9 +1,9 @@
 """Which settings of runs differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.tracking.run_summary import RunSummary
 
@@ -29,7 +29,7 @@ def settings_that_differ(
     runs: Sequence[tuple[RunSummary, CurriculumFile]],
 ) -> dict[str, tuple[str, ...]]:
     """The value of each run for every key in which not all agree; "-" where one has no such key."""
-    each = [{**_told(run), **dict(flat_settings(asdict(config)))} for run, config in runs]
+    each = [{**_told(run), **dict(flat_settings(plain_settings(config)))} for run, config in runs]
     keys = dict.fromkeys(key for settings in each for key in settings)
     rows = {key: tuple(settings.get(key, MISSING) for settings in each) for key in keys}
     return {key: values for key, values in rows.items() if len(set(values)) > 1}

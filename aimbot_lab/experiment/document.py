@@ -3,7 +3,7 @@
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path as FilePath
 
@@ -11,6 +11,12 @@ from aimbot_lab.experiment.composition import Composition
 from aimbot_lab.experiment.dialect import dump
 from aimbot_lab.experiment.faults import Fault, Mark, Origins
 from aimbot_lab.experiment.overrides import parse_override
+from aimbot_lab.experiment.own_presets import (
+    Find,
+    own_preset_files,
+    plain_settings,
+    with_own_presets,
+)
 from aimbot_lab.experiment.paths import Path, one_line, shown_value, starts_with
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.tree import MOST_NODES, Tree, count_values, read_tree
@@ -39,25 +45,38 @@ class LoadedCurriculum:
         """What the training is called."""
         return self.config.name
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts that `resolved_text` refers to, by the names of files beside it."""
+        return own_preset_files(self.config)
+
 
 def load_curriculum(
     path: str | PathLike[str],
     overrides: Sequence[str] = (),
     *,
     allowed_env: Collection[str] = (),
+    find: Find | None = None,
 ) -> LoadedCurriculum:
     """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
 
     `-` is the standard input. The file may refer to the environment variables in `allowed_env`.
+    Own blocks are read from the file's folder; those that a run kept from `find`, if given.
     Raises ConfigurationError with every fault that was found, one line each:
     `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
     """
     file = fspath(path)
-    return parse_curriculum(read_text(file), shown_file(file), overrides, allowed_env=allowed_env)
+    text = read_text(file)
+    return parse_curriculum(text, shown_file(file), overrides, allowed_env=allowed_env, find=find)
 
 
 def parse_curriculum(
-    text: str, file: str, overrides: Sequence[str] = (), *, allowed_env: Collection[str] = ()
+    text: str,
+    file: str,
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+    find: Find | None = None,
 ) -> LoadedCurriculum:
     """The curriculum that `text` says, as if it stood in `file`, which need not exist.
 
@@ -75,12 +94,22 @@ def parse_curriculum(
         *composition.faults,
         *(one for one in found if not any(starts_with(one.path, place) for place in unusable)),
     ]
+    origins = Origins(file, tree.keys, tree.values, applied)
     if faults or refused or config is None:
-        raise ConfigurationError(
-            *Origins(file, tree.keys, tree.values, applied).lines(faults), *refused
-        )
-    config = config.resolved()
+        raise ConfigurationError(*origins.lines(faults), *refused)
+    config = with_own_presets(config.resolved(), origins=origins, find=find)
     return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
+
+
+def again(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
+    """`loaded` with each `KEY=VALUE` of `overrides` put in; nothing is read once more.
+
+    Raises ConfigurationError as `load_curriculum` does.
+    """
+    kept = loaded.files
+    return parse_curriculum(
+        loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__
+    )
 
 
 def check_files(
@@ -143,7 +172,7 @@ def _read_bytes(file: str) -> bytes:
 
 def _resolved_text(config: CurriculumFile, file: str) -> str:
     """The file that `config` fills, small enough to be read again."""
-    data = asdict(config)
+    data = plain_settings(config)
     text = dump(data)
     if count_values(data) > MOST_NODES or len(text.encode()) > MOST_BYTES:
         what = (

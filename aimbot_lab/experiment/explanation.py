@@ -44,7 +44,7 @@ def explain_run(
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
-    config = load_curriculum(fetch("resolved.yaml")).config
+    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
     world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
     record = _record(data_folder.run_folder(run_id), fetch)
     replayed = tuple(replays(record, world, threshold=threshold))

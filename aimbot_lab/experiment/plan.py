@@ -16,9 +16,9 @@ from aimbot_lab.curriculum.forecast import (
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets, preset_files
 from aimbot_lab.sim.settings import ArenaSettings
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
@@ -63,14 +63,13 @@ class Plan:
             "longest_episode_steps": self.longest_episode,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             "warnings": list(self.warnings),
-            "resolved": asdict(config),
+            "resolved": plain_settings(config),
         }
 
 
 def plan(curriculum: LoadedCurriculum, forecaster: Forecaster | None = None) -> Plan:
-    """The plan of `curriculum`. Raises ConfigurationError for presets that can't be used."""
+    """The plan of `curriculum`."""
     config = curriculum.config
-    load_presets([*SHIPPED_FILES, *preset_files(config.env.presets)])
     forecaster = forecaster or Forecaster()
     lessons = tuple(_planned(lesson, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)

@@ -1,11 +1,11 @@
 """Which run is gone on with, and whether it may be."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.paths import one_line
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.settings import CurriculumFile
@@ -128,7 +128,7 @@ def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | No
 
 def configuration_changes(before: CurriculumFile, after: CurriculumFile) -> tuple[Change, ...]:
     """The keys with different values, in order of the file."""
-    old, new = dict(_flat("", asdict(before))), dict(_flat("", asdict(after)))
+    old, new = (dict(_flat("", plain_settings(one))) for one in (before, after))
     return tuple(
         Change(key, str(old.get(key, _MISSING)), str(new.get(key, _MISSING)))
         for key in {**old, **new}

@@ -150,7 +150,8 @@ def _begin(
             log_start(request.start, tracker)
     else:
         tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
-    tracker.log_text(curriculum.resolved_text, "resolved.yaml")
+    for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
+        tracker.log_text(text, name)
     mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
     return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints, replays=tracker)
 

@@ -64,7 +64,9 @@ def write_record(
 
 
 def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
-    """Write both texts of `curriculum` to `folder`. Raises OSError."""
+    """Write both texts of `curriculum`, and its own blocks, to `folder`. Raises OSError."""
+    for name, text in curriculum.files.items():
+        put_file(folder / name, text.encode())
     put_file(folder / SOURCE_NAME, curriculum.source_text.encode())
     put_file(folder / RESOLVED_NAME, curriculum.resolved_text.encode())
 

@@ -47,10 +47,12 @@ def fetch_agent(
     no such agent or its files can't be read.
     """
     found, folder = fetch_agent_files(run, which, data_folder=data_folder, uri=tracking_uri)
-    resolved = download_artifact(
-        data_folder, found.run_id, name="resolved.yaml", tracking_uri=tracking_uri
-    )
-    return TrackedAgent(found, which, load_curriculum(resolved).config, load_agent(folder))
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
+
+    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+    return TrackedAgent(found, which, config, load_agent(folder))
 
 
 def fetch_agent_files(

@@ -4,21 +4,27 @@ The form of a file is described at the head of the shipped ones, in `preset_data
 """
 
 import math
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import yaml
 from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.core.state import DIFFICULTY_COUNT
 from aimbot_lab.sim.preset_check import TARGETS, broken_rules
+from aimbot_lab.sim.preset_source import (
+    Source,
+    TooDeepError,
+    compose,
+    name_of,
+    place_of,
+    read_source,
+    source_files,
+)
 
 FOLDER = Path(__file__).parent / "preset_data"
 SHIPPED_FILES = tuple(FOLDER / f"{target}.yaml" for target in TARGETS)
@@ -26,8 +32,6 @@ PRESET_KEYS = ("name", "fire_base", "obstacles", "enemies")
 FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
 MAX_NAME_LENGTH = 60
-MAX_BYTES = 2**20  # of a file
-FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
 
 
@@ -44,7 +48,7 @@ class Preset:
 
 
 def load_presets(
-    files: Sequence[Path] | None = None, *, beside: Sequence[Path] = ()
+    files: Sequence[Source] | None = None, *, beside: Sequence[Path] = ()
 ) -> tuple[Preset, ...]:
     """The presets of `files` in their order; without `files`, those shipped with the package.
 
@@ -56,8 +60,8 @@ def load_presets(
     places: dict[tuple[str, str], str] = {}
     presets: list[Preset] = []
     wanted = SHIPPED_FILES if files is None else tuple(files)
-    own = [os.path.abspath(path) for path in wanted]
-    others = [path for path in beside if os.path.abspath(path) not in own]
+    own = [place_of(source) for source in wanted]
+    others = [path for path in beside if place_of(path) not in own]
     for path in (*others, *wanted):
         for preset, place in _FileReader(path, faults).presets():
             key = (preset.target, preset.name)
@@ -72,37 +76,24 @@ def load_presets(
     return tuple(presets)
 
 
-def preset_files(paths: Sequence[Path | str]) -> tuple[Path, ...]:
-    """The files that `paths` name, each once: files as they are, folders as their *.yaml and *.yml.
+def preset_files(entries: Sequence[Path | str]) -> tuple[Source, ...]:
+    """The files and texts that `entries` name, each once; folders as their *.yaml and *.yml.
 
     A folder's files come in the order of their names. Raises ConfigurationError for a folder
     that holds none, and a name that no file can have.
     """
     faults: list[str] = []
-    files: list[Path] = []
-    for path in map(Path, paths):
-        if "\0" in str(path):
-            faults.append(f"{str(path)!a}: a file's name cannot hold a NUL")
-            continue
-        found = sorted(_yaml_files(path)) if path.is_dir() else [path]
-        if not found:
-            faults.append(f"{path}: the folder holds no *.yaml or *.yml file")
-        files += found
+    files = tuple(dict.fromkeys(source_files(entries, faults)))
     if faults:
         raise ConfigurationError(*faults)
-    return tuple(dict.fromkeys(files))
-
-
-def _yaml_files(folder: Path) -> Iterator[Path]:
-    for pattern in ("*.yaml", "*.yml"):
-        yield from folder.glob(pattern)
+    return files
 
 
 class _FileReader:
     """Reads one file and adds a line to `faults` for everything that is wrong with it."""
 
-    def __init__(self, path: Path, faults: list[str]) -> None:
-        self.path = path
+    def __init__(self, source: Source, faults: list[str]) -> None:
+        self.source, self.path = source, name_of(source)
         self.faults = faults
 
     def presets(self) -> list[tuple[Preset, str]]:
@@ -122,15 +113,11 @@ class _FileReader:
         return found
 
     def root(self) -> Node | None:
-        """The YAML tree of the file, or None where there is none.
-
-        Files of others are read by PyYAML's slow parser: libyaml's crashes on deep nesting.
-        """
+        """The YAML tree of the file, or None where there is none."""
         text = ""
         try:
-            text = read_bounded(self.path, MAX_BYTES).decode("utf-8")
-            loader = FAST_LOADER if self.path in SHIPPED_FILES else yaml.SafeLoader
-            root: Node | None = yaml.compose(text, Loader=loader)
+            text = read_source(self.source)
+            root = compose(text, trusted=self.path in SHIPPED_FILES)
         except OSError as error:
             self.faults.append(f"{self.path}:1:1: cannot be read: {error.strerror}")
         except UnicodeDecodeError as error:
@@ -142,7 +129,7 @@ class _FileReader:
         except yaml.MarkedYAMLError as error:
             place = self.place_of(error.problem_mark)
             self.faults.append(f"{place}: not YAML: {error.problem}")
-        except RecursionError:
+        except TooDeepError:
             self.faults.append(f"{self.path}:1:1: not a preset file: nested too deeply")
         except ValueError as error:
             self.faults.append(f"{self.path}:1:1: cannot be read: {error}")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from aimbot_lab.experiment.document import parse_curriculum
+from aimbot_lab.experiment.document import again
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.report import SweepReport
 from aimbot_lab.sweep.space import overrides
@@ -12,12 +12,15 @@ BEST_FILE = "best.yaml"
 
 
 def best_text(record: Record, report: SweepReport) -> str | None:
-    """The curriculum with the best trial's values, None where no trial has a value."""
+    """The curriculum with the best trial's values, None where no trial has a value.
+
+    It refers to the files of the sweep's own curriculum.
+    """
     best = report.best_trial
     if best is None:
         return None
     given = overrides(best.params, record.config.search)
-    loaded = parse_curriculum(record.base.resolved_text, str(record.base.path), given)
+    loaded = again(record.base, given)
     confirmed = next((one for one in report.confirmed if one.number == best.number), None)
     lines = [
         f"# Best of sweep {record.name}: trial {best.number} of {report.total}. "
@@ -34,8 +37,9 @@ def write_best(record: Record, report: SweepReport, folder: Path) -> Path | None
     if text is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / BEST_FILE, text.encode())
-    (folder / BEST_FILE).chmod(0o644)
+    for name, content in {**record.base.files, BEST_FILE: text}.items():
+        replace_file(folder / name, content.encode())
+        (folder / name).chmod(0o644)
     return folder / BEST_FILE
 
 

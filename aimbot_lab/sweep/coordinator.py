@@ -159,7 +159,8 @@ def _publish(record: Record, final: SweepReport, best: Path | None, parent: Trac
         parent.log_metrics(final.total, {"best/confirmed": final.confirmed[0].value})
     parent.set_note(note(final))
     if best is not None:
-        parent.log_file(best)
+        for path in (best, *(best.with_name(name) for name in record.base.files)):
+            parent.log_file(path)
     with tempfile.TemporaryDirectory("-plots") as folder, suppress(OSError):
         for path in draw_plots(record.study, Path(folder)):
             parent.log_file(path, "plots")

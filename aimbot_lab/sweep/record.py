@@ -126,7 +126,8 @@ def load(storage: Storage, name: str) -> Record:
         shown = storage.address.shown
         raise ConfigurationError(f"no sweep {name!r} in {shown}") from None
     config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
-    base = parse_curriculum(stored["base"], stored["base_file"])
+    files = json.loads(stored.get("base_files", "{}"))
+    base = parse_curriculum(stored["base"], stored["base_file"], find=files.__getitem__)
     return Record(storage, study, config, base)
 
 
@@ -156,6 +157,7 @@ def _stored(sweep: LoadedSweep) -> dict[str, str]:
         "source": sweep.source_text,
         "base": sweep.base.resolved_text,
         "base_file": str(sweep.base.path),
+        "base_files": json.dumps(sweep.base.files),
         "fingerprint": fingerprint(sweep),
         "version": aimbot_lab.__version__,
     }

@@ -14,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.experiment.document import LoadedCurriculum, again
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange
@@ -74,6 +74,8 @@ def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
         return "must be a key such as train.learning_rate or lessons.0.name"
     if key.startswith(NEVER_SEARCHED):
         return "can't be searched"
+    if key.startswith("env.presets"):
+        return "can't be searched: a sweep keeps one set of target blocks for all its trials"
     outer = next((other for other in search if key.startswith(f"{other}.")), None)
     return None if outer is None else f"lies within {outer}, which is searched too"
 
@@ -81,7 +83,7 @@ def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
 def _refusal(override: str, base: LoadedCurriculum) -> str | None:
     """Why the curriculum refuses `override`, None where it does not."""
     try:
-        parse_curriculum(base.resolved_text, str(base.path), [override])
+        again(base, [override])
     except ConfigurationError as error:
         told = error.faults[0].removeprefix(f"--set {override}: ")
         return told.removeprefix(f"{override.partition('=')[0]}: ")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.experiment.document import LoadedCurriculum, again
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.space import Params, override_text, overrides
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -32,7 +32,7 @@ class Task:
         where = asdict(self.sweep.tracking).items()
         tracking = [override_text(f"tracking.{key}", value) for key, value in where]
         given = [*overrides(self.params, self.sweep.search), f"seed={self.seed}", *tracking]
-        return parse_curriculum(self.base.resolved_text, str(self.base.path), given)
+        return again(self.base, given)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
-MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**20, 2**30
+MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**21, 2**30
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
 

@@ -12,7 +12,8 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
 from aimbot_lab.sim.preset_check import TARGETS, preset_faults
-from aimbot_lab.sim.presets import MAX_BYTES, Preset, load_presets, preset_files
+from aimbot_lab.sim.preset_source import MAX_BYTES
+from aimbot_lab.sim.presets import Preset, load_presets, preset_files
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()

@@ -1,0 +1,187 @@
+"""Own target blocks: found beside the curriculum, kept with the run, read from there."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from aimbot_lab.cli.main import cli
+from aimbot_lab.experiment.document import again, load_curriculum
+from aimbot_lab.experiment.resumption import configuration_changes
+from aimbot_lab.experiment.run_record import write_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sim.arena import Arena
+from aimbot_lab.sim.kept_presets import kept_presets
+from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets, preset_files
+
+README = Path(__file__).parents[2] / "README.md"
+STORY = "**Blocks of your own**"
+BLOCKS = """\
+goto:
+  2:
+    - {name: yard ä, fire_base: {center: [5, 5.25], diameter: 1.5}}
+    - {name: second, fire_base: {center: [5, 5], diameter: 6}, obstacles: [[0, 0, 1, 1]]}
+"""
+CURRICULUM = """\
+name: yard
+env: {num_envs: 8, presets: [blocks/]}
+lessons:
+  - name: only
+    targets: {goto: 1}
+    difficulty: {goto: [0, 1, 0, 0, 0]}
+    completion_criteria: {threshold: 0.99}
+train: {total_steps: 64, n_steps: 8, batch_size: 64}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A curriculum with blocks of its own, seen from another working directory."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (project / "blocks").mkdir(parents=True)
+    elsewhere.mkdir()
+    (project / "blocks" / "yard.yaml").write_text(BLOCKS, encoding="utf-8")
+    (project / "yard.yaml").write_text(CURRICULUM, encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    return project
+
+
+def names(path: Path, *overrides: str) -> set[str]:
+    (text,) = load_curriculum(path, overrides).config.env.presets
+    return set(re.findall(r'"name": "([^"]+)"', text))
+
+
+def refusal(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(path, overrides)
+    (line,) = caught.value.faults
+    return line
+
+
+def test_paths_begin_at_the_folder_of_the_file_wherever_one_stands(project: Path) -> None:
+    assert names(project / "yard.yaml") == {"yard ä", "second"}
+    override = "env.presets=[blocks/yard.yaml]"
+    assert names(project / "yard.yaml", override) == {"yard ä", "second"}
+    whole = f"env.presets=['{project}/blocks']"
+    assert names(project / "yard.yaml", whole) == {"yard ä", "second"}
+
+
+def test_a_path_of_the_working_directory_is_refused_by_the_rule(project: Path) -> None:
+    Path("here").mkdir()
+    line = refusal(project / "yard.yaml", "env.presets=[blocks/, here]")
+    assert line == (
+        "--set env.presets=[blocks/, here]: env.presets.1: there is no file or folder "
+        f"{project / 'here'}; a relative path begins at the folder of the curriculum's "
+        "file, not at the working directory, where there is one"
+    )
+    (project / "yard.yaml").write_text(CURRICULUM.replace("blocks/", "nope/"), encoding="utf-8")
+    line = refusal(project / "yard.yaml")
+    assert line.startswith(f"{project}/yard.yaml:2:30: env.presets.0: there is no file or folder")
+
+
+def test_a_kept_text_gives_the_same_arena(project: Path) -> None:
+    paths = [project / "blocks"]
+    text = kept_presets(paths)
+    assert kept_presets([text]) == text
+    assert load_presets([*SHIPPED_FILES, project / "blocks" / "yard.yaml"]) == load_presets(
+        [*SHIPPED_FILES, *preset_files([text])]
+    )
+    settings = load_curriculum(project / "yard.yaml").config.env
+    from_files = Arena(replace(settings, presets=(str(project / "blocks"),)))
+    for of_text, of_files in zip(
+        Arena(settings)._tables.presets, from_files._tables.presets, strict=True
+    ):
+        assert np.array_equal(of_text, of_files)
+
+
+def test_a_written_curriculum_is_read_back_whole_from_its_folder(
+    project: Path, tmp_path: Path
+) -> None:
+    begun = load_curriculum(project / "yard.yaml")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    write_curriculum(kept, begun)
+    (project / "blocks" / "yard.yaml").write_text(BLOCKS.replace("1.5", "2.5"), encoding="utf-8")
+    again_read = load_curriculum(kept / "resolved.yaml")
+    assert again_read.config == begun.config
+    assert again(begun, ["seed=2"]).config.env == begun.config.env
+    (change,) = configuration_changes(begun.config, load_curriculum(project / "yard.yaml").config)
+    assert re.fullmatch(
+        r"env\.presets: was \['presets-\w{12}\.yaml'\], is \['presets-\w{12}\.yaml'\]", str(change)
+    )
+
+
+def test_kept_blocks_that_were_altered_are_refused_in_a_line(project: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    write_curriculum(kept, load_curriculum(project / "yard.yaml"))
+    (file,) = kept.glob("presets-*.yaml")
+    whole = file.read_text(encoding="utf-8")
+    for altered in (whole.replace("1.5", "2.5"), whole.partition("\n")[2].replace("1.5", "2.5")):
+        file.write_text(altered, encoding="utf-8")
+        line = refusal(kept / "resolved.yaml")
+        assert line.startswith(f"{file}:1:1: cannot be read: altered since a run kept it")
+    file.unlink()
+    assert "there is no file or folder" in refusal(kept / "resolved.yaml")
+
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> Call:
+    data = str(tmp_path_factory.mktemp("data"))
+
+    def calling(*words: str) -> Result:
+        given = [*words, "--data-dir", data]
+        return CliRunner().invoke(cli, given, catch_exceptions=False, standalone_mode=False)
+
+    return calling
+
+
+def win_rates(call: Call) -> object:
+    done = call("evaluate", "latest", "--episodes", "32", "--no-baselines", "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["players"]
+
+
+def test_the_readmes_story_of_own_blocks(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    story = README.read_text(encoding="utf-8").partition(STORY)[2].partition("\n## ")[0]
+    blocks = re.findall(r"```yaml\n# (\S+)\n(.*?)```", story, re.DOTALL)
+    for name, text in blocks:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    commands, *_ = re.findall(r"```sh\n(.*?)```", story, re.DOTALL)
+    calls = [shlex.split(line, comments=True)[1:] for line in commands.splitlines()]
+    for words in calls:
+        done = call(*words)
+        assert done.return_value in (None, 0, 1), done.output  # 1: its steps were spent
+        if words[0] == "run":  # what the story says: the file is changed afterwards
+            Path(blocks[0][0]).write_text(BLOCKS, encoding="utf-8")
+    assert [words[0] for words in calls] == ["run", "evaluate", "record"]
+
+
+def test_a_run_is_evaluated_and_resumed_with_the_blocks_that_it_began_with(
+    call: Call, project: Path
+) -> None:
+    assert call("run", str(project / "yard.yaml")).return_value == 1  # its steps were spent
+    before = win_rates(call)
+    (project / "blocks" / "yard.yaml").write_text(BLOCKS.replace("1.5", "9"), encoding="utf-8")
+    assert win_rates(call) == before
+    (project / "blocks" / "yard.yaml").unlink()
+    assert win_rates(call) == before
+    on = call("resume", "latest", "--set", "train.total_steps=128")
+    assert on.return_value == 1, on.output
+    assert call("export", "latest", "-o", "agent").exit_code == 0
+    agent = json.loads(Path("agent/agent.json").read_text(encoding="utf-8"))
+    assert "yard ä" in agent["env"]["presets"][0]
