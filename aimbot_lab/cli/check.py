@@ -8,6 +8,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json
+from aimbot_lab.foundation.shown_text import refusal_lines
 
 
 @click.command(short_help="List the faults of curriculum and sweep files.")
@@ -46,7 +47,7 @@ def check(
         print_json(_document(found))
     else:
         for line in lines:
-            click.echo(line, err=True)
+            click.echo(refusal_lines(line), err=True)
     if not lines and not as_json:
         click.echo(f"{len(checked)} {'file is' if len(checked) == 1 else 'files are'} fit to run")
     return 2 if lines else 0

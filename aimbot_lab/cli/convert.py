@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from aimbot_lab.cli.files import write_output
+from aimbot_lab.foundation.shown_text import one_line
 
 
 @click.command(short_help="Make a curriculum of an ML-Agents file.")
@@ -39,5 +40,5 @@ def convert(
 
     text, notes = converted(file, targets=targets, behavior=behavior)
     for note in notes:
-        click.echo(note, err=True)
+        click.echo(one_line(note), err=True)
     write_output(text, output)

@@ -9,6 +9,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json, rate, table
+from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.replay import Replay, Replayed
@@ -55,7 +56,7 @@ def explain(
     if as_json:
         print_json(_document(explanation, every=every))
     else:
-        click.echo("\n\n".join(_texts(explanation, every=every)))
+        click.echo(terminal_lines("\n\n".join(_texts(explanation, every=every))))
 
 
 def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:

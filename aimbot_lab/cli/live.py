@@ -15,6 +15,7 @@ from rich.text import Text
 from aimbot_lab.cli.terminal import quiet_keys
 from aimbot_lab.cli.text import duration, rate
 from aimbot_lab.cli.view import measured_text, promotion_line, time_left
+from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
@@ -46,7 +47,7 @@ class LiveView:
 
     def __init__(self, name: str, console: Console) -> None:
         self.console = console
-        self._name = name
+        self._name = one_line(name)
         self._stage = "starting"
         self._snapshot: TrainingSnapshot | None = None
         self._notices: deque[str] = deque(maxlen=NOTICES_KEPT)
@@ -66,7 +67,7 @@ class LiveView:
 
     def notice(self, text: str) -> None:
         """Show `text` below the rest, until there are newer ones."""
-        self._notices.append(text)  # drawn by the thread that refreshes
+        self._notices.append(terminal_lines(text))  # drawn by the thread that refreshes
 
     def draw(self) -> RenderableType:
         """What is shown at this moment."""
@@ -82,7 +83,7 @@ class LiveView:
         head = Text.assemble(
             (f"{self._name}  ", "bold"),
             f"lesson {view.lesson + 1} of {view.lessons}: ",
-            (view.name, "bold cyan"),
+            (one_line(view.name), "bold cyan"),
             measured_text(view),
             no_wrap=True,
             overflow="ellipsis",
@@ -96,7 +97,7 @@ class LiveView:
 
 def cut_line(text: str, style: str = "") -> Text:
     """`text` as one row, cut at the edge of the terminal."""
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _steps(snapshot: "TrainingSnapshot", width: int) -> str:

@@ -24,6 +24,7 @@ from aimbot_lab.cli.streams import guard_streams
 from aimbot_lab.cli.sweep import sweep
 from aimbot_lab.cli.ui import ui
 from aimbot_lab.cli.weights import weights
+from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
 INTERRUPTED = 130
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -77,15 +78,27 @@ def _exit_code() -> int:
         code = cli.main(standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return INTERRUPTED
     except LabError as error:
-        click.echo(f"error: {error}" if error.exit_code == 1 else str(error), err=True)
+        told = f"error: {error}" if error.exit_code == 1 else str(error)
+        click.echo(refusal_lines(told), err=True)
         return error.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        click.echo(refusal_lines(f"error: {where}{error.strerror or error}"), err=True)
         return 1
+
+
+def _show(error: click.ClickException) -> None:
+    """One line that says what was wrong with the call, and where to read more."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    what = one_line(error.format_message().replace("\n", " ")).rstrip(". ")
+    told = f"{context.command_path}: {what} ({context.command_path} --help says more)"
+    click.echo(refusal_lines(told), err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli.text import print_json, terminal_width
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.criteria import CompletionCriteria
@@ -20,7 +21,7 @@ WIDEST = 100
 def show_plan(plan: "Plan", *, as_json: bool) -> None:
     """Print `plan` on standard output, and its warnings also on standard error."""
     for warning in plan.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(one_line(f"warning: {warning}"), err=True)
     if as_json:
         print_json(plan.as_json())
     else:

@@ -13,6 +13,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json, table
+from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
 
 if TYPE_CHECKING:
     from aimbot_lab.replay.episode import Replay
@@ -115,5 +116,6 @@ def _tell(told: "Story") -> None:
     rows.append(("return", f"{told.episode_return:,.1f}"))
     click.echo(table(("reward", "sum"), rows))
     if told.about:
-        click.echo(", ".join(f"{key} {value}" for key, value in told.about.items()), err=True)
+        about = ", ".join(f"{key} {value}" for key, value in told.about.items())
+        click.echo(shortened(one_line(about), MAX_LINE), err=True)
     click.echo(f"plays as recorded: trajectory {told.trajectory_sha256[:12]}", err=True)

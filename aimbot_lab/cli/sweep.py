@@ -7,6 +7,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json
+from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepResult
@@ -143,7 +144,7 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
     if as_json:
         print_json({**result.report.as_json(), "best_file": best, "run_id": result.parent_run})
     else:
-        click.echo(report_text(result.report))
+        click.echo(terminal_lines(report_text(result.report)))
     if best is not None:
         click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
@@ -176,7 +177,7 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
         best = None if found.best is None else {"trial": found.best}
         print_json({"schema": 1, **summary, "ended": found.ended, "best": best})
     else:
-        click.echo(status_text(found))
+        click.echo(terminal_lines(status_text(found)))
 
 
 @sweep.command("report", short_help="All trials of a sweep and the best once more.")
@@ -199,7 +200,7 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
     if as_json:
         print_json(found.as_json())
     else:
-        click.echo(report_text(found))
+        click.echo(terminal_lines(report_text(found)))
 
 
 @sweep.command("rerun", short_help="Run a finished trial again: is it the same?")

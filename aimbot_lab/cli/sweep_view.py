@@ -12,6 +12,7 @@ import click
 from aimbot_lab.cli.sweep_text import best_line, gain, params_text, shown, value
 from aimbot_lab.cli.text import duration
 from aimbot_lab.cli.view import wants_plain_lines
+from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepSnapshot
@@ -79,7 +80,7 @@ class PlainSweepView:
         return is_news
 
     def _say(self, text: str) -> None:
-        click.echo(f"{_clock()} {text}", err=True)
+        click.echo(f"{_clock()} {terminal_lines(text)}", err=True)
 
 
 class ShareView:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from aimbot_lab.foundation.shown_text import one_line
+
 SHORTEST = 8  # characters that are left of a name, at least
 
 
@@ -33,7 +35,10 @@ class _Column(NamedTuple):
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], fit: Fit | None = None) -> str:
     """Rows under their heads, columns padded to their widest entry."""
-    columns = [_Column(name, [name], [str(row[i]) for row in rows]) for i, name in enumerate(head)]
+    columns = [
+        _Column(one_line(name), [one_line(name)], [one_line(str(row[i])) for row in rows])
+        for i, name in enumerate(head)
+    ]
     if fit is not None and fit.width is not None and _width(columns) > fit.width:
         columns = _fitted(columns, fit, fit.width)
     heads = [*zip_longest(*(column.head[::-1] for column in columns), fillvalue="")][::-1]

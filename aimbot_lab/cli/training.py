@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli.text import Fit, duration, print_json, rate, table, terminal_width
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.request import RunRequest
@@ -47,9 +48,9 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
     else:
         click.echo(summary(result, terminal_width()))
     if result.status != "FINISHED":
-        click.echo(outcome(result), err=True)
+        click.echo(one_line(outcome(result)), err=True)
     for line in _shortcomings(result):
-        click.echo(line, err=True)
+        click.echo(one_line(line), err=True)
     if way := way_on(result, data_dir):
         click.echo(f"Go on with it: {way}", err=True)
     click.echo(f"Look at it: {way_to_look(result.tracking_uri, data_dir)}", err=as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.run_summary import RunSummary
@@ -57,7 +58,8 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
         code = server.wait()
     if not code:
         return 0
-    click.echo(f"{server.last_words}error: the page's server ended with exit code {code}", err=True)
+    told = f"{server.last_words}error: the page's server ended with exit code {code}"
+    click.echo(terminal_lines(told), err=True)
     return 1
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from aimbot_lab.cli.text import cut, duration, rate
+from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
@@ -64,25 +65,27 @@ class PlainView:
 
     def stage(self, text: str) -> None:
         """Say what begins."""
-        click.echo(f"{_clock()} {text}", err=True)
+        click.echo(f"{_clock()} {terminal_lines(text)}", err=True)
 
     def promotion(self, report: "LessonReport", step: int) -> None:
         """Say which lesson was passed."""
-        click.echo(f"{_clock()} {promotion_line(report, step)}", err=True)
+        click.echo(f"{_clock()} {one_line(promotion_line(report, step))}", err=True)
 
     def progress(self, snapshot: "TrainingSnapshot") -> None:
         """Say where the training stands, unless that was said a moment ago."""
         now = time.monotonic()
         if now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
-            click.echo(f"{_clock()} {progress_line(snapshot)}", err=True)
+            click.echo(f"{_clock()} {one_line(progress_line(snapshot))}", err=True)
 
     def notice(self, text: str) -> None:
         """Say it at once."""
         # Past the stream's buffer: the signal may have come while that was being written.
         below_echo = "\n" if sys.stderr.isatty() else ""  # a terminal has just shown ^C
         with suppress(OSError):
-            os.write(sys.stderr.fileno(), f"{below_echo}{_clock()} {text}\n".encode())
+            os.write(
+                sys.stderr.fileno(), f"{below_echo}{_clock()} {terminal_lines(text)}\n".encode()
+            )
 
 
 def promotion_line(report: "LessonReport", step: int, *, width: int | None = None) -> str:

@@ -6,6 +6,7 @@ from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.comparison import ComparedRun, Comparison
 from aimbot_lab.experiment.learning_curve import LessonPassed
 from aimbot_lab.experiment.result import cell_name
+from aimbot_lab.foundation.shown_text import one_line
 
 Rows = list[tuple[str, ...]]
 DIFFERENCE_HEAD = ("cell", "first", "second", "difference [95 %]", "p (Holm)", "verdict", "more")
@@ -15,7 +16,7 @@ ALL = "all"
 
 def label(run: ComparedRun) -> str:
     """A run as charts and heads name it."""
-    return f"{run.name} ({run.run_id[:8]})"
+    return one_line(f"{run.name} ({run.run_id[:8]})")
 
 
 def cell_of(row: Difference) -> str:

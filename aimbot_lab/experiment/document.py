@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from aimbot_lab.experiment.composition import Composition
 from aimbot_lab.experiment.dialect import dump
-from aimbot_lab.experiment.faults import Fault, Mark, Origins
+from aimbot_lab.experiment.faults import MAX_OVERRIDE, Fault, Mark, Origins
 from aimbot_lab.experiment.overrides import parse_override
 from aimbot_lab.experiment.own_presets import (
     Find,
@@ -22,6 +22,7 @@ from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.tree import MOST_NODES, Tree, count_values, read_tree
 from aimbot_lab.experiment.validation import validate
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import shortened
 
 MOST_BYTES = 64 * 1024
 STDIN = "-"
@@ -202,7 +203,7 @@ def _apply(
             override = parse_override(text, composition.data)
             composition.override(override)
         except ValueError as error:
-            refused.append(one_line(f"--set {text}: {error}"))
+            refused.append(one_line(f"--set {shortened(text, MAX_OVERRIDE)}: {error}"))
         else:
             applied += [(path, text) for path, _ in override.values]
     return applied, refused

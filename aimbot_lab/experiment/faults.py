@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aimbot_lab.experiment.paths import Path, one_line, shown_path, starts_with
+from aimbot_lab.foundation.shown_text import MAX_LINE, shortened
+
+MAX_OVERRIDE = 200  # characters of a `--set` that a fault repeats
 
 
 class Mark(NamedTuple):
@@ -35,13 +38,17 @@ class Origins:
     def lines(self, faults: Sequence[Fault]) -> list[str]:
         """One line for each of `faults`, in the order of the file, overrides last."""
         placed = sorted({self._placed(fault) for fault in faults})
-        return [one_line(text) for _, text in placed]
+        return [shortened(one_line(text), MAX_LINE) for _, text in placed]
 
     def _placed(self, fault: Fault) -> tuple[tuple[int, ...], str]:
         text = f"{shown_path(fault.path)}: {fault.what}" if fault.path else fault.what
         number = None if fault.mark else self._override(fault.path)
         if number is not None:
-            return (1, number, 0), f"--set {self.overrides[number][1]}: {text}"
+            return (
+                1,
+                number,
+                0,
+            ), f"--set {shortened(self.overrides[number][1], MAX_OVERRIDE)}: {text}"
         mark = fault.mark or self._mark(fault)
         return (0, *mark), f"{self.file}:{mark.line}:{mark.column}: {text}"
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from aimbot_lab.experiment.result import RunResult, cell_name, outcome, percent
+from aimbot_lab.foundation.shown_text import markdown_text
 
 LESSON_HEAD = (
     "#",
@@ -22,9 +23,10 @@ def note(result: RunResult) -> str:
     """Outcome, lessons, cells, and how to run it again."""
     return "\n\n".join(
         [
-            f"**{outcome(result)}** {result.steps:,} steps in {result.seconds:.0f} s "
-            f"({result.steps_per_second:,.0f} a second), seed {result.seed}.",
-            *([f"Began with the agent of {result.init_from}."] if result.init_from else []),
+            f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
+            f"{result.seconds:.0f} s ({result.steps_per_second:,.0f} a second), "
+            f"seed {result.seed}.",
+            *_start(result),
             *_way_on(result),
             "### Lessons",
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
@@ -59,6 +61,11 @@ def section_of(note: str, title: str) -> str:
     return next(parts, "").removeprefix(head).strip()
 
 
+def _start(result: RunResult) -> Iterator[str]:
+    if result.init_from:
+        yield f"Began with the agent of {markdown_text(result.init_from)}."
+
+
 def _way_on(result: RunResult) -> Iterator[str]:
     if result.resumes_at is not None:
         more = " --set train.total_steps=N" if result.status == "FAILED" else ""
@@ -74,14 +81,14 @@ def _again(result: RunResult) -> str:
 def _falls(result: RunResult) -> Iterator[str]:
     if result.falls:
         yield "### Lost and regained"
-        yield "\n".join(f"- {fall.line}" for fall in result.falls)
+        yield "\n".join(f"- {markdown_text(fall.line)}" for fall in result.falls)
 
 
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
     for number, lesson in enumerate(result.lessons, start=1):
         yield (
             number,
-            lesson.name.replace("|", "/"),
+            markdown_text(lesson.name),
             "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
             f"{lesson.episodes:,}",
             percent(lesson.win_rate),

@@ -1,7 +1,8 @@
 """Pages in HTML that stand by themselves: their style and their pictures are inside."""
 
 from collections.abc import Sequence
-from html import escape
+
+from aimbot_lab.foundation.shown_text import html_text
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1000px;
@@ -20,25 +21,25 @@ def page(title: str, parts: Sequence[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<title>{html_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<h1>{html_text(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
 def heading(text: str) -> str:
     """The head of a section."""
-    return f"<h2>{escape(text)}</h2>"
+    return f"<h2>{html_text(text)}</h2>"
 
 
 def paragraph(text: str, *, quiet: bool = False) -> str:
     """Plain text."""
-    return f"<p{' class=quiet' if quiet else ''}>{escape(text)}</p>"
+    return f"<p{' class=quiet' if quiet else ''}>{html_text(text)}</p>"
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Rows of plain text under their heads."""
-    lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in head)}</tr>"]
+    lines = [f"<tr>{''.join(f'<th>{html_text(name)}</th>' for name in head)}</tr>"]
     lines += [
-        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+        f"<tr>{''.join(f'<td>{html_text(str(cell))}</td>' for cell in row)}</tr>" for row in rows
     ]
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>'

@@ -1,16 +1,27 @@
 """Paths of keys in a curriculum file, and the text in which a user sees them."""
 
-import unicodedata
 from collections.abc import Sequence
+
+from aimbot_lab.foundation.shown_text import is_seen, one_line, shortened
+
+__all__ = [
+    "Path",
+    "is_parameters",
+    "is_seen",
+    "one_line",
+    "shown_path",
+    "shown_value",
+    "starts_with",
+]
 
 Path = tuple[str | int, ...]
 
-_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
+MAX_KEY = 80  # characters of a key that a fault repeats
 
 
 def shown_path(path: Path) -> str:
-    """The dotted form of `path`, as `--set` takes it."""
-    return ".".join(map(str, path))
+    """The dotted form of `path`, as `--set` takes it; very long keys are shortened."""
+    return ".".join(shortened(str(key), MAX_KEY) for key in path)
 
 
 def starts_with(path: Path, beginning: Sequence[str | int]) -> bool:
@@ -22,23 +33,6 @@ def is_parameters(path: Path) -> bool:
     """Whether `path` leads to the environment parameters of a lesson, or of all lessons."""
     return path == ("environment_parameters",) or (
         len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"
-    )
-
-
-def is_seen(text: str) -> bool:
-    """Whether `text` consists of visible characters and spaces on one line."""
-    if text.isascii():
-        return text.isprintable()
-    return not any(unicodedata.category(character) in _UNSEEN for character in text)
-
-
-def one_line(text: str) -> str:
-    """`text` with everything that is no visible character on one line escaped."""
-    if is_seen(text):
-        return text
-    return "".join(
-        character if is_seen(character) else character.encode("unicode_escape").decode("ascii")
-        for character in text
     )
 
 

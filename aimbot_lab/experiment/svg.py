@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from typing import NamedTuple
+
+from aimbot_lab.foundation.shown_text import html_text
 
 COLOURS = ("#4269d0", "#e8710a", "#2a9d5c", "#b5179e", "#6c757d", "#00a0b0", "#a05a2c", "#c1121f")
 
@@ -66,7 +67,7 @@ def interval_chart(marks: Sequence[Mark], *, low: float, high: float, zero: floa
             f'<line x1="{x(mark.lower):.1f}" x2="{x(mark.upper):.1f}" y1="{y}" y2="{y}" '
             f'stroke="{mark.colour}" stroke-width="4" stroke-opacity="0.35"/>'
             f'<circle cx="{x(mark.value):.1f}" cy="{y}" r="4.5" fill="{mark.colour}">'
-            f"<title>{escape(mark.label)}: {mark.value:.3f} "
+            f"<title>{html_text(mark.label)}: {mark.value:.3f} "
             f"[{mark.lower:.3f}, {mark.upper:.3f}]</title></circle>"
         )
     return _svg(width, height, parts)
@@ -129,7 +130,7 @@ def _rule(x: float, top: float, bottom: float, colour: str) -> str:
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html_text(text)}</text>'
 
 
 def _svg(width: int, height: int, parts: Sequence[str]) -> str:

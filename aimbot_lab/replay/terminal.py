@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.frames import ending_words, goal, lesson_title, task
@@ -88,8 +89,8 @@ def _words(replay: Replay, moment: Moment, scale: np.ndarray) -> Sequence[str]:
     seconds = moment.state.decisions[0] * period
     terms = moment.state.terms[0]
     words = [
-        f"{BOLD}{lesson_title(replay)}{RESET}",
-        task(replay),
+        f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
+        one_line(task(replay)),
         goal(moment.state),
         f"{seconds:.1f} s of {numbers[core.TIME_LIMIT]:g} s",
         "",

@@ -1,6 +1,7 @@
 """A sweep in Markdown, as the note on its run's page in the tracking UI."""
 
 from aimbot_lab.experiment.note import markdown_table
+from aimbot_lab.foundation.shown_text import markdown_text
 from aimbot_lab.sweep.report import Confirmed, SweepReport
 
 HEAD = ("trial", "in the search", "on fresh seeds", "95 %", "over the defaults", "95 %")
@@ -11,7 +12,7 @@ def note(report: SweepReport) -> str:
     best = report.best_trial
     parts = [f"{report.ended} of {report.total} trials ended; scored by {report.measure}."]
     if best is not None:
-        values = ", ".join(f"`{key}={value!r}`" for key, value in best.params.items())
+        values = ", ".join(markdown_text(f"{key}={value!r}") for key, value in best.params.items())
         parts.append(f"**Best: trial {best.number}**, {values}; `best.yaml` has them.")
     if report.confirmed:
         parts += [

@@ -3,10 +3,10 @@
 import math
 import posixpath
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import is_seen
 
 METRICS_PER_CALL = 1000
 TAGS_PER_CALL = 100
@@ -15,7 +15,6 @@ LONGEST_PARAM = 6000  # characters
 LONGEST_TAG = 8000  # characters
 _LONGEST_KEY = 250  # characters
 _LONGEST_RUN_NAME = 250  # characters
-_NO_LINE = ("Cc", "Cs", "Zl", "Zp")  # Unicode's control characters, surrogates, line separators
 _KEY = re.compile(r"[\w\-. :/]+")
 
 
@@ -31,11 +30,11 @@ def checked_key(key: str) -> str:
 
 def checked_run_name(name: str) -> str:
     """`name`, what a run is to be called. Raises ConfigurationError where a list can't show it."""
-    if not name.strip() or len(name) > _LONGEST_RUN_NAME or not _is_one_line(name):
+    if not name.strip() or len(name) > _LONGEST_RUN_NAME or not is_seen(name):
         shown = shortened(name, 40)
         raise ConfigurationError(
-            f"the name of a run must be one line of 1 to {_LONGEST_RUN_NAME} characters, not all "
-            f"of them blank (got {shown!a})"
+            f"the name of a run must be one visible line of 1 to {_LONGEST_RUN_NAME} characters, "
+            f"not all of them blank (got {shown!a})"
         )
     return name
 
@@ -77,10 +76,6 @@ def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
 def shortened(text: str, longest: int) -> str:
     """`text`, cut to `longest` characters and ended by an ellipsis where it is longer."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _is_one_line(text: str) -> bool:
-    return not any(unicodedata.category(character) in _NO_LINE for character in text)
 
 
 def _is_plain_path(path: str) -> bool:
