@@ -22,7 +22,6 @@ most 1 on average while the mean of x is at most q.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -34,7 +33,6 @@ FloatArray = npt.NDArray[np.float64]
 Value = bool | float | npt.NDArray[np.bool_] | FloatArray
 
 STAKES = (0.1, 0.2, 0.4, 0.8)
-MIDDLING = 2  # index of a stake between bold and timid
 RESTART_EVERY = 256
 
 
@@ -93,16 +91,6 @@ class EvidenceTest:
                 wealth = np.logaddexp(held[-1], _log_weight(starts + 1))
                 log_evidence[first + len(block) - 1] = _mixture(wealth, starts + 2)
         return log_evidence
-
-    def episodes_that_carry_it(self, won: Sequence[bool]) -> int:
-        """How many of the last outcomes of `won` [N] speak most for a rate above the threshold.
-
-        That many from the end a bettor with a middling stake would best have started; where
-        the rate climbed, what lies before says little about the rate at the end.
-        """
-        gain, loss = (factors[MIDDLING] for factors in self._log_factors)
-        log_wealth = np.cumsum(np.where(np.array(won, np.bool_)[::-1], gain, loss))
-        return int(np.argmax(log_wealth)) + 1
 
     def _log_growth(self, values: Value) -> FloatArray:
         """Log of what each stake's wealth is multiplied by, [..., stakes]."""

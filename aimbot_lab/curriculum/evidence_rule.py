@@ -128,11 +128,6 @@ def measured(outcome: Outcome, criteria: CompletionCriteria) -> bool | float:
     return min(max(_scaled(outcome.reward, criteria), 0.0), 1.0)
 
 
-def carrying(values: Sequence[bool], criteria: CompletionCriteria) -> int:
-    """How many of the last of `values` [N] speak most for a win rate above the threshold."""
-    return EvidenceTest(criteria.threshold, criteria.alpha).episodes_that_carry_it(values)
-
-
 def as_values(outcomes: Sequence[Outcome], criteria: CompletionCriteria) -> FloatArray:
     """`measured` of all `outcomes` [N], as the test's `trace` takes them."""
     return np.array([measured(outcome, criteria) for outcome in outcomes])

@@ -8,7 +8,6 @@ A cell that was lost is asked whether it is back above its floor, in the same wa
 watched again: neither can follow from luck, so nothing flips back and forth.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,12 +18,11 @@ import numpy as np
 from aimbot_lab.curriculum.evidence import Evidence, EvidenceTest
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.foundation.world import Cell
 
 Action = Literal["ignore", "rehearse", "demote"]
 LEAST_FLOOR = 0.05  # below it, there is nothing to lose
-RECENT_EPISODES = 500
 AFTER: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("lost", "ignore"): "",
@@ -41,7 +39,8 @@ AFTER: Mapping[tuple[str, str], str] = MappingProxyType(
 class Fall:
     """A cell of an earlier lesson was lost, or is back; its win rate is that of the last `window`.
 
-    These are the episodes that speak most for it.
+    That is the window whose interval speaks most for it, and holds at 95 % for having been looked
+    at after every episode (`win_rate_windows`).
     """
 
     kind: Literal["lost", "back"]
@@ -172,7 +171,7 @@ class _Watch:
     def _ask(self, alpha: float) -> None:
         self._test = EvidenceTest(self.floor if self.lost else 1 - self.floor, alpha)
         self._evidence = self._test.start()
-        self._recent: deque[bool] = deque(maxlen=RECENT_EPISODES)
+        self._windows = WinRateWindows()
 
     @property
     def rehearsed(self) -> bool:
@@ -180,7 +179,7 @@ class _Watch:
 
     def count(self, won: bool) -> bool:
         """Whether this episode settles the question."""
-        self._recent.append(won)
+        self._windows.count(None, won=won)
         self._evidence = self._test.fold(self._evidence, won if self.lost else not won)
         return self._log_evidence >= self._test.log_bound
 
@@ -194,9 +193,8 @@ class _Watch:
         self._ask(alpha)
 
     def report(self, action: Action) -> Fall:
-        speaks = [won if self.lost else not won for won in self._recent]
-        window = self._test.episodes_that_carry_it(speaks)
-        rate = wilson(sum(list(self._recent)[-window:]), window)
+        of = self._windows.highest if self.lost else self._windows.lowest
+        ((window, _, rate),) = of((ALL_CELLS,))
         return Fall(
             kind="back" if self.lost else "lost",
             target=self.cell.target,
@@ -223,7 +221,7 @@ class _Watch:
             "alpha": self._test.alpha,
             "log_wealth": self._evidence.log_wealth.tolist(),
             "episodes": self._evidence.episodes,
-            "recent": list(map(int, self._recent)),
+            "windows": self._windows.state(),
         }
 
     @classmethod
@@ -232,5 +230,5 @@ class _Watch:
         watch.lost, watch.action = state["lost"], state["action"]
         watch._ask(state["alpha"])
         watch._evidence = Evidence(np.array(state["log_wealth"], np.float64), state["episodes"])
-        watch._recent.extend(map(bool, state["recent"]))
+        watch._windows.resume(state["windows"])
         return watch

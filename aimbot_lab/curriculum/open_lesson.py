@@ -4,11 +4,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aimbot_lab.curriculum.evidence_rule import EvidenceRule, carrying
+from aimbot_lab.curriculum.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.rules import Rule, new_rule
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.win_rate_windows import WinRateWindows
 from aimbot_lab.foundation.world import Cell
 
 RECENT_EPISODES = 500
@@ -17,14 +18,15 @@ RECENT_EPISODES = 500
 class OpenLesson:
     """Counts a lesson's outcomes in the order in which they are given.
 
-    `recent` are those that win rates are shown of, which is in the order of their beginnings
-    under every rule.
+    `windows` are those that win rates are shown of, and `recent` rewards: in the order of their
+    beginnings under every rule.
     """
 
     def __init__(self, lesson: Lesson, cells: Sequence[Cell], *, memory: MlAgentsMemory) -> None:
         self.lesson = lesson
         self.cells = tuple(cells)
         self.episodes = 0
+        self.windows = WinRateWindows()
         self.recent: deque[Outcome] = deque(maxlen=RECENT_EPISODES)
         criteria = lesson.completion_criteria
         self.rule: Rule | None = None
@@ -62,17 +64,10 @@ class OpenLesson:
         if self.rule is not None:
             self.rule.ask(cells)
 
-    def carrying_episodes(self) -> list[Outcome]:
-        """Of the most recent episodes those that speak most for having passed."""
-        recent = list(self.recent)
-        criteria = self.lesson.completion_criteria
-        if criteria is None or criteria.measure != "win_rate" or not recent:
-            return recent
-        return recent[-carrying([outcome.won for outcome in recent], criteria) :]
-
     def show(self, outcome: Outcome) -> None:
         """Let an episode be seen in win rates."""
         self.episodes += 1
+        self.windows.count(outcome.cell, won=outcome.won)
         self.recent.append(outcome)
 
     def count(self, outcome: Outcome) -> None:
@@ -89,6 +84,7 @@ class OpenLesson:
         """Everything that was counted, as plain JSON values."""
         return {
             "episodes": self.episodes,
+            "windows": self.windows.state(),
             "recent": [outcome.as_json() for outcome in self.recent],
             "rule": None if self.rule is None else self.rule.state(),
         }
@@ -96,6 +92,7 @@ class OpenLesson:
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lesson and cells."""
         self.episodes = state["episodes"]
+        self.windows.resume(state["windows"])
         self.recent.extend(map(Outcome.from_json, state["recent"]))
         if self.rule is not None:
             self.rule.resume(state["rule"])

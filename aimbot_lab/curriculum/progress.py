@@ -249,8 +249,8 @@ class CurriculumProgress:
 
     @property
     def cell_reports(self) -> tuple[CellReport, ...]:
-        """The current (or last) lesson's cells over its most recent counted episodes."""
-        return cell_reports(self._open.cells, self._open.recent)
+        """The current (or last) lesson's cells over its last counted episodes."""
+        return cell_reports(self._open)
 
     @property
     def view(self) -> CurriculumView:

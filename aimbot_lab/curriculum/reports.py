@@ -1,14 +1,13 @@
 """What a curriculum tells about itself: checks, cells, lessons, and a view for displays."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from aimbot_lab.curriculum.open_lesson import OpenLesson
-from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.foundation.intervals import WinRate, wilson
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
+from aimbot_lab.foundation.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.world import Cell
 
 Decision = Literal["stay", "promote", "finish", "demote"]
@@ -28,7 +27,11 @@ class Check:
 
 @dataclass(frozen=True)
 class CellReport:
-    """One cell over the lesson's most recent episodes."""
+    """One cell over a window of the lesson's episodes, with the interval at 95 %.
+
+    The interval holds however often it is looked at, and where the lesson was stopped
+    (`win_rate_windows`); it is about the mean win rate over these episodes.
+    """
 
     target: str
     difficulty: int  # 0: the target has none
@@ -43,8 +46,9 @@ class CellReport:
 class LessonReport:
     """How a lesson went; the win rate is that of its last `window` counted episodes.
 
-    Of a lesson that was passed these are the ones that speak most for it: with the whole of its
-    last 500, an agent that has just learned it would seem worse than it had become.
+    Of a lesson that was passed that is the window which shows most: over all its episodes, an
+    agent that has just learned it would seem worse than it had become. The interval at 95 % holds
+    for the mean win rate over the window although the lesson was stopped when it looked good.
     """
 
     name: str
@@ -90,18 +94,19 @@ def view(
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
     criteria = lesson_now.lesson.completion_criteria
     of_wins = criteria is not None and criteria.measure == "win_rate"
+    window, *windows = lesson_now.windows.recent((ALL_CELLS, *lesson_now.cells))
     return CurriculumView(
         lesson=lesson,
         lessons=lessons,
         name=lesson_now.lesson.name,
         episodes=lesson_now.episodes,
-        window=len(lesson_now.recent),
-        win_rate=recent_win_rate(lesson_now.recent),
+        window=window.episodes,
+        win_rate=window.rate,
         threshold=criteria.threshold if criteria and of_wins else None,
         min_lesson_length=criteria.min_lesson_length if criteria else 0,
         log_evidence=lesson_now.log_evidence,
         log_bound=lesson_now.log_bound,
-        cells=cell_reports(lesson_now.cells, lesson_now.recent),
+        cells=tuple(map(_cell_report, lesson_now.cells, windows)),
         measured=_measured(lesson_now),
         shares=shares,
     )
@@ -123,19 +128,19 @@ def _measured(lesson: OpenLesson) -> Measured | None:
 
 def lesson_report(lesson: OpenLesson, step: int | None) -> LessonReport:
     """How `lesson` went that was passed at `step`, or as it stands where that is None."""
-    recent = lesson.recent if step is None else lesson.carrying_episodes()
-    rate = recent_win_rate(recent)
-    return LessonReport(lesson.lesson.name, step, lesson.episodes, len(recent), *rate)
+    of = lesson.windows.recent if step is None else lesson.windows.highest
+    (window,) = of((ALL_CELLS,))
+    return LessonReport(lesson.lesson.name, step, lesson.episodes, window.episodes, *window.rate)
 
 
 def not_begun(name: str) -> LessonReport:
     """The report of a lesson that is still to come."""
-    return LessonReport(name, None, 0, 0, *wilson(0, 0))
+    return LessonReport(name, None, 0, 0, *UNKNOWN)
 
 
 def held_back(lesson: OpenLesson) -> tuple[CellReport, ...]:
     """Of the cells of `lesson` that have not passed, those with the lowest win rate."""
-    pairs = zip(cell_reports(lesson.cells, lesson.recent), lesson.lacking, strict=True)
+    pairs = zip(cell_reports(lesson), lesson.lacking, strict=True)
     lacking = [cell for cell, lacks in pairs if lacks]
     worst = min((_rank(cell) for cell in lacking), default=0.0)
     return tuple(cell for cell in lacking if _rank(cell) == worst)
@@ -159,30 +164,23 @@ def floors(lesson: OpenLesson, margin: float) -> dict[Cell, float]:
             criteria.threshold if criteria.every_cell else min(criteria.threshold, cell.lower)
         )
         - margin
-        for cell in cell_reports(lesson.cells, lesson.recent)
+        for cell in cell_reports(lesson)
     }
 
 
-def recent_win_rate(recent: Sequence[Outcome]) -> WinRate:
-    """Win rate of `recent` with its interval."""
-    return wilson(sum(outcome.won for outcome in recent), len(recent))
+def cell_reports(lesson: OpenLesson) -> tuple[CellReport, ...]:
+    """One report for each cell of `lesson`: what it shows most where that is passed."""
+    of = lesson.windows.highest if lesson.passed else lesson.windows.recent
+    return tuple(map(_cell_report, lesson.cells, of(lesson.cells)))
 
 
-def cell_reports(cells: Sequence[Cell], recent: Sequence[Outcome]) -> tuple[CellReport, ...]:
-    """One report for each of `cells` over `recent`."""
-    episodes = Counter(outcome.cell for outcome in recent)
-    wins = Counter(outcome.cell for outcome in recent if outcome.won)
-    return tuple(_cell_report(cell, episodes[cell], wins[cell]) for cell in cells)
-
-
-def _cell_report(cell: Cell, episodes: int, wins: int) -> CellReport:
-    rate = wilson(wins, episodes)
+def _cell_report(cell: Cell, window: Window) -> CellReport:
     return CellReport(
         target=cell.target,
         difficulty=cell.difficulty,
-        episodes=episodes,
-        wins=wins,
-        win_rate=rate.win_rate,
-        lower=rate.lower,
-        upper=rate.upper,
+        episodes=window.episodes,
+        wins=window.wins,
+        win_rate=window.rate.win_rate,
+        lower=window.rate.lower,
+        upper=window.rate.upper,
     )

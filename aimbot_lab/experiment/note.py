@@ -34,7 +34,9 @@ def note(result: RunResult) -> str:
             markdown_table(CELL_HEAD, list(_cell_rows(result))),
             *_falls(result),
             "Win rates are taken over the last episodes of a lesson, in the order in which they "
-            "began, so that early wins do not count before the losses that began with them.",
+            "began, so that early wins do not count before the losses that began with them. Their "
+            "intervals hold at 95 % although a lesson is stopped when it looks good (a confidence "
+            "sequence); they are about the mean win rate over these episodes.",
             "`episodes.csv` has every counted episode; `aimbot-lab explain` tells from it why each "
             "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "

@@ -13,6 +13,9 @@ class WinRate(NamedTuple):
     upper: float
 
 
+UNKNOWN = WinRate(None, 0.0, 1.0)
+
+
 def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
     """The win rate of `wins` in `episodes` with its Wilson score interval.
 
@@ -25,7 +28,7 @@ def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1 (got {confidence})")
     if episodes == 0:
-        return WinRate(None, 0.0, 1.0)
+        return UNKNOWN
     rate = wins / episodes
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     weight = z * z / episodes

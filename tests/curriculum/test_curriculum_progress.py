@@ -17,7 +17,7 @@ def test_wins_promote_and_the_report_says_when() -> None:
     first, second, *_ = progress.lesson_reports
     assert (first.name, first.ended_at_step, first.episodes, first.window) == ("a", 109, 10, 10)
     assert first.win_rate == 1.0
-    assert 0.6 < first.lower < first.upper == 1.0
+    assert 0.4 < first.lower < first.upper == 1.0
     assert (second.name, second.ended_at_step, second.episodes) == ("b", None, 0)
     assert (second.win_rate, second.lower, second.upper) == (None, 0.0, 1.0)
 
@@ -120,9 +120,9 @@ def test_cell_reports_count_the_recent_episodes_of_each_cell() -> None:
     progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
     Game(progress).play(*[line(False, 1)] * 600, *[line(True, 2)] * 20, *[line(False, 1)] * 80)
     one, two = progress.cell_reports
-    assert (one.episodes, one.wins, two.episodes, two.wins) == (480, 0, 20, 20)
+    assert (one.episodes, one.wins, two.episodes, two.wins) == (168, 0, 20, 20)
     assert progress.view.episodes == 700
-    assert progress.view.window == 500
+    assert progress.view.window == 700 - 256
 
 
 def test_the_last_lesson_may_go_without_a_criterion() -> None:

@@ -122,12 +122,3 @@ def test_extreme_thresholds_give_finite_evidence(threshold: float) -> None:
     test = EvidenceTest(threshold, ALPHA)
     evidence = test.fold(test.fold(test.start(), True), False)
     assert np.isfinite(test.log_evidence(evidence))
-
-
-def test_the_episodes_that_carry_the_evidence_are_those_since_the_rate_rose() -> None:
-    test = EvidenceTest(0.5, 0.05)
-    assert test.episodes_that_carry_it([False] * 400 + [True] * 30) == 30
-    assert test.episodes_that_carry_it([True] * 100) == 100
-    assert test.episodes_that_carry_it([False] * 100) == 1
-    climbing = [False] * 200 + [True, True, True, False] * 25
-    assert abs(test.episodes_that_carry_it(climbing) - 100) <= 2

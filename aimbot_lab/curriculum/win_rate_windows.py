@@ -1,0 +1,135 @@
+"""Win rates of a lesson over windows that end with its last episode.
+
+A window begins where a lesson does, or 256, 512, ... of its episodes later. The k-th start (from 0)
+has the share 1 / ((k + 1) (k + 2)) of the chance to miss, as the test's bettors have of its stake:
+with 95 % the intervals of all windows of a cell hold at once, at every episode. Whichever window is
+shown, and whenever a lesson is stopped, its interval holds with 95 % or more. What it holds is the
+mean, over the episodes of the window, of the chance to win.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aimbot_lab.curriculum.confidence_sequence import Bounds, confidence_bounds
+from aimbot_lab.curriculum.evidence import RESTART_EVERY
+from aimbot_lab.foundation.intervals import WinRate
+from aimbot_lab.foundation.world import Cell
+
+ALL_CELLS = Cell("", 0)  # stands for all cells together
+STARTS_KEPT = 16  # so that a window has at most 4,351 episodes: the policy learns meanwhile
+ALPHA = 0.05
+MIN_EPISODES = 100  # of one cell, in a window that is shown while the lesson runs
+
+
+class Count(NamedTuple):
+    """Episodes of a cell."""
+
+    episodes: int
+    wins: int
+
+
+class Window(NamedTuple):
+    """A win rate with its interval."""
+
+    episodes: int
+    wins: int
+    rate: WinRate
+
+
+class _Start(NamedTuple):
+    number: int  # from 0: the window begins after that many blocks of episodes
+    before: Mapping[Cell, Count]
+
+
+NOTHING = Count(0, 0)
+
+
+class WinRateWindows:
+    """The episodes of one lesson, counted from each start."""
+
+    def __init__(self) -> None:
+        self._totals: dict[Cell, Count] = {}
+        self._starts: deque[_Start] = deque([_Start(0, {})], maxlen=STARTS_KEPT)
+
+    def count(self, cell: Cell | None, *, won: bool) -> None:
+        """Take one more episode; `cell` is None where none is known."""
+        for place in (ALL_CELLS,) if cell is None else (ALL_CELLS, cell):
+            episodes, wins = self._totals.get(place, NOTHING)
+            self._totals[place] = Count(episodes + 1, wins + won)
+        block, rest = divmod(self._totals[ALL_CELLS].episodes, RESTART_EVERY)
+        if not rest:
+            self._starts.append(_Start(block, dict(self._totals)))
+
+    def recent(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+        """Of each cell the shortest window with episodes enough; no outcome decides which."""
+        starts = [self._recent_start(cell) for cell in cells]
+        return self._windows(cells, starts)
+
+    def highest(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+        """Of each cell the window that shows most: its interval has the highest lower end."""
+        return self._windows(cells, np.argmax(self._bounds(cells).lower, axis=1).tolist())
+
+    def lowest(self, cells: Sequence[Cell]) -> tuple[Window, ...]:
+        """Of each cell the window whose interval has the lowest upper end."""
+        return self._windows(cells, np.argmin(self._bounds(cells).upper, axis=1).tolist())
+
+    def _recent_start(self, cell: Cell) -> int:
+        enough = RESTART_EVERY if cell == ALL_CELLS else MIN_EPISODES
+        lengths = [self._since(place, cell).episodes for place in range(len(self._starts))]
+        return max((place for place, length in enumerate(lengths) if length >= enough), default=0)
+
+    def _since(self, place: int, cell: Cell) -> Count:
+        now = self._totals.get(cell, NOTHING)
+        before = self._starts[place].before.get(cell, NOTHING)
+        return Count(now.episodes - before.episodes, now.wins - before.wins)
+
+    def _bounds(self, cells: Sequence[Cell]) -> Bounds:
+        """The intervals [cells, starts] of all windows."""
+        places = range(len(self._starts))
+        counts = np.array([[self._since(place, cell) for place in places] for cell in cells])
+        alpha = [alpha_of(start.number) for start in self._starts]
+        return confidence_bounds(counts[..., 1], counts[..., 0], alpha=alpha)
+
+    def _windows(self, cells: Sequence[Cell], starts: Sequence[int]) -> tuple[Window, ...]:
+        """Of each cell the window from the given place among the kept starts."""
+        counts = [self._since(place, cell) for cell, place in zip(cells, starts, strict=True)]
+        bounds = confidence_bounds(
+            [count.wins for count in counts],
+            [count.episodes for count in counts],
+            alpha=[alpha_of(self._starts[place].number) for place in starts],
+        )
+        ends = zip(counts, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+        return tuple(
+            Window(*count, WinRate(count.wins / count.episodes if count.episodes else None, *rest))
+            for count, *rest in ends
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        starts = [[start.number, _listed(start.before)] for start in self._starts]
+        return {"totals": _listed(self._totals), "starts": starts}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._totals = _counts(state["totals"])
+        self._starts.clear()
+        self._starts.extend(_Start(number, _counts(kept)) for number, kept in state["starts"])
+
+
+def alpha_of(start: int) -> float:
+    """The chance, at most, that an interval of the window from `start` (from 0) on ever misses."""
+    return ALPHA / ((start + 1) * (start + 2))
+
+
+def _listed(counts: Mapping[Cell, Count]) -> list[list[Any]]:
+    return [[*cell, *count] for cell, count in counts.items()]
+
+
+def _counts(listed: list[list[Any]]) -> dict[Cell, Count]:
+    return {
+        Cell(target, difficulty): Count(episodes, wins)
+        for target, difficulty, episodes, wins in listed
+    }
