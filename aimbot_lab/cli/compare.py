@@ -23,13 +23,7 @@ IDS_IN_A_NAME = 4
 @click.command(short_help="Compare runs in the same episodes.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @options.agent
-@click.option(
-    "--policy",
-    type=click.Choice(["sampled", "deterministic"]),
-    default="sampled",
-    show_default=True,
-    help="Actions sampled as in training, or the likeliest each time.",
-)
+@options.temperature
 @options.episodes
 @options.seed
 @click.option(

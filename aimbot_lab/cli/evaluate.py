@@ -1,7 +1,7 @@
 """`aimbot-lab evaluate`: how good is a run's agent on new seeds?"""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to 
 @click.command(short_help="Measure a run's agent on new seeds.")
 @click.argument("run")
 @options.agent
+@options.temperature
 @options.episodes
 @options.seed
 @click.option(
@@ -33,17 +34,16 @@ HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to 
 def evaluate(
     run: str,
     agent: str,
-    episodes: int,
-    seed: int,
-    baselines: bool,
     as_json: bool,
     place: options.Place,
+    **request: Any,
 ) -> None:
     """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
 
     Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
-    the agent with its actions sampled as in training, the agent with its likeliest action each
-    time, and two baselines, random actions and a greedy script. All meet the same episodes.
+    the agent at the temperature at which record, compare and export play it as well, the agent
+    with its actions sampled as in training, with its likeliest action each time, and two
+    baselines, random actions and a greedy script. All meet the same episodes.
     The run keeps the result: numbers under eval/, a file, and a section of its note.
 
     \b
@@ -57,7 +57,7 @@ def evaluate(
     from aimbot_lab.tracking.tracker import NOTE_TAG
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    wanted = EvaluationRequest(episodes, seed, baselines)
+    wanted = EvaluationRequest(**request)
     with progress("evaluating", cells_to_play(fetched, wanted)) as advance:
         found = evaluate_agent(fetched, wanted, on_cell=lambda who, cell: advance(f"{who}, {cell}"))
     if as_json:
@@ -93,5 +93,7 @@ def _numbers(score: "Score") -> tuple[str, ...]:
 def _explained(found: "Evaluated") -> str:
     return (
         f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
-        f"seed {found.seed}. Time to win is over the won episodes, the return over all."
+        f"seed {found.seed}. Time to win is over the won episodes, the return over all. "
+        f"Deploy it with --temperature {found.advised:g}: record, compare and export do so where "
+        "nothing else is asked for."
     )

@@ -8,6 +8,7 @@ import click
 from aimbot_lab.cli import options
 
 if TYPE_CHECKING:
+    from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.training.agents import SavedAgent
 
 ONNX = ".onnx"
@@ -23,14 +24,22 @@ ONNX = ".onnx"
     help="An .onnx file, or a folder for agent.safetensors and agent.json.",
 )
 @options.agent
+@options.temperature
 @options.place
-def export(run: str, output: Path, agent: str, place: options.Place) -> None:
+def export(
+    run: str,
+    output: Path,
+    agent: str,
+    temperature: "Temperature | None",
+    place: options.Place,
+) -> None:
     """Write the agent of RUN for use elsewhere: its id, the beginning of it, or "latest".
 
     An ONNX file takes raw observations [N, D] and gives the world's actions [N, 4], with all
-    scaling inside. It is written only where onnxruntime plays 10,000 observations as torch does.
-    It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights and their description,
-    which run no code when they are read.
+    scaling inside. To draw actions at a temperature above 0 it takes noise [N, 4] as well:
+    random numbers from 0 to 1. It is written only where onnxruntime plays 10,000 observations as
+    torch does. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights and their
+    description, which run no code when they are read and play at any temperature.
 
     \b
     Examples:
@@ -47,20 +56,28 @@ def export(run: str, output: Path, agent: str, place: options.Place) -> None:
         raise ConfigurationError(f"--output {output}: there is no such folder")
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     try:
-        _write(fetched.saved, output, onnx=suffix == ONNX)
+        if suffix == ONNX:
+            _write_onnx(fetched.saved, output, temperature)
+        else:
+            _write(fetched.saved, output)
     except OSError as error:
         reason = error.strerror or error
         raise ConfigurationError(f"--output {output}: can't be written: {reason}") from error
 
 
-def _write(saved: "SavedAgent", output: Path, *, onnx: bool) -> None:
-    if onnx:
-        from aimbot_lab.training.onnx_export import export_onnx
+def _write_onnx(saved: "SavedAgent", output: Path, temperature: "Temperature | None") -> None:
+    from aimbot_lab.training.onnx_export import export_onnx
 
-        check = export_onnx(saved, output)
-        words = f"onnxruntime plays {check.observations:,} observations as torch does"
-        click.echo(f"written to {output}; {words}", err=True)
-        return
+    played = saved.agent.temperature(temperature)
+    check = export_onnx(saved, output, temperature=played)
+    click.echo(
+        f"written to {output}, {played.label}; onnxruntime plays {check.observations:,} "
+        "observations as torch does",
+        err=True,
+    )
+
+
+def _write(saved: "SavedAgent", output: Path) -> None:
     from aimbot_lab.training.agents import save_agent
 
     paths = save_agent(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.tracking.data_folder import DataFolder
 
 Result = TypeVar("Result")
@@ -36,6 +37,24 @@ class NumberRange(click.FloatRange):
         if isnan(number):
             self.fail(f"{value} is no number.", param, ctx)
         return number
+
+
+class TemperatureType(click.ParamType[Any]):
+    """A temperature that agents can play at."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> "Temperature":
+        """The temperature that `value` says."""
+        from aimbot_lab.evaluation.temperature import Temperature
+        from aimbot_lab.foundation.errors import ConfigurationError
+
+        try:
+            return Temperature(float(value))
+        except ConfigurationError as error:
+            self.fail(str(error).removeprefix("temperature "), param, ctx)
+        except ValueError:
+            self.fail(f"{value!r} is no number.", param, ctx)
 
 
 class Place(NamedTuple):
@@ -85,6 +104,13 @@ agent = click.option(
     default="last",
     show_default=True,
     help="The agent at the end of the training, or that of its best win rate.",
+)
+temperature = click.option(
+    "--temperature",
+    type=TemperatureType(),
+    help="How actions are drawn: logits divided by this, a continuous mouse's standard deviation "
+    "multiplied by it. 1: sampled as in training, 0: the likeliest action. [default: 0.5; 0 for "
+    "algorithms that only rank actions]",
 )
 episodes = click.option(
     "--episodes",

@@ -55,11 +55,7 @@ class GridType(click.ParamType[Any]):
 )
 @click.option("--target", help="Of a run's agent: this target alone.")
 @click.option("--difficulty", type=click.IntRange(1, 5), help="This difficulty alone.")
-@click.option(
-    "--sampled",
-    is_flag=True,
-    help="Actions sampled as in training, not the likeliest each time.",
-)
+@options.temperature
 @options.agent
 @options.seed
 @options.size

@@ -7,11 +7,12 @@ from typing import Any
 from aimbot_lab.evaluation.differences import Difference, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.differing import settings_that_differ
 from aimbot_lab.experiment.evaluation import PlayerScores
 from aimbot_lab.experiment.learning_curve import LearningCurve, common_steps, mean_win_rate
 from aimbot_lab.experiment.result import cell_name
-from aimbot_lab.experiment.task import DETERMINISTIC, Task, last_lesson, play_task, policies
+from aimbot_lab.experiment.task import Task, last_lesson, play_task, player_at
 from aimbot_lab.experiment.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 
@@ -22,8 +23,8 @@ class ComparisonRequest:
 
     episodes: int  # of each cell
     seed: int
-    policy: str  # "sampled" or "deterministic"; the latter for agents that have none to sample
     margin: float  # a difference of win rates within which two agents are alike
+    temperature: Temperature | None = None  # None: the one that each is advised to play at
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ComparedRun:
     seed: int
     agent: str  # "best" or "last"
     step: int  # at which that was saved
+    temperature: Temperature  # that it played at
     scores: PlayerScores
     curve: LearningCurve
     mean_win_rate: float | None  # while it learned, over the steps that all runs have
@@ -54,7 +56,7 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; without the points of the curves."""
-        document = {"schema": 1, **asdict(self)}
+        document = {"schema": 2, **asdict(self)}
         for run in document["runs"]:
             run["lessons"] = run.pop("curve")["lessons"]
         for row in (row for rows in document["differences"] for row in rows):
@@ -73,10 +75,14 @@ def compare_agents(
     """All agents in the cells that all their curricula end on, in the arena of the first.
 
     Each sees with the rays that it learned with. `on_cell` hears of each cell that a run played.
-    Raises ConfigurationError where no cell is common.
+    Raises ConfigurationError where no cell is common, or an agent can't play at the temperature.
     """
     task = common_task(agents, request)
-    played = [_play(agent, task, request.policy, on_cell=on_cell) for agent in agents]
+    temperatures = [agent.saved.agent.temperature(request.temperature) for agent in agents]
+    played = [
+        _play(agent, task, temperature, on_cell=on_cell)
+        for agent, temperature in zip(agents, temperatures, strict=True)
+    ]
     steps = common_steps(curves)
     every: list[set[str]] = [
         {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
@@ -84,8 +90,10 @@ def compare_agents(
     return Comparison(
         request=request,
         runs=tuple(
-            _compared_run(agent, episodes, curve, steps)
-            for agent, episodes, curve in zip(agents, played, curves, strict=True)
+            _compared_run(agent, episodes, curve, temperature=temperature, steps=steps)
+            for agent, episodes, curve, temperature in zip(
+                agents, played, curves, temperatures, strict=True
+            )
         ),
         differences=differences(played[0], played[1:], margin=request.margin),
         common_steps=steps,
@@ -114,14 +122,17 @@ def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> Task:
 
 
 def _play(
-    agent: TrackedAgent, task: Task, policy: str, *, on_cell: Callable[[str, str], None]
+    agent: TrackedAgent,
+    task: Task,
+    temperature: Temperature,
+    *,
+    on_cell: Callable[[str, str], None],
 ) -> tuple[CellEpisodes, ...]:
     own = agent.saved.env
     seen = replace(task.env, rays=own.rays, stacked_vectors=own.stacked_vectors)
-    ways = policies(agent.saved)
     return play_task(
         replace(task, env=seen),
-        ways.get(policy, ways[DETERMINISTIC]),
+        player_at(agent.saved, temperature),
         on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell_name(*cell)),
     )
 
@@ -130,6 +141,8 @@ def _compared_run(
     agent: TrackedAgent,
     played: Sequence[CellEpisodes],
     curve: LearningCurve,
+    *,
+    temperature: Temperature,
     steps: tuple[int, int] | None,
 ) -> ComparedRun:
     return ComparedRun(
@@ -139,6 +152,7 @@ def _compared_run(
         seed=agent.config.seed,
         agent=agent.which,
         step=agent.step,
+        temperature=temperature,
         scores=PlayerScores(score_all(played), tuple(map(score_cell, played))),
         curve=curve,
         mean_win_rate=None if steps is None else mean_win_rate(curve, *steps),

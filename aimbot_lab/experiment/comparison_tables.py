@@ -32,7 +32,7 @@ def run_rows(found: Comparison) -> Rows:
             run.name,
             str(run.seed),
             run.status,
-            f"{run.agent}, step {run.step:,}",
+            f"{run.agent}, step {run.step:,}, {run.temperature.label}",
             f"{run.scores.overall.win_rate:.3f} "
             f"[{run.scores.overall.lower:.3f}, {run.scores.overall.upper:.3f}]",
             "-" if run.mean_win_rate is None else f"{run.mean_win_rate:.3f}",
@@ -109,8 +109,8 @@ def method(found: Comparison) -> str:
         found.left_out
     )
     return (
-        f"{request.episodes:,} episodes of each cell, seed {request.seed}, actions "
-        f"{request.policy}; every run met the same episodes, in the arena of the first.{left} "
+        f"{request.episodes:,} episodes of each cell, seed {request.seed}; every run met the same "
+        f"episodes, in the arena of the first.{left} "
         "p is McNemar's (mid-p), by Holm over the cells; more is how many more episodes of a cell "
         "would probably make it clear. Look once: for a second look take another --seed. This "
         "compares the agents; what settings do shows only over several training seeds."

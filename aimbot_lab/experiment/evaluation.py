@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.experiment.task import (
     MakePlayer,
@@ -26,6 +27,7 @@ class EvaluationRequest:
     episodes: int  # of each cell
     seed: int
     baselines: bool
+    temperature: Temperature | None = None  # None: the one that agents are advised to play at
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class PlayerScores:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Scores by player; the first player is the agent as it was trained."""
+    """Scores by player; the first is the agent at the temperature asked for, else as advised."""
 
     run_id: str
     name: str
@@ -46,11 +48,13 @@ class Evaluated:
     step: int  # environment step at which the agent was saved
     seed: int
     episodes: int  # of each cell
+    temperature: Temperature  # of the first player
+    advised: Temperature  # at which record, compare and export play it where nothing is asked for
     players: Mapping[str, PlayerScores]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
-        return {"schema": 2, **asdict(self)}
+        return {"schema": 3, **asdict(self)}
 
 
 def evaluate_agent(
@@ -64,7 +68,7 @@ def evaluate_agent(
     scripted = baselines(task.env) if request.baselines else {}
     players = {
         player: _scores(player, task, make, on_cell=on_cell)
-        for player, make in {**policies(agent.saved), **scripted}.items()
+        for player, make in {**policies(agent.saved, request.temperature), **scripted}.items()
     }
     return Evaluated(
         run_id=agent.run.run_id,
@@ -73,6 +77,8 @@ def evaluate_agent(
         step=agent.step,
         seed=request.seed,
         episodes=request.episodes,
+        temperature=agent.saved.agent.temperature(request.temperature),
+        advised=agent.saved.agent.temperature(),
         players=players,
     )
 
@@ -85,5 +91,5 @@ def _scores(player: str, task: Task, make: MakePlayer, *, on_cell: OnCell) -> Pl
 def cells_to_play(agent: TrackedAgent, request: EvaluationRequest) -> int:
     """How often `on_cell` will be called."""
     task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
-    players = len(policies(agent.saved)) + request.baselines * len(baselines(task.env))
-    return players * len(task.cells)
+    ways = policies(agent.saved, request.temperature)
+    return (len(ways) + request.baselines * len(baselines(task.env))) * len(task.cells)

@@ -32,6 +32,7 @@ def _metrics(evaluated: Evaluated) -> dict[str, float]:
         names.EVAL_WIN_RATE_UPPER: first.overall.upper,
         names.EVAL_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
         names.EVAL_RETURN: first.overall.mean_return,
+        names.EVAL_TEMPERATURE: evaluated.temperature,
         **{names.evaluated_win_rate(c.target, c.difficulty): c.win_rate for c in first.cells},
         **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
     }
@@ -52,7 +53,8 @@ def _section(evaluated: Evaluated) -> str:
         f"{evaluated.episodes:,} episodes of each cell; win rate with its 95 % interval.\n\n"
         + markdown_table(("cell", *evaluated.players), rows)
         + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
-        f"--episodes {evaluated.episodes} --seed {evaluated.seed}`"
+        f"--episodes {evaluated.episodes} --seed {evaluated.seed} "
+        f"--temperature {evaluated.temperature:g}`"
     )
 
 

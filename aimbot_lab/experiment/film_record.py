@@ -40,5 +40,5 @@ def _told(replays: Sequence[Replay], agent: TrackedAgent) -> str:
     ways = " and ".join(sorted({str(replay.about["player"]) for replay in replays}))
     return (
         f"{agent.which} agent, saved at step {agent.step:,}; "
-        f"won {won} of {len(replays)} episodes, {ways} actions"
+        f"won {won} of {len(replays)} episodes, {ways}"
     )

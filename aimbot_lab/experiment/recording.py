@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
+from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.result import cell_name
-from aimbot_lab.experiment.task import DETERMINISTIC, SAMPLED, last_lesson, policies
+from aimbot_lab.experiment.task import last_lesson
 from aimbot_lab.experiment.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -24,7 +25,7 @@ class RecordingRequest:
 
     episodes: int  # in all; they take the cells by turns
     seed: int
-    sampled: bool = False  # actions sampled as in training, not the likeliest each time
+    temperature: Temperature | None = None  # None: the one that agents are advised to play at
     target: str | None = None  # of the last lesson's; None: all of them
     difficulty: int | None = None
 
@@ -85,11 +86,11 @@ def _played(
 def _first_episodes(
     agent: TrackedAgent, request: RecordingRequest, cell: Cell, *, arena: Arena
 ) -> Iterator[tuple[int, RecordedEpisode]]:
-    ways = policies(agent.saved)
-    if request.sampled and SAMPLED not in ways:
-        raise ConfigurationError(f"{agent.saved.train.algo} has no actions to sample")
-    make = ways[SAMPLED if request.sampled else DETERMINISTIC]
-    player = make(arena, derive_seed(request.seed, "player", *cell))
+    player = agent.saved.agent.player(
+        arena,
+        temperature=request.temperature,
+        seed=derive_seed(request.seed, "player", *cell),
+    )
     buffers = new_step_buffers(arena.num_envs, len(arena.spec.observation_names))
     arena.reset(evaluation_seed(request.seed, cell), buffers.observations)
     running = dict(enumerate(recorders(arena)))
@@ -104,6 +105,7 @@ def _first_episodes(
 
 
 def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
+    temperature = agent.saved.agent.temperature(request.temperature)
     return {
         "run": agent.run.run_id,
         "name": agent.run.name,
@@ -111,7 +113,8 @@ def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
         "lesson_name": agent.config.lessons[-1].name,
         "agent": agent.which,
         "step": agent.step,
-        "player": SAMPLED if request.sampled else DETERMINISTIC,
+        "player": temperature.label,
+        "temperature": temperature,
         "seed": request.seed,
         "episode": row,
     }

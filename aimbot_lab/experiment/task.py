@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
+from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -14,10 +15,8 @@ from aimbot_lab.foundation.world import BatchWorld, Cell
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.agents import SavedAgent
-from aimbot_lab.training.settings import ONE_CHOICE
 
 MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
-SAMPLED, DETERMINISTIC = "sampled", "deterministic"
 
 
 @dataclass(frozen=True)
@@ -54,17 +53,21 @@ def play_task(
     return tuple(played)
 
 
-def policies(saved: SavedAgent) -> dict[str, MakePlayer]:
-    """The agent's ways to play: actions sampled as in training, and the likeliest each time.
+def player_at(saved: SavedAgent, temperature: Temperature) -> MakePlayer:
+    """The agent as it plays at `temperature`."""
+    return lambda world, seed: saved.agent.player(world, temperature=temperature, seed=seed)
 
-    Agents of algorithms that only rank actions have none to sample.
+
+def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, MakePlayer]:
+    """The agent's ways to play by their labels, first the one at the temperature `asked`.
+
+    Where none is asked for that is the one it is advised to play at. The others are actions
+    sampled as in training, and the likeliest each time. Agents of algorithms that only rank
+    actions have but the last; ConfigurationError where they are asked for another.
     """
-
-    def player(deterministic: bool) -> MakePlayer:
-        return lambda world, seed: saved.agent.player(world, deterministic=deterministic, seed=seed)
-
-    sampled = {} if saved.train.algo in ONE_CHOICE else {SAMPLED: player(False)}
-    return {**sampled, DETERMINISTIC: player(True)}
+    first = saved.agent.temperature(asked)
+    others = (SAMPLED, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
+    return {way.label: player_at(saved, way) for way in (first, *others)}
 
 
 def baselines(env: ArenaSettings) -> dict[str, MakePlayer]:

@@ -25,6 +25,7 @@ EVAL_WIN_RATE_LOWER = "eval/lower"
 EVAL_WIN_RATE_UPPER = "eval/upper"
 EVAL_SECONDS_TO_WIN = "eval/seconds"
 EVAL_RETURN = "eval/return"
+EVAL_TEMPERATURE = "eval/temperature"
 
 
 def cell_win_rate(target: str, difficulty: int) -> str:
@@ -33,13 +34,13 @@ def cell_win_rate(target: str, difficulty: int) -> str:
 
 
 def evaluated_win_rate(target: str, difficulty: int) -> str:
-    """Win rate of one cell in an evaluation, by the agent as it was trained."""
+    """Win rate of one cell in an evaluation, by the agent at its temperature."""
     return f"eval/{_cell(target, difficulty)}"
 
 
 def player_win_rate(player: str) -> str:
     """Win rate over all cells of an evaluation of another player: the agent's likeliest
-    actions, or a baseline."""
+    actions, those sampled as in training, or a baseline."""
     return f"eval/{player}"
 
 

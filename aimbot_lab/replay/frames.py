@@ -92,6 +92,7 @@ class _Artist:
             title=lesson_title(self._replay),
             task=task(self._replay),
             goal=goal(moment.state),
+            player=player_words(self._replay),
             action=moment.action,
             fired=moment.fired,
             mouse_limit=float(numbers[core.MOUSE_LIMIT]),
@@ -134,6 +135,13 @@ def lesson_title(replay: Replay) -> str:
         return str(about.get("name", ""))
     name = about.get("lesson_name")
     return f"lesson {about['lesson']}" + (f": {name}" if name else "")
+
+
+def player_words(replay: Replay) -> str:
+    """Who played `replay`, as far as it says: which agent, and how its actions were drawn."""
+    about = replay.about
+    agent = f"{about['agent']} agent" if "agent" in about else ""
+    return ", ".join(str(words) for words in (agent, about.get("player")) if words)
 
 
 def task(replay: Replay) -> str:

@@ -41,6 +41,7 @@ class Told(NamedTuple):
     scale: npt.NDArray[np.float64]  # [T] 0 for a term that is not shown, else a full bar's value
     result: str | None
     won: bool
+    player: str = ""  # which agent, and how its actions were drawn
 
 
 class Panel:
@@ -70,9 +71,10 @@ class Panel:
 
     def _head(self) -> None:
         told = self._told
-        self._text((self._left, 1.1), told.title, size=0.92)
-        self._text((self._left, 2.3), told.task)
-        self._text((self._left, 3.3), told.goal, fill=FAINT)
+        self._text((self._left, 1.0), told.title, size=0.92)
+        self._text((self._left, 2.1), told.task)
+        self._text((self._left, 3.0), told.goal, fill=FAINT)
+        self._text((self._left, 3.9), told.player, fill=FAINT)
 
     def _action(self, top: float) -> None:
         """Four keys, a needle for the mouse, and a light that shows a shot."""

@@ -9,7 +9,7 @@ from PIL import Image
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.frames import ending_words, goal, lesson_title, task
+from aimbot_lab.replay.frames import ending_words, goal, lesson_title, player_words, task
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.playback import Moment, moments
 from aimbot_lab.replay.story import action_words
@@ -91,6 +91,7 @@ def _words(replay: Replay, moment: Moment, scale: np.ndarray) -> Sequence[str]:
     words = [
         f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
         one_line(task(replay)),
+        *(one_line(words) for words in [player_words(replay)] if words),
         goal(moment.state),
         f"{seconds:.1f} s of {numbers[core.TIME_LIMIT]:g} s",
         "",

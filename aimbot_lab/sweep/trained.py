@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from aimbot_lab.evaluation.evaluate import CellScore, score_cell
+from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult, cell_name
 from aimbot_lab.experiment.run import run_curriculum
-from aimbot_lab.experiment.task import last_lesson, play_task, policies
+from aimbot_lab.experiment.task import last_lesson, play_task, player_at
 from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sim.spec import arena_spec
@@ -133,7 +134,8 @@ def _played(task: Task, training: Training) -> list[CellScore]:
     eyes = {name: getattr(plan.env, name) for name in ("rays", "stacked_vectors")}
     lesson = replace(lesson, env=replace(lesson.env, **eyes))
     agent = Agent(training.model.policy, arena_spec(lesson.env), plan.train)
-    way = next(iter(policies(SavedAgent(agent, lesson.env, plan.train, {})).values()))
+    as_trained = SAMPLED if agent.samples else LIKELIEST
+    way = player_at(SavedAgent(agent, lesson.env, plan.train, {}), as_trained)
     return [score_cell(played) for played in play_task(lesson, way, on_cell=lambda _cell: None)]
 
 

@@ -1,5 +1,6 @@
 """An agent as one network from raw observations to the world's actions, to be used elsewhere."""
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -7,12 +8,23 @@ from typing import Any, NamedTuple
 import torch as th
 from torch import nn
 
+from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents import SavedAgent
 from aimbot_lab.training.algorithms import ALGORITHMS
 from aimbot_lab.training.branches import FORBIDDEN
 from aimbot_lab.training.settings import ONE_CHOICE
 
+OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
+NEAR = (
+    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
+    *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+)
+FAR = (
+    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773),
+    *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
+)
+"""Coefficients of Giles's polynomials for the middle and the tails."""
 Scores = Callable[[Any, th.Tensor], th.Tensor]
 
 
@@ -25,16 +37,20 @@ class Heads(NamedTuple):
 
 
 class DeployedPolicy(nn.Module):
-    """The likeliest actions [N, 4] and the scores [N, L] that they come from.
+    """Actions [N, 4] at `temperature` and the scores [N, L] that they come from.
 
     Takes raw observations [N, D] and, where the agent learned with masks, those of the world's
-    branches [N, 8]; `masked` says so. Scores are logits; for a continuous mouse the last column
-    is its mean, for algorithms that value actions they are these values.
+    branches [N, 8]; `masked` says so. Where the temperature is not 0 it takes noise [N, 4], a
+    number of an even distribution from 0 to 1 for each column of the action, and is a function:
+    the same observation and noise give the same action. Scores are logits as trained; for a
+    continuous mouse the last column is its mean, for algorithms that value actions they are these
+    values.
     """
 
     bins: th.Tensor  # [M]
+    deviation: th.Tensor  # [1] of a continuous mouse at the temperature; [0] where it has bins
 
-    def __init__(self, saved: SavedAgent) -> None:
+    def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
         super().__init__()
         agent, train = saved.agent, saved.train
         if agent.recurrent:
@@ -42,7 +58,10 @@ class DeployedPolicy(nn.Module):
                 f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
                 "folder, as safetensors"
             )
-        self.policy: Any = agent.policy
+        policy: Any = agent.policy
+        self.policy = policy
+        self.temperature = agent.temperature(temperature)
+        self.noisy = self.temperature != LIKELIEST
         self.masked, self._masks_seen = agent.masked, ALGORITHMS[train.algo].face(train).masks_shown
         self._scores = SCORES.get(train.algo, actor_scores)
         hybrid = train.aim == "hybrid"
@@ -51,9 +70,15 @@ class DeployedPolicy(nn.Module):
         self.heads = Heads((*agent.spec.branches, *bins), limit, train.algo in ONE_CHOICE)
         self._branches = sum(agent.spec.branches)
         self.register_buffer("bins", th.tensor(train.aim_bins, dtype=th.float32))
+        log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
+        deviation = th.exp(log_std) * float(self.temperature)
+        self.register_buffer("deviation", deviation)
 
     def forward(
-        self, observation: th.Tensor, action_masks: th.Tensor | None = None
+        self,
+        observation: th.Tensor,
+        action_masks: th.Tensor | None = None,
+        noise: th.Tensor | None = None,
     ) -> tuple[th.Tensor, th.Tensor]:
         """(actions, scores) for raw observations."""
         if self._masks_seen and action_masks is not None:
@@ -65,19 +90,28 @@ class DeployedPolicy(nn.Module):
                 allowed, free = scores[:, : self._branches], scores[:, self._branches :]
                 forbidden = th.full_like(allowed, FORBIDDEN)
                 scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
-        return self._actions(scores), scores
+        return self._actions(scores, noise), scores
 
-    def _actions(self, scores: th.Tensor) -> th.Tensor:
+    def _actions(self, scores: th.Tensor, noise: th.Tensor | None) -> th.Tensor:
         heads = self.heads
         if heads.flat:
             return self._from_flat(scores.argmax(dim=1))
         if heads.limit is None:
-            chosen = [part.argmax(dim=1) for part in th.split(scores, list(heads.choices), dim=1)]
-            return self._with_bins(chosen)
-        *parts, mouse = th.split(scores, [*heads.choices, 1], dim=1)
-        columns = [part.argmax(dim=1).to(scores.dtype) for part in parts]
-        aim = mouse[:, 0].clamp(-heads.limit, heads.limit)
-        return th.stack([*columns, aim], dim=1)
+            return self._with_bins(self._chosen(scores, noise))
+        count = sum(heads.choices)
+        columns = [index.to(scores.dtype) for index in self._chosen(scores[:, :count], noise)]
+        mouse = scores[:, count]
+        if noise is not None:
+            mouse = mouse + self.deviation * normal_quantile(noise[:, -1])
+        return th.stack([*columns, mouse.clamp(-heads.limit, heads.limit)], dim=1)
+
+    def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
+        """An index [N] of each branch."""
+        parts = th.split(scores, list(self.heads.choices), dim=1)
+        if noise is None:
+            return [part.argmax(dim=1) for part in parts]
+        cooled = [part / float(self.temperature) for part in parts]
+        return [drawn(part, noise[:, column]) for column, part in enumerate(cooled)]
 
     def _from_flat(self, index: th.Tensor) -> th.Tensor:
         chosen = []
@@ -89,6 +123,39 @@ class DeployedPolicy(nn.Module):
     def _with_bins(self, chosen: list[th.Tensor]) -> th.Tensor:
         aim = self.bins[chosen[-1]]
         return th.stack([*(index.to(aim.dtype) for index in chosen[:-1]), aim], dim=1)
+
+
+def drawn(logits: th.Tensor, uniform: th.Tensor) -> th.Tensor:
+    """Choices [N] from `logits` [N, K] by the inverse of their distribution at `uniform` [N].
+
+    The first choice whose cumulated probability exceeds it, never one of probability 0.
+    """
+    cumulated = logits.softmax(dim=1).cumsum(dim=1)
+    total = cumulated[:, -1:]  # 1 but for rounding
+    passed = (cumulated <= uniform.unsqueeze(1) * total) & (cumulated < total)
+    return passed.sum(dim=1)
+
+
+def normal_quantile(uniform: th.Tensor) -> th.Tensor:
+    """The value below which a standard normal number lies with probability `uniform`.
+
+    Within 1e-5 of itself; cut at five deviations. Source: Giles 2012, "Approximating the erfinv
+    function" (single precision), since ONNX has no such operator.
+    """
+    u = uniform.clamp(OUTERMOST, 1.0 - OUTERMOST)
+    w = -th.log(4.0 * u * (1.0 - u))
+    inner, outer = w - 2.5, w.sqrt() - 3.0
+    series = th.where(w < 5.0, _polynomial(inner, NEAR), _polynomial(outer, FAR))
+    return math.sqrt(2.0) * (2.0 * u - 1.0) * series
+
+
+def _polynomial(x: th.Tensor, coefficients: tuple[float, ...]) -> th.Tensor:
+    """By Horner's rule, the highest power first."""
+    first, *others = coefficients
+    value = th.full_like(x, first)
+    for coefficient in others:
+        value = value * x + coefficient
+    return value
 
 
 def actor_scores(policy: Any, seen: th.Tensor) -> th.Tensor:

@@ -78,6 +78,7 @@ class KeptEpisodesCallback(BaseCallback):
                 "lesson": self._lesson + 1,
                 "lesson_name": self._lessons[self._lesson].name,
                 "step": step,
+                "player": "as in training",
             }
             try:
                 self._sink.log_text(replay_text(as_replay(episode, about)), name)

@@ -7,19 +7,25 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
 
+from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 from aimbot_lab.training.agents import SavedAgent
 from aimbot_lab.training.deployed import DeployedPolicy
 
 OPSET = 18
-INPUTS, OUTPUTS = ("observation", "action_masks"), ("action", "scores")
-CLOSE = 1e-5  # of a mouse action, and of scores that count as equal
+OUTPUTS = ("action", "scores")
+CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
+MOUSE_CLOSE = 1e-4  # share of the mouse's range, which float32 keeps to where logits are large
+NOISE = (
+    "random numbers of an even distribution from 0 to 1, one for each column of the action, drawn "
+    "anew for each decision; the same ones give the same action"
+)
 ACTION_NAMES = ("vertical", "horizontal", "attack", "mouse")
 
 
@@ -32,20 +38,28 @@ class OnnxCheck:
     mouse_difference: float  # the largest, where choices agree
 
 
-def export_onnx(saved: SavedAgent, path: Path, *, observations: int = 10_000) -> OnnxCheck:
+def export_onnx(
+    saved: SavedAgent,
+    path: Path,
+    *,
+    temperature: Temperature | None = None,
+    observations: int = 10_000,
+) -> OnnxCheck:
     """The file `path` written: raw observations in, the world's actions out, scaling inside.
 
-    It appears only where onnxruntime plays it as torch plays the agent, on so many observations.
-    Raises ConfigurationError where the libraries for ONNX are missing and for an agent with a
-    memory, LabError where the two differ.
+    It plays at `temperature`, or at the one that is advised. It appears only where onnxruntime
+    plays it as torch plays the agent, on so many observations. Raises ConfigurationError where
+    the libraries for ONNX are missing, for an agent with a memory and for one that can't play at
+    the temperature, LabError where the two differ.
     """
-    deployed = DeployedPolicy(saved).eval()
+    deployed = DeployedPolicy(saved, temperature).eval()
     _check_libraries()
     fresh = path.with_name(f".{path.name}.part")
     try:
         _write(deployed, saved, fresh)
-        check = compare_onnx(saved, fresh, *sample(saved.agent.spec, observations))
-        if check.other_choices or check.mouse_difference > CLOSE:
+        given = sample(saved.agent.spec, observations)
+        check = compare_onnx(saved, fresh, given, temperature=deployed.temperature)
+        if check.other_choices or check.mouse_difference > mouse_tolerance(saved.agent.spec):
             raise LabError(
                 f"the ONNX file plays otherwise than the agent: {check.other_choices} of "
                 f"{check.observations} choices, mouse by up to {check.mouse_difference:g}"
@@ -71,22 +85,19 @@ def _check_libraries() -> None:
 def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
     import onnx
 
-    observation, masks = sample(saved.agent.spec, 2)
-    given = [th.from_numpy(observation)]
-    if deployed.masked:
-        given.append(th.from_numpy(masks))
+    given = inputs_of(deployed, sample(saved.agent.spec, 2))
     rows = th.export.Dim("rows", min=1)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         program = th.onnx.export(
             deployed,
-            tuple(given),
+            kwargs={name: th.from_numpy(array) for name, array in given.items()},
             dynamo=True,
             opset_version=OPSET,
-            input_names=INPUTS[: len(given)],
+            input_names=list(given),
             output_names=OUTPUTS,
-            dynamic_shapes=tuple({0: rows} for _ in given),
+            dynamic_shapes={name: {0: rows} for name in given},
         )
     assert program is not None
     model = program.model_proto
@@ -116,8 +127,12 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "action_names": list(ACTION_NAMES),
         "scores": "values" if deployed.heads.flat else "logits",
         "choices": list(deployed.heads.choices),
+        "temperature": float(deployed.temperature),
+        "player": deployed.temperature.label,
         "about": saved.about,
     }
+    if deployed.noisy:
+        about["noise"] = NOISE
     if deployed.heads.limit is None:
         about["aim_bins"] = list(train.aim_bins)
     else:
@@ -127,8 +142,16 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     }
 
 
-def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> tuple[Float32Array, BoolArray]:
-    """Observations [rows, D] drawn evenly from their declared ranges, and masks [rows, 8].
+class Given(NamedTuple):
+    """What a file may take; it says which."""
+
+    observation: Float32Array  # [N, D]
+    action_masks: BoolArray  # [N, sum of branches]
+    noise: Float32Array  # [N, 4], from 0 to 1
+
+
+def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> Given:
+    """Observations drawn evenly from their declared ranges, masks and noise.
 
     No branch is masked as a whole.
     """
@@ -138,31 +161,69 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> tuple[Float32Array, 
     masks = random.random((rows, sum(spec.branches))) < 0.7
     starts = np.cumsum([0, *spec.branches[:-1]])
     masks[:, starts] = True
-    return drawn, masks
+    return Given(drawn, masks, random.random((rows, len(ACTION_NAMES)), np.float32))
+
+
+def inputs_of(deployed: DeployedPolicy, given: Given) -> dict[str, Any]:
+    """Those of what is `given` that `deployed` takes, by name."""
+    taken = {"action_masks": deployed.masked, "noise": deployed.noisy}
+    return {name: array for name, array in given._asdict().items() if taken.get(name, True)}
 
 
 def compare_onnx(
-    saved: SavedAgent, path: Path, observations: Float32Array, masks: BoolArray
+    saved: SavedAgent, path: Path, given: Given, *, temperature: Temperature
 ) -> OnnxCheck:
-    """The file at `path` in onnxruntime against the agent in torch, its likeliest actions."""
+    """The file at `path` in onnxruntime against the agent in torch, at `temperature`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    given: dict[str, Any] = {"observation": observations}
-    if saved.agent.masked:
-        given["action_masks"] = masks
-    actions, scores = session.run(list(OUTPUTS), given)
-    wanted, _ = saved.agent.choose(observations, branch_masks=masks)
-    other = (actions[:, :-1] != wanted[:, :-1]).any(axis=1)
+    deployed = DeployedPolicy(saved, temperature)
+    actions, scores = session.run(list(OUTPUTS), inputs_of(deployed, given))
+    if deployed.noisy:
+        wanted, tied = drawn_actions(saved, given, temperature)
+    else:
+        wanted, _ = saved.agent.choose(
+            given.observation, branch_masks=given.action_masks, temperature=temperature
+        )
+        tied = _tied(deployed, scores)
     bins = saved.train.aim == "bins"
-    if bins:
-        other |= actions[:, -1] != wanted[:, -1]
-    other &= ~_tied(DeployedPolicy(saved), scores)
-    same = (actions[:, :-1] == wanted[:, :-1]).all(axis=1)
-    apart = np.abs(actions[same, -1] - wanted[same, -1]) if not bins else np.zeros(1)
-    return OnnxCheck(len(observations), int(other.sum()), float(apart.max(initial=0.0)))
+    other = (actions != wanted)[:, : None if bins else -1].any(axis=1)
+    apart = np.zeros(1) if bins else np.abs(actions[~other, -1] - wanted[~other, -1])
+    count = int((other & ~tied).sum())
+    return OnnxCheck(len(actions), count, float(apart.max(initial=0.0)))
+
+
+def drawn_actions(
+    saved: SavedAgent, given: Given, temperature: Temperature
+) -> tuple[Float32Array, BoolArray]:
+    """Actions [N, 4] that the agent's probabilities make of the noise, in double precision.
+
+    And the rows [N] in which a number of it lies where one choice passes into the next.
+    """
+    agent = saved.agent
+    likely = agent.probabilities(
+        given.observation, branch_masks=given.action_masks, temperature=temperature
+    )
+    noise = given.noise.astype(np.float64)
+    columns, tied = [], np.zeros(len(noise), np.bool_)
+    for column, chances in enumerate(likely.choices):
+        below = np.cumsum(chances, axis=1)[:, :-1] - noise[:, [column]]
+        columns.append((below <= 0).sum(axis=1))
+        tied |= (np.abs(below) <= CLOSE).any(axis=1)
+    if likely.means is None:
+        columns[-1] = np.array(saved.train.aim_bins)[columns[-1]]
+    else:
+        apart = th.special.ndtri(th.from_numpy(noise[:, -1])).numpy()
+        limit = agent.spec.continuous_limit
+        columns.append((likely.means + likely.deviation * apart).clip(-limit, limit))
+    return np.column_stack(columns).astype(np.float32), tied
+
+
+def mouse_tolerance(spec: WorldSpec) -> float:
+    """By how much a continuous mouse may differ: this share of its range."""
+    return MOUSE_CLOSE * 2.0 * spec.continuous_limit
 
 
 def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:

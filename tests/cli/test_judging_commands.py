@@ -16,6 +16,7 @@ from aimbot_lab.experiment import tracked_agent
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
@@ -165,7 +166,9 @@ def test_a_film_is_kept_by_the_run_and_linked_in_its_note(
     assert note.startswith(before)
     link = f"/runs/{run_id}/artifacts/videos/my-film.gif?workflowType=machine_learning)"
     assert note.count(link) == 1  # the second film took the place of the first
-    assert re.search(r"last agent, saved at step 1,024; won \d of 2 episodes, determ", note)
+    assert re.search(
+        r"last agent, saved at step 1,024; won \d of 2 episodes, temperature 0.5", note
+    )
 
 
 def test_a_target_alone_is_filmed_once_in_each_of_its_difficulties(
@@ -188,6 +191,56 @@ def test_one_episode_is_kept_as_a_replay_that_plays(
     document = json.loads(told.stdout)
     assert (document["target"], document["difficulty"]) == ("goto", 2)
     assert document["about"]["run"] == run_id
+
+
+@pytest.mark.parametrize(
+    ("words", "temperature", "label"),
+    [
+        ([], 0.5, "temperature 0.5"),
+        (["--temperature", 0], 0, "deterministic"),
+        (["--temperature", 1], 1, "sampled"),
+        (["--temperature", 0.25], 0.25, "temperature 0.25"),
+    ],
+    ids=str,
+)
+def test_whatever_shows_an_agent_says_how_its_actions_are_drawn(
+    data_folder: DataFolder,
+    run_id: str,
+    tmp_path: Path,
+    words: list[Any],
+    temperature: float,
+    label: str,
+) -> None:
+    shown = ["--episodes", 2, "--json", *words]
+    evaluated = json.loads(invoke(data_folder, "evaluate", run_id, *shown).stdout)
+    ways = dict.fromkeys([label, "sampled", "deterministic", "random", "greedy"])
+    assert list(evaluated["players"]) == list(ways)
+    assert (evaluated["temperature"], evaluated["advised"]) == (temperature, 0.5)
+    assert find_run(data_folder, run_id).metrics[names.EVAL_TEMPERATURE] == temperature
+    compared = json.loads(invoke(data_folder, "compare", run_id, run_id, *shown).stdout)
+    assert [run["temperature"] for run in compared["runs"]] == [temperature] * 2
+    replay = tmp_path / "episode.json"
+    invoke(data_folder, "record", run_id, "-o", replay, *words)
+    about = json.loads(replay.read_text())["about"]
+    assert (about["temperature"], about["player"]) == (temperature, label)
+    pytest.importorskip("onnxruntime")
+    told = invoke(data_folder, "export", run_id, "-o", tmp_path / "agent.onnx", *words).stderr
+    assert f"agent.onnx, {label};" in told
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "record", "export"])
+def test_a_temperature_that_an_agent_can_not_play_at_is_refused(
+    learned: Learned, data_folder: DataFolder, tmp_path: Path, command: str
+) -> None:
+    runs = [learned("dqn")] * (2 if command == "compare" else 1)
+    output = ["-o", tmp_path / "out.gif"] if command == "record" else []
+    output = ["-o", tmp_path / "out.onnx"] if command == "export" else output
+    with pytest.raises(ConfigurationError, match="an agent of dqn ranks actions"):
+        invoke(data_folder, command, *runs, *output, "--temperature", 0.5)
+    result = CliRunner().invoke(cli, [command, *runs, *map(str, output), "--temperature", "11"])
+    assert result.exit_code == 2
+    assert "must be 0 (the likeliest action) or from 0.01 to 10" in result.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_agent_is_exported_to_files_of_either_kind(

@@ -11,6 +11,7 @@ import pytest
 import torch as th
 
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.comparison import Comparison, ComparisonRequest, compare_agents
 from aimbot_lab.experiment.comparison_page import comparison_page
 from aimbot_lab.experiment.comparison_tables import verdicts
@@ -28,7 +29,7 @@ from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
 EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)
-REQUEST = ComparisonRequest(episodes=60, seed=1, policy="sampled", margin=0.05)
+REQUEST = ComparisonRequest(episodes=60, seed=1, temperature=SAMPLED, margin=0.05)
 CURVE = LearningCurve(
     (CurvePoint(10, 0.2), CurvePoint(20, 0.7)), (LessonPassed("<only>", None, None),)
 )

@@ -3,6 +3,7 @@
 import json
 
 from aimbot_lab.evaluation.evaluate import CellScore, Score
+from aimbot_lab.evaluation.temperature import ADVISED
 from aimbot_lab.experiment.evaluation import Evaluated, PlayerScores
 from aimbot_lab.experiment.evaluation_record import evaluation_record
 from aimbot_lab.experiment.note import with_section
@@ -22,7 +23,13 @@ EVALUATED = Evaluated(
     step=1000,
     seed=1,
     episodes=100,
-    players={"sampled": scores(0.9), "deterministic": scores(0.8), "random": scores(0.1)},
+    temperature=ADVISED,
+    advised=ADVISED,
+    players={
+        "temperature 0.5": scores(0.9),
+        "deterministic": scores(0.8),
+        "random": scores(0.1),
+    },
 )
 
 
@@ -34,6 +41,7 @@ def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> N
         names.EVAL_WIN_RATE_LOWER: 0.8,
         names.EVAL_WIN_RATE_UPPER: 1.0,
         names.EVAL_RETURN: -3.0,
+        names.EVAL_TEMPERATURE: 0.5,
         names.evaluated_win_rate("goto", 1): 0.9,
         names.evaluated_win_rate("goto", 2): 0.9,
         names.player_win_rate("deterministic"): 0.8,

@@ -16,7 +16,7 @@ RUN = RunSummary("r1", "goto", "goto", "4", "FINISHED", datetime.now(UTC), None,
 UNUSED: Any = None
 SAVED = SavedAgent(UNUSED, UNUSED, UNUSED, {"step": 5000})
 AGENT = TrackedAgent(RUN, "best", UNUSED, SAVED)
-REPLAY = replace(replay_of("goto", time_limit=0.3), about={"player": "sampled"})
+REPLAY = replace(replay_of("goto", time_limit=0.3), about={"player": "temperature 0.5"})
 BEFORE = "**All lessons passed.**\n\n### Lessons\n\n| a |"
 
 
@@ -35,7 +35,7 @@ def test_the_note_gains_a_line_that_leads_to_the_film() -> None:
     assert note_after("a.mp4") == BEFORE + (
         "\n\n### Films\n\n- [a.mp4](#/experiments/4/runs/r1/artifacts/videos/a.mp4"
         "?workflowType=machine_learning): best agent, saved at step 5,000; "
-        "won 0 of 2 episodes, sampled actions"
+        "won 0 of 2 episodes, temperature 0.5"
     )
 
 

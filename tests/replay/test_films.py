@@ -2,6 +2,7 @@
 
 import builtins
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ from PIL import Image
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import panel
 from aimbot_lab.replay.film import Film, check_film, write_film
-from aimbot_lab.replay.frames import COLOURS, Look, frames, frames_held, goal, lesson_title
+from aimbot_lab.replay.frames import (
+    COLOURS,
+    Look,
+    frames,
+    frames_held,
+    goal,
+    lesson_title,
+    player_words,
+)
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
 from aimbot_lab.replay.playback import moments
@@ -190,3 +199,14 @@ def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     few, many = (np.array(panel.Panel(160, 320, told).picture) for told in (none, shown))
     assert (few[:below] != many[:below]).any()
     np.testing.assert_array_equal(few[below:], many[below:])
+
+
+def test_a_film_says_who_played_and_how_the_actions_were_drawn(won: Any) -> None:
+    known = replace(won, about={**won.about, "agent": "best", "player": "temperature 0.5"})
+    assert player_words(known) == "best agent, temperature 0.5"
+    assert player_words(replace(won, about={})) == ""
+    screen = Screen(columns=80, lines=24, true_colour=True)
+    assert "best agent, temperature 0.5" in next(iter(screens(known, screen)))
+    small = Look(size=240)
+    one, other = (next(iter(frames(replay, small))) for replay in (known, replace(won, about={})))
+    assert (one != other).any()

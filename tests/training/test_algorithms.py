@@ -10,6 +10,7 @@ from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import DQN, PPO
 from tiny_training import ROWS, Sink, plan
 
+from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
@@ -59,7 +60,9 @@ def test_an_algorithm_trains_reports_and_its_saved_agent_acts_the_same(
     observations = training.env.reset()
     expected, _ = training.model.predict(observations, deterministic=True)
     training.env.step_async(expected)
-    np.testing.assert_array_equal(loaded.agent.act(observations), training.env._actions)
+    np.testing.assert_array_equal(
+        loaded.agent.act(observations, temperature=LIKELIEST), training.env._actions
+    )
     assert loaded.train == training.plan.train
 
 
@@ -150,7 +153,7 @@ def test_a_masked_player_never_takes_what_the_world_masks() -> None:
     saved = training.model.policy
     from aimbot_lab.training.agent import Agent
 
-    player = Agent(saved, world.spec, training.plan.train).player(world, deterministic=False)
+    player = Agent(saved, world.spec, training.plan.train).player(world, temperature=SAMPLED)
     buffers = new_step_buffers(64, len(world.spec.observation_names))
     masks = np.ones((64, 8), np.bool_)
     world.reset(3, buffers.observations)
@@ -172,7 +175,7 @@ def test_a_player_forgets_where_an_episode_begins() -> None:
     world = make_world(training.plan.env)
     world.set_scenario(Scenario({"goto": 1.0}))
     agent = Agent(training.model.policy, world.spec, training.plan.train)
-    player = agent.player(world)
+    player = agent.player(world, temperature=LIKELIEST)
     buffers = new_step_buffers(ROWS, len(world.spec.observation_names))
     world.reset(3, buffers.observations)
     ended = False
@@ -183,7 +186,7 @@ def test_a_player_forgets_where_an_episode_begins() -> None:
     began = buffers.finished.copy()
     player(seen)
     state = player._state[0]
-    fresh = agent.choose(seen)[1][0]
+    fresh = agent.choose(seen, temperature=LIKELIEST)[1][0]
     np.testing.assert_array_equal(state[:, began], fresh[:, began])
     assert not np.allclose(state[:, ~began], fresh[:, ~began])
 
@@ -207,7 +210,7 @@ def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path)
     masks = np.ones((ROWS, 8), np.bool_)
     training.env.world.action_masks(masks)
     raw = shown[:, : len(training.env.world.spec.observation_names)]
-    actions, _ = agent.choose(raw, branch_masks=masks)
+    actions, _ = agent.choose(raw, branch_masks=masks, temperature=LIKELIEST)
     np.testing.assert_allclose(actions, training.env._actions, rtol=1e-6)
     assert agent.act(raw).shape == (ROWS, 4)
 

@@ -8,13 +8,23 @@ import numpy as np
 import pytest
 import torch as th
 
+from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.agents import SavedAgent, load_agent, save_agent
 from aimbot_lab.training.algorithms import ALGORITHMS
-from aimbot_lab.training.deployed import DeployedPolicy
+from aimbot_lab.training.branches import FORBIDDEN
+from aimbot_lab.training.deployed import DeployedPolicy, drawn, normal_quantile
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.onnx_export import compare_onnx, export_onnx, sample
-from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.onnx_export import (
+    Given,
+    compare_onnx,
+    export_onnx,
+    inputs_of,
+    mouse_tolerance,
+    sample,
+)
+from aimbot_lab.training.settings import ONE_CHOICE, NetworkSettings
 from aimbot_lab.training.training import Training
 from tests.training.tiny_training import Sink, plan
 
@@ -26,6 +36,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("maskable_ppo", {}),
     ("duel_ppo", {"aim": "hybrid", "masks": True, "objective": "per_branch", "engine": "torch"}),
     ("duel_ppo", {"aim": "hybrid", "engine": "fused"}),
+    ("duel_ppo", {"aim": "hybrid", "network": RUNNING, "engine": "fused"}),
     ("duel_ppo", {"masks": True, "engine": "torch"}),
     ("duel_ppo", {"network": RUNNING, "engine": "fused"}),
     ("dqn", {}),
@@ -55,17 +66,25 @@ def test_the_deployed_network_chooses_as_the_agent(
     tmp_path: Path, algo: str, train: dict[str, Any]
 ) -> None:
     saved = saved_agent(tmp_path, algo, **train)
-    observations, masks = sample(saved.agent.spec, 10_000)
-    deployed = DeployedPolicy(saved)
-    given = [th.from_numpy(observations)] + [th.from_numpy(masks)] * deployed.masked
-    with th.no_grad():
-        actions = deployed(*given)[0].numpy()
-    wanted, _ = saved.agent.choose(observations, branch_masks=masks)
+    given = sample(saved.agent.spec, 10_000)
+    deployed = DeployedPolicy(saved, LIKELIEST)
+    actions = played(deployed, given)
+    wanted, _ = saved.agent.choose(
+        given.observation, branch_masks=given.action_masks, temperature=LIKELIEST
+    )
     assert (actions[:, :-1] == wanted[:, :-1]).all(axis=1).mean() > 0.999
-    np.testing.assert_allclose(actions[:, -1], wanted[:, -1], atol=1e-5)
+    np.testing.assert_allclose(actions[:, -1], wanted[:, -1], atol=1e-3)
     assert len(np.unique(actions, axis=0)) > 5
     if deployed.heads.limit is not None:
         assert 0.01 < (np.abs(actions[:, -1]) == deployed.heads.limit).mean() < 0.99
+
+
+def played(deployed: DeployedPolicy, given: Given) -> Float32Array:
+    """The actions [N, 4] of `deployed` in torch."""
+    arrays = {name: th.from_numpy(array) for name, array in inputs_of(deployed, given).items()}
+    with th.no_grad():
+        actions: Float32Array = deployed(**arrays)[0].numpy()
+    return actions
 
 
 @pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
@@ -74,14 +93,65 @@ def test_onnxruntime_plays_as_torch_on_ten_thousand_observations(
 ) -> None:
     pytest.importorskip("onnxruntime")
     saved, path = saved_agent(tmp_path / "agent", algo, **train), tmp_path / "agent.onnx"
-    check = export_onnx(saved, path)
-    assert (check.observations, check.other_choices) == (10_000, 0)
-    assert check.mouse_difference <= 1e-5
-    others = compare_onnx(saved, path, *sample(saved.agent.spec, 33, seed=5))
-    assert (others.observations, others.other_choices) == (33, 0)
-    told = _metadata(path)
-    assert json.loads(told["observation_names"]) == list(saved.agent.spec.observation_names)
-    assert str(Path.cwd()).encode() not in path.read_bytes()
+    for temperature in {LIKELIEST, saved.agent.temperature()}:
+        check = export_onnx(saved, path, temperature=temperature)
+        assert (check.observations, check.other_choices) == (10_000, 0)
+        assert check.mouse_difference <= mouse_tolerance(saved.agent.spec)
+        few = sample(saved.agent.spec, 33, seed=5)
+        others = compare_onnx(saved, path, few, temperature=temperature)
+        assert (others.observations, others.other_choices) == (33, 0)
+        told = _metadata(path)
+        assert json.loads(told["observation_names"]) == list(saved.agent.spec.observation_names)
+        assert (float(told["temperature"]), told["player"]) == (temperature, temperature.label)
+        assert ("noise" in told) == (temperature > 0) == ("noise" in _inputs(path))
+        assert str(Path.cwd()).encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize("temperature", [SAMPLED, Temperature(0.4)])
+@pytest.mark.parametrize(
+    ("algo", "train"), [kind for kind in KINDS if kind[0] not in ONE_CHOICE], ids=str
+)
+def test_with_even_noise_the_deployed_network_acts_as_often_as_the_agent_does(
+    tmp_path: Path, algo: str, train: dict[str, Any], temperature: Temperature
+) -> None:
+    saved, rows = saved_agent(tmp_path, algo, **train), 20_000
+    one = sample(saved.agent.spec, 1)
+    given = sample(saved.agent.spec, rows)._replace(
+        observation=one.observation.repeat(rows, axis=0),
+        action_masks=one.action_masks.repeat(rows, axis=0),
+    )
+    th.manual_seed(1)
+    asked, _ = saved.agent.choose(
+        given.observation, branch_masks=given.action_masks, temperature=temperature
+    )
+    actions = played(DeployedPolicy(saved, temperature), given)
+    for column in range(4):
+        values = np.sort(np.concatenate([actions[:, column], asked[:, column]]))
+        shares = [np.searchsorted(np.sort(of[:, column]), values) for of in (actions, asked)]
+        # Kolmogorov and Smirnov: by chance it is exceeded once in 10,000 columns.
+        assert np.abs(shares[0] - shares[1]).max() / rows < 2.22 * np.sqrt(2 / rows)
+
+
+def test_a_choice_of_probability_0_is_never_drawn() -> None:
+    logits = th.tensor([[FORBIDDEN, 0.0, FORBIDDEN, 1.0, FORBIDDEN]])
+    uniform = th.tensor([0.0, 0.1, 0.26, 0.28, 0.5, 1.0 - 2**-24, 1.0])
+    assert drawn(logits.expand(7, 5), uniform).tolist() == [1, 1, 1, 3, 3, 3, 3]
+
+
+def test_normal_quantiles_are_those_of_a_normal_distribution() -> None:
+    uniform = th.linspace(1e-6, 1 - 1e-6, 100_001)
+    wanted = th.special.ndtri(uniform.double())
+    np.testing.assert_allclose(normal_quantile(uniform), wanted, rtol=1e-5, atol=1e-6)
+    assert th.isfinite(normal_quantile(th.tensor([0.0, 1.0]))).all()
+
+
+def test_an_agent_that_ranks_actions_is_not_exported_at_another_temperature(
+    tmp_path: Path,
+) -> None:
+    saved = saved_agent(tmp_path / "agent", "dqn")
+    with pytest.raises(ConfigurationError, match="an agent of dqn ranks actions"):
+        export_onnx(saved, tmp_path / "agent.onnx", temperature=ADVISED)
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
 
 
 def test_a_file_that_plays_otherwise_is_not_written(
@@ -90,7 +160,7 @@ def test_a_file_that_plays_otherwise_is_not_written(
     pytest.importorskip("onnxruntime")
     saved = saved_agent(tmp_path / "agent", "ppo")
 
-    def wrong(self: DeployedPolicy, scores: th.Tensor) -> th.Tensor:
+    def wrong(self: DeployedPolicy, scores: th.Tensor, _: th.Tensor) -> th.Tensor:
         return self._with_bins([scores[:, 0].long() * 0] * 4)
 
     monkeypatch.setattr(DeployedPolicy, "_actions", wrong)
@@ -115,3 +185,9 @@ def _metadata(path: Path) -> dict[str, str]:
     import onnx
 
     return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
+
+
+def _inputs(path: Path) -> list[str]:
+    import onnx
+
+    return [entry.name for entry in onnx.load(path).graph.input]

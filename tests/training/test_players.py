@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch as th
 
+from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
@@ -27,8 +28,10 @@ def agent(world: BatchWorld) -> Agent:
     return Agent(new_policy(TRAIN, world.spec), world.spec, TRAIN)
 
 
-def actions(agent: Agent, world: BatchWorld, *, seed: int, deterministic: bool) -> Float32Array:
-    player = agent.player(world, deterministic=deterministic, seed=seed)
+def actions(
+    agent: Agent, world: BatchWorld, *, seed: int, temperature: Temperature
+) -> Float32Array:
+    player = agent.player(world, temperature=temperature, seed=seed)
     buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
     world.reset(5, buffers.observations)
     taken = []
@@ -39,14 +42,14 @@ def actions(agent: Agent, world: BatchWorld, *, seed: int, deterministic: bool) 
 
 
 def test_sampled_actions_follow_from_the_players_seed(agent: Agent, world: BatchWorld) -> None:
-    one, again, other = (actions(agent, world, seed=s, deterministic=False) for s in (1, 1, 2))
+    one, again, other = (actions(agent, world, seed=s, temperature=SAMPLED) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert len(np.unique(one[:, 0], axis=0)) > 1  # each step draws anew
     assert not np.array_equal(one, other)
 
 
 def test_the_likeliest_actions_know_no_seed(agent: Agent, world: BatchWorld) -> None:
-    one, other = (actions(agent, world, seed=s, deterministic=True) for s in (1, 2))
+    one, other = (actions(agent, world, seed=s, temperature=LIKELIEST) for s in (1, 2))
     np.testing.assert_array_equal(one, other)
 
 
@@ -56,5 +59,5 @@ def test_a_player_leaves_torchs_random_numbers_to_the_training(
     th.manual_seed(3)
     undisturbed = th.rand(4)
     th.manual_seed(3)
-    actions(agent, world, seed=1, deterministic=False)
+    actions(agent, world, seed=1, temperature=SAMPLED)
     assert th.equal(th.rand(4), undisturbed)

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from tiny_training import ROWS, Sink, plan
 
+from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.training.agents import load_agent
 from aimbot_lab.training.features import ScaledFeatures
 from aimbot_lab.training.observer import SilentObserver
@@ -151,7 +152,7 @@ def test_a_saved_agent_keeps_its_statistics_and_changes_them_no_more(
     training.env.step_async(expected)
     raw = shown[:, : len(training.env.world.spec.observation_names)]
     given = {"branch_masks": shown[:, raw.shape[1] :] > 0.5} if switches else {}
-    actions, _ = loaded.agent.choose(raw, **given)
+    actions, _ = loaded.agent.choose(raw, temperature=LIKELIEST, **given)
     np.testing.assert_array_equal(actions, training.env._actions)
     kept = loaded.agent.policy.state_dict()
     assert all(th.equal(kept[name], value) for name, value in _state(training).items())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.sim.settings import ArenaSettings
@@ -128,7 +129,7 @@ def test_a_saved_agent_plays_as_the_trained_one(tmp_path: Path) -> None:
     loaded = load_agent(tmp_path / "last")
     observations = training.env.reset()
     expected, _ = training.model.predict(observations, deterministic=True)
-    actions = loaded.agent.act(observations)
+    actions = loaded.agent.act(observations, temperature=LIKELIEST)
     np.testing.assert_array_equal(actions[:, :3], expected[:, :3])
     bins = np.array(loaded.train.aim_bins, np.float32)
     np.testing.assert_array_equal(actions[:, 3], bins[expected[:, 3]])
