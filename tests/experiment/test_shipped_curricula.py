@@ -1,0 +1,23 @@
+"""What the shipped curricula ask of an agent before they let it go."""
+
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.sim.spec import arena_spec
+
+FOLDER = Path(__file__).parents[2] / "curricula"
+
+
+@pytest.mark.parametrize("name", ["goto", "attack", "free", "mix"])
+def test_the_last_lesson_asks_for_a_win_rate_of_over_95_percent_in_every_cell(name: str) -> None:
+    config = load_curriculum(FOLDER / f"{name}.yaml", ()).config
+    lesson = config.lessons[-1]
+    criteria = lesson.completion_criteria
+    assert criteria is not None
+    assert criteria.threshold >= 0.95
+    cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
+    assert criteria.every_cell or len(cells) == 1
+    assert not lesson.parameters  # the arena as it is
