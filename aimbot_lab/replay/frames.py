@@ -117,9 +117,8 @@ def goal(state: ArenaState) -> str:
         x, z, _ = state.fire_base[0] - np.array([*state.position[0], 0.0])
         return f"reach the circle: {np.hypot(x, z):.0f} m away"
     if state.target[0] == core.ATTACK:
-        away = state.enemies[0, : len(up)] - state.fire_base[0, :2]
-        inside = np.hypot(away[:, 0], away[:, 1]) <= state.fire_base[0, 2] / 2
-        return f"shoot those in the circle: {int((up & inside).sum())} left"
+        left = up & state.enemy_is_target[0, : len(up)]
+        return f"shoot those in the circle: {int(left.sum())} left"
     return f"shoot them all: {int(up.sum())} left" if state.target[0] == core.FREE else ""
 
 

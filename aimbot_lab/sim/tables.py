@@ -82,6 +82,7 @@ def new_state(settings: ArenaSettings, tables: ArenaTables, history: int) -> Are
         obstacles=np.zeros((rows, boxes, 4)),
         enemies=np.zeros((rows, core.MAX_ENEMIES, 2)),
         enemy_hits_left=np.zeros((rows, core.MAX_ENEMIES), np.int64),
+        enemy_is_target=np.zeros((rows, core.MAX_ENEMIES), np.bool_),
         spin_turns=np.zeros((rows, settings.spin_window), np.int64),
         terms=np.zeros((rows, len(core.REWARD_TERMS))),
         parameters=np.zeros((rows, len(core.PARAMETERS))),

@@ -23,13 +23,16 @@ from oracle_episode import (
 )
 from oracle_reward import DISPLACED, reward_terms
 from oracle_view import Point, sight
-
-TOUCH = 1e-9  # m, overlap that is let be
-PASSES = 4
+from oracle_walk import Walk, walked
 
 
-def step(rules: Rules, episode: Episode, action, angle_error: float = 0.0) -> Outcome:
-    """One decision. `angle_error` [rad] turns rays and shot, to find out whether one grazes."""
+def step(
+    rules: Rules, episode: Episode, action, angle_error: float = 0.0, place: Point | None = None
+) -> Outcome:
+    """One decision. `angle_error` [rad] turns rays and shot, to find out whether one grazes.
+
+    With a `place` the agent walks there.
+    """
     vertical, horizontal, attack = (int(number) for number in action[:3])
     limit = rules["mouse_limit"]
     mouse = min(max(float(action[3]), -limit), limit)
@@ -39,8 +42,8 @@ def step(rules: Rules, episode: Episode, action, angle_error: float = 0.0) -> Ou
         yaw=wrapped(episode.yaw + mouse * rules["mouse_factor"]),
         mouse=(*episode.mouse, mouse)[-rules.spin_window :],
     )
-    x, z = walked(rules, episode, vertical, horizontal)
-    episode = replace(episode, x=x, z=z)
+    walk = Walk(place, wedged=True) if place else walked(rules, episode, vertical, horizontal)
+    episode = replace(episode, x=walk.place[0], z=walk.place[1])
     shot = Shot(fired=False, enemy=-1)
     if attack == 1 and gun_ready(episode):
         shot = shoot(rules, episode, angle_error)
@@ -58,68 +61,15 @@ def step(rules: Rules, episode: Episode, action, angle_error: float = 0.0) -> Ou
     terms["win"] = rules["rewards.win"] if won else 0.0
     terms["lose"] = rules["rewards.lose"] if lost else 0.0
     sums = tuple(old + terms[name] for old, name in zip(episode.terms, TERMS, strict=True))
-    return Outcome(replace(episode, terms=sums), terms, won=won, finished=won or lost)
+    ended = won or lost
+    after = replace(episode, terms=sums)
+    return Outcome(after, terms, won=won, finished=ended, wedged=walk.wedged)
 
 
 def wrapped(angle: float) -> float:
     """The same direction in (-pi, pi]."""
     turned = math.remainder(angle, 2 * math.pi)
     return math.pi if turned == -math.pi else turned
-
-
-def walked(rules: Rules, episode: Episode, vertical: int, horizontal: int) -> Point:
-    """Where the agent stands after walking for one decision, tick by tick."""
-    place = (episode.x, episode.z)
-    ahead = {0: 0, 1: 1, 2: -1}[vertical]
-    right = {0: 0, 1: 1, 2: -1}[horizontal]
-    if ahead == 0 and right == 0:
-        return place
-    sin, cos = math.sin(episode.yaw), math.cos(episode.yaw)
-    way_x, way_z = ahead * sin + right * cos, ahead * cos - right * sin
-    length = math.hypot(way_x, way_z)
-    tick_step = rules["move_speed"] * rules["fixed_timestep"]
-    parts = max(1, math.ceil(tick_step / (rules["agent_radius"] / 2)))
-    stride = tick_step / parts
-    for _ in range(rules.period * parts):
-        place = moved(rules, episode, place, (way_x / length * stride, way_z / length * stride))
-    return place
-
-
-def moved(rules: Rules, episode: Episode, place: Point, stride: Point) -> Point:
-    """The place after one small move that slides along what is in the way."""
-    radius = rules["agent_radius"]
-    x, z = on_floor(rules, place[0] + stride[0], place[1] + stride[1])
-    for _ in range(PASSES):
-        pushed = False
-        for box in episode.boxes:
-            nearest = (min(max(x, box[0]), box[2]), min(max(z, box[1]), box[3]))
-            x, z, touched = kept_away(x, z, nearest, radius)
-            pushed = pushed or touched
-        for centre, hits in zip(episode.enemies, episode.hits_left, strict=True):
-            if hits > 0:
-                x, z, touched = kept_away(x, z, centre, radius + rules["enemy_radius"])
-                pushed = pushed or touched
-        x, z = on_floor(rules, x, z)
-        if not pushed:
-            return x, z
-    return place
-
-
-def on_floor(rules: Rules, x: float, z: float) -> Point:
-    """The nearest place where the whole agent is on the floor."""
-    low, high = rules["agent_radius"], rules["floor_size"] - rules["agent_radius"]
-    return min(max(x, low), high), min(max(z, low), high)
-
-
-def kept_away(x: float, z: float, point: Point, allowed: float) -> tuple[float, float, bool]:
-    """The place at least `allowed` from a point, pushed straight away from it, and whether so."""
-    gap_x, gap_z = x - point[0], z - point[1]
-    gap = math.hypot(gap_x, gap_z)
-    if gap >= allowed - TOUCH:
-        return x, z, False
-    if gap == 0.0:
-        return x, z, True  # no way out is nearer than another: the move will be taken back
-    return point[0] + gap_x / gap * allowed, point[1] + gap_z / gap * allowed, True
 
 
 def cooldown_ticks(rules: Rules) -> int:
@@ -141,17 +91,26 @@ def has_won(rules: Rules, episode: Episode) -> bool:
     if episode.target == FREE:
         return all(hits <= 0 for hits in episode.hits_left)
     if episode.target == ATTACK:
-        of_block = [i for i, place in enumerate(episode.enemies) if inside(episode, place)]
-        return all(episode.hits_left[i] <= 0 for i in of_block)
+        pairs = zip(episode.targets, episode.hits_left, strict=True)
+        return all(hits <= 0 for is_target, hits in pairs if is_target)
     return False
 
 
-def allowed_actions(rules: Rules, episode: Episode) -> list[bool]:
-    """The 3 + 3 + 2 mask: whether a move alone leads anywhere, and whether the gun is ready."""
-    here = (episode.x, episode.z)
-    vertical = [math.dist(here, walked(rules, episode, key, 0)) > DISPLACED for key in (1, 2)]
-    horizontal = [math.dist(here, walked(rules, episode, 0, key)) > DISPLACED for key in (1, 2)]
+def allowed_actions(rules: Rules, episode: Episode) -> list[bool | None]:
+    """The 3 + 3 + 2 mask: whether a move alone leads anywhere, and whether the gun is ready.
+
+    None where the agent would be wedged.
+    """
+    vertical = [leads_away(episode, walked(rules, episode, key, 0)) for key in (1, 2)]
+    horizontal = [leads_away(episode, walked(rules, episode, 0, key)) for key in (1, 2)]
     return [True, *vertical, True, *horizontal, True, gun_ready(episode)]
+
+
+def leads_away(episode: Episode, walk: Walk) -> bool | None:
+    """Whether a walk displaces the agent; None where it is wedged on the way."""
+    if walk.wedged:
+        return None
+    return math.dist((episode.x, episode.z), walk.place) > DISPLACED
 
 
 def observed_head(rules: Rules, episode: Episode) -> list[float]:

@@ -73,6 +73,7 @@ class Episode:
     walls: tuple[Wall, ...] = field(repr=False)
     enemies: tuple[Point, ...]
     hits_left: tuple[int, ...]
+    targets: tuple[bool, ...] = ()  # in Attack, whether each enemy counts
     decisions: int = 0
     gun_ticks: int = 0
     mouse: tuple[float, ...] = ()  # clipped, oldest first, at most a spin window
@@ -86,6 +87,7 @@ class Outcome(NamedTuple):
     terms: dict[str, float]
     won: bool
     finished: bool
+    wedged: bool  # whether the agent was held in a notch, where the oracle cannot say
 
 
 class Shot(NamedTuple):

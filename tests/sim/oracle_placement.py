@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 
-from oracle import on_floor
 from oracle_episode import ATTACK, FREE, GOTO, STAY, Episode, Rules, new_episode
 from oracle_view import Box, Point
+from oracle_walk import on_floor
 
 BLOCK = 10.0  # m, side of a target block
 EXACT = 1e-9  # m
@@ -39,8 +41,11 @@ def begun_episode(rules: Rules, state, row: int) -> Episode:
 
 def check_placement(
     rules: Rules, episode: Episode, *, state, row: int, before: Pose, presets
-) -> None:
-    """Fail where an episode's beginning breaks a rule; `before` is the pose before it."""
+) -> Episode:
+    """The episode, knowing its targets; fails where its beginning breaks a rule.
+
+    `before` is the pose before it.
+    """
     pose = (episode.x, episode.z, episode.yaw)
     last = (*on_floor(rules, *before[:2]), before[2])
     hits = round(rules["enemy_hits_to_kill"])
@@ -48,15 +53,26 @@ def check_placement(
     assert abs(math.remainder(pose[2] - last[2], 2 * math.pi)) < 1e-6, "the yaw is kept"
     if episode.target == FREE:
         check_free_places(rules, episode)
-        return
+        return episode
     assert math.dist(pose[:2], last[:2]) < 1e-6, "the place is kept"
     if episode.target == STAY:
         assert not episode.boxes
         assert not episode.enemies
-        return
+        return episode
     corner = tuple(float(side) for side in state.block[row])
     check_block_place(rules, (episode.x, episode.z), corner)
-    assert matching_turns(episode, corner, presets), "the block is no preset of its kind"
+    shown = matching_turns(episode, corner, presets)
+    assert shown, "the block is no preset of its kind"
+    return replace(episode, targets=targets_of(shown[0][0]))
+
+
+def targets_of(preset) -> tuple[bool, ...]:
+    """Whether each enemy of a preset stands in its closed FireBase circle, by its decimals."""
+    x, z, diameter = (Fraction(repr(float(number))) for number in preset.fire_base)
+    places = [[Fraction(repr(float(number))) for number in enemy] for enemy in preset.enemies]
+    return tuple(
+        (place[0] - x) ** 2 + (place[1] - z) ** 2 <= (diameter / 2) ** 2 for place in places
+    )
 
 
 def check_free_places(rules: Rules, episode: Episode) -> None:
@@ -83,11 +99,11 @@ def check_block_place(rules: Rules, agent: Point, corner: Point) -> None:
     assert free >= rules["block_gap_to_agent"] - EXACT
 
 
-def matching_turns(episode: Episode, corner: Point, presets: Sequence) -> list[tuple[str, int]]:
-    """Names of the presets, each with its quarter turns, that the block on the floor shows."""
+def matching_turns(episode: Episode, corner: Point, presets: Sequence) -> list[tuple]:
+    """The presets, each with its quarter turns, that the block on the floor shows."""
     target = {code: name for name, code in TARGETS.items()}[episode.target]
     return [
-        (preset.name, turns)
+        (preset, turns)
         for preset in presets
         if (preset.target, preset.difficulty) == (target, episode.difficulty)
         for turns in range(4)

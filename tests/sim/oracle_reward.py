@@ -25,9 +25,7 @@ def reward_terms(
     """Every reward term of one decision but win and lose, by its name."""
     terms = dict.fromkeys(TERMS, 0.0)
     if shot.enemy >= 0:
-        is_target = after.target == FREE or (
-            after.target == ATTACK and inside(after, after.enemies[shot.enemy])
-        )
+        is_target = after.target == FREE or (after.target == ATTACK and after.targets[shot.enemy])
         name = "target_hit" if is_target else "non_target_hit"
         terms[name] = rules[f"rewards.{name}"]
     if math.dist((before.x, before.z), (after.x, after.z)) > DISPLACED:

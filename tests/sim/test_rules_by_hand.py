@@ -18,7 +18,8 @@ def set_scene(stage: Stage, **arrays) -> None:
     state = stage.arena.state
     state.obstacle_count[:] = len(arrays.get("obstacles", ()))
     state.enemy_count[:] = len(arrays.get("enemies", ()))
-    for name in ("obstacles", "enemies"):
+    state.enemy_is_target[:] = True
+    for name in ("obstacles", "enemies", "enemy_is_target"):
         for index, numbers in enumerate(arrays.pop(name, ())):
             getattr(state, name)[:, index] = numbers
     state.enemy_hits_left[:] = arrays.pop("enemy_hits_left", 1)
@@ -97,11 +98,12 @@ def test_rays_reach_their_range_and_no_farther(reach: float, tag: float) -> None
     assert stage.buffers.observations[0, middle + 19] == np.float32(9.5 if tag > 0 else 0.0)
 
 
-@pytest.mark.parametrize(("place", "earned"), [((20.0, 30.0), 25.0), ((20.0, 29.9), 3.0)])
-def test_in_attack_only_an_enemy_in_the_fire_base_is_a_target(place, earned: float) -> None:
+@pytest.mark.parametrize(("target", "earned"), [(True, 25.0), (False, 3.0)])
+def test_in_attack_only_an_enemy_of_the_fire_base_is_a_target(target: bool, earned: float) -> None:
     stage = new_stage(Scenario({"attack": 1.0}), num_envs=1)
     scene = {"position": (20.0, 20.0), "yaw": 0.0, "fire_base": (20.0, 31.0, 2.0)}
-    set_scene(stage, **scene, enemies=[place, (20.5, 31.0)])
+    set_scene(stage, **scene, enemies=[(20.0, 30.0), (20.5, 31.0)])
+    stage.arena.state.enemy_is_target[:, :2] = target, True
     stage.repeat(0, 0, 1, 0)
     assert term(stage, "target_hit") + term(stage, "non_target_hit") == earned
 
@@ -270,6 +272,7 @@ def test_an_attack_is_won_although_an_enemy_outside_the_fire_base_lives() -> Non
     state.position[0], state.yaw[0] = (20.0, 20.0), 0.0
     state.fire_base[0] = (20.0, 31.0, 4.0)
     state.enemies[0, :2] = ((20.0, 31.0), (40.0, 40.0))
+    state.enemy_is_target[0, :2] = True, False
     state.enemy_hits_left[0, :2] = 1
     state.enemy_count[0] = 2
     ended = stage.repeat(0, 0, 1, 0.0)

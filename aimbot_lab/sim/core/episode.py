@@ -3,7 +3,7 @@
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.foundation.rng import uniform_index, weighted_index
 from aimbot_lab.sim.core.clock import decision_seconds
-from aimbot_lab.sim.core.gun import enemy_is_target
+from aimbot_lab.sim.core.gun import is_target
 from aimbot_lab.sim.core.motion import look_ahead
 from aimbot_lab.sim.core.observation import forget
 from aimbot_lab.sim.core.placement import (
@@ -77,7 +77,7 @@ def is_won(state: ArenaState, row: int) -> bool:
     if state.target[row] == STAY:
         return False
     for k in range(state.enemy_count[row]):
-        if state.enemy_hits_left[row, k] > 0 and enemy_is_target(state, row, k):
+        if state.enemy_hits_left[row, k] > 0 and is_target(state, row, k):
             return False
     return True
 

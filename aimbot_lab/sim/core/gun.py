@@ -70,16 +70,15 @@ def line_to_obstacle(state: ArenaState, row: int, along_x: float, along_z: float
 
 
 @inlined
-def enemy_is_target(state: ArenaState, row: int, k: int) -> bool:
-    """Whether enemy `k` counts as a target: all in Free, those in the FireBase in Attack."""
+def is_target(state: ArenaState, row: int, k: int) -> bool:
+    """Whether enemy `k` counts: all in Free, those that stand in the FireBase in Attack.
+
+    Which stand in it was settled where the preset was read: on the floor, rounding may put one
+    on the rim outside.
+    """
     if state.target[row] == FREE:
         return True
-    if state.target[row] != ATTACK:
-        return False
-    x = state.enemies[row, k, 0] - state.fire_base[row, 0]
-    z = state.enemies[row, k, 1] - state.fire_base[row, 1]
-    radius = 0.5 * state.fire_base[row, 2]
-    return x * x + z * z <= radius * radius
+    return bool(state.target[row] == ATTACK and state.enemy_is_target[row, k])
 
 
 @inlined
@@ -108,7 +107,7 @@ def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
     if chosen < 0 or reach > state.parameters[row, GUN_RANGE]:
         return True, MISSED
     state.enemy_hits_left[row, chosen] -= 1
-    return True, HIT_TARGET if enemy_is_target(state, row, chosen) else HIT_OTHER
+    return True, HIT_TARGET if is_target(state, row, chosen) else HIT_OTHER
 
 
 @inlined

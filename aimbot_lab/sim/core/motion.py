@@ -19,7 +19,8 @@ from aimbot_lab.sim.core.state import (
     ArenaState,
 )
 
-PASSES = 4  # rounds of pushing out before a move is taken back
+PUSHES = 12  # before a move is taken back
+NEVER = 1e30  # m, squared, to what is not there
 SKIN = 1e-9  # m of overlap that counts as touching
 MOVED = 1e-6  # m from which a decision counts as a move
 DIAGONAL = math.sqrt(0.5)
@@ -72,43 +73,57 @@ def touches_any(state: ArenaState, row: int, x: float, z: float, margin: float) 
 
 
 @inlined
-def pushed_out(
-    x: float, z: float, near_x: float, near_z: float, radius: float
-) -> tuple[float, float, bool]:
-    """(x, z) moved radially away from (near_x, near_z) to `radius`, and whether it was nearer."""
-    away_x = x - near_x
-    away_z = z - near_z
-    squared = away_x * away_x + away_z * away_z
-    if squared >= (radius - SKIN) * (radius - SKIN) or squared == 0.0:
-        return x, z, squared == 0.0
-    scale = radius / math.sqrt(squared)
-    return near_x + away_x * scale, near_z + away_z * scale, True
+def nearest_obstacle(state: ArenaState, row: int, x: float, z: float) -> tuple[float, float, float]:
+    """The point of all obstacles that is nearest to (x, z), and its squared distance."""
+    found_x, found_z, least = x, z, NEVER
+    for k in range(state.obstacle_count[row]):
+        near_x = min(max(x, state.obstacles[row, k, 0]), state.obstacles[row, k, 2])
+        near_z = min(max(z, state.obstacles[row, k, 1]), state.obstacles[row, k, 3])
+        squared = (x - near_x) * (x - near_x) + (z - near_z) * (z - near_z)
+        if squared < least:
+            found_x, found_z, least = near_x, near_z, squared
+    return found_x, found_z, least
+
+
+@inlined
+def nearest_enemy(state: ArenaState, row: int, x: float, z: float) -> tuple[float, float, float]:
+    """The centre of the living enemy that is nearest to (x, z), and its squared distance."""
+    found_x, found_z, least = x, z, NEVER
+    for k in range(state.enemy_count[row]):
+        near_x = state.enemies[row, k, 0]
+        near_z = state.enemies[row, k, 1]
+        squared = (x - near_x) * (x - near_x) + (z - near_z) * (z - near_z)
+        if squared < least and state.enemy_hits_left[row, k] > 0:
+            found_x, found_z, least = near_x, near_z, squared
+    return found_x, found_z, least
 
 
 @inlined
 def slide(
     state: ArenaState, row: int, x: float, z: float, high: float
 ) -> tuple[float, float, bool]:
-    """(x, z) pushed out of everything it overlaps, and whether that succeeded."""
+    """(x, z) pushed out of everything it overlaps, and whether that succeeded.
+
+    Each push leads straight out of what (x, z) is deepest in, so that a wall of flush boxes
+    pushes as the whole wall does: the nearest point of them all lies on its face.
+    """
     low = state.parameters[row, AGENT_RADIUS]
-    for _ in range(PASSES):
-        pushed = False
-        for k in range(state.obstacle_count[row]):
-            near_x = min(max(x, state.obstacles[row, k, 0]), state.obstacles[row, k, 2])
-            near_z = min(max(z, state.obstacles[row, k, 1]), state.obstacles[row, k, 3])
-            x, z, hit = pushed_out(x, z, near_x, near_z, low)
-            pushed = pushed or hit
-        for k in range(state.enemy_count[row]):
-            if state.enemy_hits_left[row, k] > 0:
-                reach = low + state.parameters[row, ENEMY_RADIUS]
-                near_x = state.enemies[row, k, 0]
-                near_z = state.enemies[row, k, 1]
-                x, z, hit = pushed_out(x, z, near_x, near_z, reach)
-                pushed = pushed or hit
-        x = min(max(x, low), high)
-        z = min(max(z, low), high)
-        if not pushed:
+    reach = low + state.parameters[row, ENEMY_RADIUS]
+    for _ in range(PUSHES):
+        near_x, near_z, squared = nearest_obstacle(state, row, x, z)
+        enemy_x, enemy_z, enemy_squared = nearest_enemy(state, row, x, z)
+        in_box = squared < (low - SKIN) * (low - SKIN)
+        in_enemy = enemy_squared < (reach - SKIN) * (reach - SKIN)
+        if not (in_box or in_enemy):
             return x, z, True
+        away, radius = math.sqrt(squared), low
+        if in_enemy and reach - math.sqrt(enemy_squared) > low - away:
+            near_x, near_z = enemy_x, enemy_z
+            away, radius = math.sqrt(enemy_squared), reach
+        if away == 0.0:
+            return x, z, False
+        x = min(max(near_x + (x - near_x) * (radius / away), low), high)
+        z = min(max(near_z + (z - near_z) * (radius / away), low), high)
     return x, z, False
 
 

@@ -85,6 +85,7 @@ def place_free_enemies(state: ArenaState, row: int) -> None:
             if apart(state, row, k, x, z):
                 break
         stand_enemy(state, row, k, x, z)
+        state.enemy_is_target[row, k] = True
     state.enemy_count[row] = count
 
 
@@ -156,6 +157,7 @@ def place_block(state: ArenaState, tables: ArenaTables, row: int, preset: int) -
         spot = tables.presets.enemies
         x, z = turned(spot[preset, k, 0], spot[preset, k, 1], turns)
         stand_enemy(state, row, k, corner_x + x, corner_z + z)
+        state.enemy_is_target[row, k] = True
 
 
 @inlined

@@ -119,6 +119,7 @@ class ArenaState(NamedTuple):
     obstacle_count: Ints  # [B]
     enemies: Floats  # [B, E, 2] m, x and z
     enemy_hits_left: Ints  # [B, E] 0: down
+    enemy_is_target: Bools  # [B, E] whether it counts in Attack, settled where it is placed
     enemy_count: Ints  # [B]
     decisions: Ints  # [B] decisions made in this episode
     gun_ticks: Ints  # [B] physics ticks until the gun is ready
