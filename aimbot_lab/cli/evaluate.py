@@ -41,9 +41,9 @@ def evaluate(
     """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
 
     Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
-    the agent at the temperature at which record, compare and export play it as well, the agent
-    with its actions sampled as in training, with its likeliest action each time, and two
-    baselines, random actions and a greedy script. All meet the same episodes.
+    the agent at the temperature at which record, compare and export play it as well (1: sampled
+    as in training), at 0.5, with its likeliest action each time, and two baselines, random
+    actions and a greedy script. All meet the same episodes.
     The run keeps the result: numbers under eval/, a file, and a section of its note.
 
     \b

@@ -109,7 +109,7 @@ temperature = click.option(
     "--temperature",
     type=TemperatureType(),
     help="How actions are drawn: logits divided by this, a continuous mouse's standard deviation "
-    "multiplied by it. 1: sampled as in training, 0: the likeliest action. [default: 0.5; 0 for "
+    "multiplied by it. 1: sampled as in training, 0: the likeliest action. [default: 1; 0 for "
     "algorithms that only rank actions]",
 )
 episodes = click.option(

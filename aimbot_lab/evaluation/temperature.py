@@ -32,5 +32,7 @@ class Temperature(float):
 
 SAMPLED = Temperature(1)
 LIKELIEST = Temperature(0)
-ADVISED = Temperature(0.5)
-"""At which agents play where nothing else is asked for; README.md, "Judge agents", says why."""
+COOLER = Temperature(0.5)
+ADVISED = SAMPLED
+"""At which agents play where nothing else is asked for: what the evidence of their lessons is
+about. README.md, "Judge agents", says more."""

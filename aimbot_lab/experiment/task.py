@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
-from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -62,11 +62,12 @@ def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, M
     """The agent's ways to play by their labels, first the one at the temperature `asked`.
 
     Where none is asked for that is the one it is advised to play at. The others are actions
-    sampled as in training, and the likeliest each time. Agents of algorithms that only rank
-    actions have but the last; ConfigurationError where they are asked for another.
+    sampled as in training, those at a lower temperature, and the likeliest each time. Agents of
+    algorithms that only rank actions have but the last; ConfigurationError where they are asked
+    for another.
     """
     first = saved.agent.temperature(asked)
-    others = (SAMPLED, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
+    others = (SAMPLED, COOLER, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
     return {way.label: player_at(saved, way) for way in (first, *others)}
 
 

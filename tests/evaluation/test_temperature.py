@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 
 
@@ -17,6 +17,6 @@ def test_what_is_no_temperature_is_refused_in_one_line(value: float) -> None:
 
 
 def test_a_temperature_has_a_label_and_is_a_number_in_json() -> None:
-    labels = [way.label for way in (SAMPLED, LIKELIEST, ADVISED, Temperature(0.25))]
+    labels = [way.label for way in (SAMPLED, LIKELIEST, COOLER, Temperature(0.25))]
     assert labels == ["sampled", "deterministic", "temperature 0.5", "temperature 0.25"]
-    assert json.dumps({"at": copy.deepcopy(ADVISED)}) == '{"at": 0.5}'
+    assert json.dumps({"at": copy.deepcopy(COOLER)}) == '{"at": 0.5}'

@@ -3,7 +3,7 @@
 import json
 
 from aimbot_lab.evaluation.evaluate import CellScore, Score
-from aimbot_lab.evaluation.temperature import ADVISED
+from aimbot_lab.evaluation.temperature import ADVISED, COOLER
 from aimbot_lab.experiment.evaluation import Evaluated, PlayerScores
 from aimbot_lab.experiment.evaluation_record import evaluation_record
 from aimbot_lab.experiment.note import with_section
@@ -23,7 +23,7 @@ EVALUATED = Evaluated(
     step=1000,
     seed=1,
     episodes=100,
-    temperature=ADVISED,
+    temperature=COOLER,
     advised=ADVISED,
     players={
         "temperature 0.5": scores(0.9),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch as th
 
-from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.agents import SavedAgent, load_agent, save_agent
@@ -150,7 +150,7 @@ def test_an_agent_that_ranks_actions_is_not_exported_at_another_temperature(
 ) -> None:
     saved = saved_agent(tmp_path / "agent", "dqn")
     with pytest.raises(ConfigurationError, match="an agent of dqn ranks actions"):
-        export_onnx(saved, tmp_path / "agent.onnx", temperature=ADVISED)
+        export_onnx(saved, tmp_path / "agent.onnx", temperature=COOLER)
     assert [path.name for path in tmp_path.iterdir()] == ["agent"]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch as th
 
-from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.evaluation.temperature import ADVISED, COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
@@ -61,7 +61,7 @@ def test_a_continuous_mouse_strays_from_its_mean_by_as_much_as_the_temperature_s
         agent.policy.action_net.bias[-1] = 0.0
         agent.policy.action_net.weight[-1] = 0.0
     seen = sample(agent.spec, 1).observation.repeat(ROWS, axis=0)
-    for temperature in (SAMPLED, ADVISED, Temperature(3)):
+    for temperature in (SAMPLED, COOLER, Temperature(3)):
         th.manual_seed(3)
         mouse = agent.act(seen, temperature=temperature)[:, -1]
         np.testing.assert_allclose(mouse.std(), temperature * np.exp(-3), rtol=0.03)
