@@ -17,7 +17,7 @@ from aimbot_lab.experiment.paths import one_line
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.kept_presets import kept_presets
-from aimbot_lab.sim.preset_source import is_kept_name, kept_name, named_entries
+from aimbot_lab.sim.preset_source import holds_presets, is_kept_name, kept_name, named_entries
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
 MOST_SHOWN = 300  # characters of a path in a fault
@@ -67,13 +67,20 @@ def _refusal(entry: str, folder: Path, find: Find | None) -> str | None:
     if "\n" in entry or "\0" in entry or (find is not None and is_kept_name(entry)):
         return None  # what is wrong with these is found where they are read
     if (folder / entry).exists():
-        return None
+        return _useless(folder / entry)
     elsewhere = "" if isabs(entry) else f"; {RULE}"
     if not isabs(entry) and Path(entry).exists():
         elsewhere += ", not at the working directory, where there is one"
     path = normpath(folder / entry)
     shown = path if len(path) <= MOST_SHOWN else f"{path[:MOST_SHOWN]}..."
     return f"there is no file or folder {shown}{elsewhere}"
+
+
+def _useless(path: Path) -> str | None:
+    """Why no preset can come from what is at `path`, None where one might."""
+    if path.is_dir():
+        return None if holds_presets(path) else "the folder holds no *.yaml or *.yml file"
+    return None if path.is_file() else "is no regular file"
 
 
 def _source(entry: str, folder: Path, find: Find | None) -> Path | str:

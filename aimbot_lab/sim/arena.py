@@ -23,6 +23,7 @@ from aimbot_lab.sim.core.state import ScenarioTables
 from aimbot_lab.sim.core.step import BRANCHES, advance_rows, first_bad_action
 from aimbot_lab.sim.core.turns import BEGIN, STEP
 from aimbot_lab.sim.endings import episode_batch
+from aimbot_lab.sim.enemy_room import enemy_room, with_room, write_state
 from aimbot_lab.sim.misuse import (
     BOOL,
     FLOAT32,
@@ -85,6 +86,7 @@ class Arena:
             raise MisuseError(f"scenario: must be a Scenario (got {type(scenario).__name__})")
         number = int(self._tables.scenario.number[0]) + 1
         tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
+        self.state = with_room(self.state, enemy_room(tables))
         self._tables = self._tables._replace(scenario=tables)
         return number
 
@@ -102,9 +104,9 @@ class Arena:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         seed = whole_seed(seed)
         check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
-        fresh = new_state(self.settings, self._tables, self._history)
-        for name, array in self.state._asdict().items():
-            array[...] = getattr(fresh, name)
+        room = self.state.enemies.shape[1]
+        fresh = new_state(self.settings, self._tables, self._history, room=room)
+        write_state(self.state, fresh._asdict())
         seed_streams(self.state.streams, np.uint64(seed % 2**64))
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
@@ -191,10 +193,12 @@ class Arena:
         """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
         check_snapshot(snapshot, self._arrays())
         check_values(snapshot, self.state, self._tables, scenario=OF_SCENARIO)
-        for name, array in self.state._asdict().items():
-            array[...] = snapshot[name]
         scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}
-        self._tables = self._tables._replace(scenario=ScenarioTables(**scenario))
+        tables = ScenarioTables(**scenario)
+        room = max(enemy_room(tables), snapshot["enemies"].shape[1])
+        self.state = with_room(self.state, room)
+        write_state(self.state, snapshot)
+        self._tables = self._tables._replace(scenario=tables)
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.state, self._tables.scenario, self._fits)

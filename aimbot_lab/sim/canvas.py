@@ -21,6 +21,8 @@ FIRE_BASE: Colour = (255, 166, 43, 80)
 FIRE_BASE_EDGE: Opaque = (222, 122, 0)
 ENEMY: Opaque = (208, 36, 48)
 ENEMY_DOWN: Opaque = (196, 150, 150)
+BYSTANDER: Opaque = (118, 84, 176)
+BYSTANDER_DOWN: Opaque = (172, 160, 196)
 AGENT: Opaque = (24, 104, 214)
 DARK: Opaque = (20, 24, 32)
 

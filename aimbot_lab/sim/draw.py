@@ -50,8 +50,9 @@ def draw_row(
 ) -> Picture:
     """Row `row` from above, [size, size, 3]: floor, block, FireBase, enemies, agent and rays.
 
-    Enemies that are down are crosses. A dot ends each ray that hits something within range;
-    those that hit an enemy are red. The outer wall carries target, difficulty and time left.
+    Bystanders are purple, enemies that are down crosses. A dot ends each ray that hits something
+    within range; those that hit an enemy are red. The outer wall carries target, difficulty and
+    time left.
     A blue line is the agent's way so far, an orange one a shot.
     """
     floor = state.parameters[row, core.FLOOR_SIZE]
@@ -137,10 +138,12 @@ def _draw_enemies(canvas: Canvas, state: ArenaState, row: int) -> None:
     radius = state.parameters[row, core.ENEMY_RADIUS]
     for k in range(state.enemy_count[row]):
         place = state.enemies[row, k]
+        counts = state.target[row] == core.FREE or state.enemy_is_target[row, k]
         if state.enemy_hits_left[row, k] > 0:
-            canvas.disc(place, radius, fill=paint.ENEMY, edge=paint.DARK)
+            fill = paint.ENEMY if counts else paint.BYSTANDER
+            canvas.disc(place, radius, fill=fill, edge=paint.DARK)
         else:
-            canvas.cross(place, radius, paint.ENEMY_DOWN)
+            canvas.cross(place, radius, paint.ENEMY_DOWN if counts else paint.BYSTANDER_DOWN)
 
 
 def _draw_agent(canvas: Canvas, state: ArenaState, row: int) -> None:

@@ -16,10 +16,12 @@ from aimbot_lab.foundation.samplers import (
     intervals_of,
 )
 from aimbot_lab.sim.core import state as core
+from aimbot_lab.sim.crowding import most_bystanders, most_free_enemies
 from aimbot_lab.sim.settings import ArenaSettings
 
 OPEN_BOUND = 1e-6  # distance that a sampled value keeps from a bound it must not reach
 DECLARED = ("time_limit", "floor_size", "rays.range")  # they bound the observation
+CROWD = ("enemy_radius", "agent_radius", "free_enemies", "bystanders")
 GAPS = ("block_gap_to_walls", "block_gap_to_agent", "agent_radius")  # they narrow the floor
 
 
@@ -119,14 +121,14 @@ def _shown(low: float, high: float) -> str:
 
 
 def crowded_floor(given: Mapping[str, ParameterValue], settings: ArenaSettings) -> str | None:
-    """Why a block might not fit beside the agent with these parameters, None where it does."""
+    """Why a block or the enemies might not fit with these parameters, None where they do."""
     values = {**parameter_values(settings), **given}
     limits = parameter_bounds()
-    widest = {name: min(extremes(values[name])[1], limits[name].high) for name in GAPS}
-    needed = 2.0 * (core.BLOCK_SIZE + sum(widest.values()))
+    highest = {name: min(extremes(values[name])[1], limits[name].high) for name in (*GAPS, *CROWD)}
+    needed = 2.0 * (core.BLOCK_SIZE + sum(highest[name] for name in GAPS))
     floor_size = max(extremes(values["floor_size"])[0], limits["floor_size"].low)
     if floor_size >= needed:
-        return None
+        return _crowd_fault(highest, floor_size)
     for name in GAPS:
         if extremes(values[name])[1] == inf:
             return f"{name} must be drawn within bounds, so that a block fits beside the agent"
@@ -134,3 +136,17 @@ def crowded_floor(given: Mapping[str, ParameterValue], settings: ArenaSettings) 
         f"floor_size must be at least {needed:g} with these gaps, so that a block "
         f"fits beside the agent (got {floor_size:g})"
     )
+
+
+def _crowd_fault(highest: Mapping[str, float], floor_size: float) -> str | None:
+    lengths = floor_size, highest["enemy_radius"], highest["agent_radius"]
+    for name, most in (
+        ("free_enemies", most_free_enemies(*lengths)),
+        ("bystanders", most_bystanders(*lengths)),
+    ):
+        if highest[name] > most:
+            return (
+                f"{name} must be at most {most} with this floor and these radii, so that "
+                f"each finds a free place (got {highest[name]:g})"
+            )
+    return None

@@ -133,6 +133,11 @@ def source_files(entries: Sequence[Path | str], faults: list[str]) -> Iterator[S
         yield from found
 
 
+def holds_presets(folder: Path) -> bool:
+    """Whether a folder holds a file that could be one of presets."""
+    return any(True for _ in _yaml_files(folder))
+
+
 def place_of(source: Source) -> str:
     """What tells two sources apart."""
     return os.path.abspath(name_of(source))

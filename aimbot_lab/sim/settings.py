@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.sim.core.state import MOST_PLACED
+from aimbot_lab.sim.crowding import most_bystanders, most_free_enemies
 
 Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
 Radius = Annotated[Float, Ge(0.05), Le(1)]
@@ -125,8 +127,10 @@ class ArenaSettings:
     """Metres that a shot reaches."""
     enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
     """Hits that an enemy takes until it is down."""
-    free_enemies: Annotated[Int, Ge(1), Le(6)] = 6
+    free_enemies: Annotated[Int, Ge(1), Le(MOST_PLACED)] = 6
     """Enemies in a Free episode."""
+    bystanders: Annotated[Int, Ge(0), Le(MOST_PLACED)] = 0
+    """Goto and Attack: enemies outside the target block, which are no targets."""
     mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
     """The mouse action is clipped to plus or minus this."""
     mouse_factor: Annotated[Float, Gt(0), Le(10)] = 0.08
@@ -173,6 +177,16 @@ class ArenaSettings:
                 f"floor_size must be at least {needed:g}, so that a block fits beside the agent "
                 f"wherever it stands (got {self.floor_size:g})"
             )
+        lengths = self.floor_size, self.enemy_radius, self.agent_radius
+        for name, most in (
+            ("free_enemies", most_free_enemies(*lengths)),
+            ("bystanders", most_bystanders(*lengths)),
+        ):
+            if getattr(self, name) > most:
+                raise ValueError(
+                    f"{name} must be at most {most} with this floor and these radii, so that "
+                    f"each finds a free place (got {getattr(self, name)})"
+                )
 
     @property
     def decision_seconds(self) -> float:

@@ -26,7 +26,7 @@ def check_values(
     `scenario` is what the names of the scenario's arrays begin with.
     """
     limits = {
-        **_of_rows(state, tables),
+        **_of_rows(state, tables, enemies=snapshot["enemies"].shape[1]),
         scenario + "sampler": (0, RANGES),
         scenario + "sampler_range_count": (0, snapshot[scenario + "sampler_ranges"].shape[1]),
         scenario + "number": (0, LARGEST),
@@ -47,9 +47,9 @@ def check_values(
     _check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
 
 
-def _of_rows(state: ArenaState, tables: ArenaTables) -> dict[str, tuple[int, int]]:
+def _of_rows(state: ArenaState, tables: ArenaTables, *, enemies: int) -> dict[str, tuple[int, int]]:
     """Lowest and highest value of the arrays that rows count or choose by."""
-    boxes, enemies = state.obstacles.shape[1], state.enemies.shape[1]
+    boxes = state.obstacles.shape[1]
     return {
         **dict.fromkeys(COUNTERS, (0, LARGEST)),
         "target": (0, TARGET_COUNT - 1),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.sim.core.state import ArenaState, PresetTables, ScenarioTables
+from aimbot_lab.sim.enemy_room import MOST_ENEMIES, OF_ENEMIES
 from aimbot_lab.sim.misuse import MisuseError
 from aimbot_lab.sim.settings import ArenaSettings
 
@@ -60,6 +61,10 @@ def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
         given = snapshot[name]
         if not isinstance(given, np.ndarray) or _form(name, given) != _form(name, array):
             raise MisuseError(f"snapshot: {name} is {_shown(given)}; here it is {_shown(array)}")
+    for name in OF_ENEMIES:
+        given, first = snapshot[name], snapshot[OF_ENEMIES[0]]
+        if given.shape[1] != first.shape[1] or given.shape[1] > MOST_ENEMIES:
+            raise MisuseError(f"snapshot: {name} has room for {given.shape[1]} enemies")
 
 
 def _check_fits(given: Any, own: np.ndarray) -> None:
@@ -80,7 +85,7 @@ def _form(name: str, array: np.ndarray) -> tuple[Any, ...]:
     if name == FITS:
         return ()
     shape = array.shape
-    if name == RANGES and array.ndim > 1:
+    if name in (RANGES, *OF_ENEMIES) and array.ndim > 1:
         shape = (shape[0], -1, *shape[2:])
     return shape, array.dtype
 

@@ -8,6 +8,7 @@ import numpy as np
 from aimbot_lab.sim.arena import Arena
 from aimbot_lab.sim.core import state as core
 from aimbot_lab.sim.core.state import ArenaState
+from aimbot_lab.sim.enemy_room import MOST_ENEMIES, OF_ENEMIES
 from aimbot_lab.sim.misuse import MisuseError
 from aimbot_lab.sim.settings import ArenaSettings
 
@@ -53,6 +54,9 @@ def _check_forms(row: RowArrays, own: ArenaState) -> None:
         given, shape = row[name], array.shape
         if name == "obstacles":
             shape = (1, min(max(given.shape[1:2], default=0), MOST_OBSTACLES), 4)
+        if name in OF_ENEMIES:
+            room = min(max(row["enemies"].shape[1:2], default=0), MOST_ENEMIES)
+            shape = (1, room, *shape[2:])
         if given.shape != shape or given.dtype != array.dtype:
             raise MisuseError(
                 f"row: {name} is {given.dtype} {given.shape}, not {array.dtype} {shape}"
@@ -65,7 +69,7 @@ def _check_numbers(row: RowArrays) -> None:
             raise MisuseError(f"row: {name} holds what is no number of an arena")
     for name, low, most in (
         ("obstacle_count", 0, row["obstacles"].shape[1]),
-        ("enemy_count", 0, core.MAX_ENEMIES),
+        ("enemy_count", 0, row["enemies"].shape[1]),
         ("target", 0, core.TARGET_COUNT - 1),
         ("difficulty", 0, core.DIFFICULTY_COUNT),
         ("decisions", 0, 10**9),

@@ -8,6 +8,7 @@ import numpy as np
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.sim.core import state as core
 from aimbot_lab.sim.core.state import ArenaState, ArenaTables, EpisodeLog, PresetTables
+from aimbot_lab.sim.enemy_room import enemy_room
 from aimbot_lab.sim.presets import Preset
 from aimbot_lab.sim.scenario import TARGETS, scenario_tables
 from aimbot_lab.sim.settings import ArenaSettings
@@ -66,11 +67,15 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
     )
 
 
-def new_state(settings: ArenaSettings, tables: ArenaTables, history: int) -> ArenaState:
+def new_state(
+    settings: ArenaSettings, tables: ArenaTables, history: int, *, room: int | None = None
+) -> ArenaState:
     """State of all rows before any episode began.
 
-    `history` is the number of values of earlier observations that are handed out again.
+    `history` is the number of values of earlier observations that are handed out again, `room`
+    that of enemies to a row, without which it is what the scenario needs.
     """
+    room = enemy_room(tables.scenario) if room is None else room
     rows = settings.num_envs
     boxes = tables.presets.obstacles.shape[1]
     counters: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in COUNTERS}
@@ -80,9 +85,9 @@ def new_state(settings: ArenaSettings, tables: ArenaTables, history: int) -> Are
         ahead=np.zeros((rows, 2)),
         fire_base=np.zeros((rows, 3)),
         obstacles=np.zeros((rows, boxes, 4)),
-        enemies=np.zeros((rows, core.MAX_ENEMIES, 2)),
-        enemy_hits_left=np.zeros((rows, core.MAX_ENEMIES), np.int64),
-        enemy_is_target=np.zeros((rows, core.MAX_ENEMIES), np.bool_),
+        enemies=np.zeros((rows, room, 2)),
+        enemy_hits_left=np.zeros((rows, room), np.int64),
+        enemy_is_target=np.zeros((rows, room), np.bool_),
         spin_turns=np.zeros((rows, settings.spin_window), np.int64),
         terms=np.zeros((rows, len(core.REWARD_TERMS))),
         parameters=np.zeros((rows, len(core.PARAMETERS))),

@@ -122,7 +122,7 @@ WRONG_PARAMETERS = [
     ),
     (
         "{free_enemies: {sampler_type: uniform, sampler_parameters: {max_value: 7}}}",
-        "9:32: lessons.0.parameters.free_enemies: must lie between 1 and 6 (got 0 to 7)",
+        "9:32: lessons.0.parameters.free_enemies: must lie between 1 and 100 (got 0 to 7)",
     ),
     (
         "{line_stopped_by_obstacles: 0.5}",

@@ -61,9 +61,26 @@ def check_placement(
         return episode
     corner = tuple(float(side) for side in state.block[row])
     check_block_place(rules, (episode.x, episode.z), corner)
-    shown = matching_turns(episode, corner, presets)
+    shown = matching_turns(rules, episode, corner, presets)
     assert shown, "the block is no preset of its kind"
-    return replace(episode, targets=targets_of(shown[0][0]))
+    check_bystanders(rules, episode, corner)
+    beside = round(rules["bystanders"])
+    return replace(episode, targets=(*targets_of(shown[0][0]), *[False] * beside))
+
+
+def check_bystanders(rules: Rules, episode: Episode, corner: Point) -> None:
+    """Fail unless bystanders leave a way round the block, and overlap nothing."""
+    first = len(episode.enemies) - round(rules["bystanders"])
+    radius, agent = rules["enemy_radius"], rules["agent_radius"]
+    for index, place in enumerate(episode.enemies[first:], start=first):
+        assert radius <= min(place), "a bystander is beyond the floor"
+        assert max(place) <= rules["floor_size"] - radius, "a bystander is beyond the floor"
+        pairs = zip(place, corner, strict=True)
+        nearest = [min(max(here, side), side + BLOCK) for here, side in pairs]
+        assert math.dist(place, nearest) >= radius + 2 * agent - EXACT, "it stands at the block"
+        assert math.dist(place, (episode.x, episode.z)) >= radius + agent - EXACT
+        for other in episode.enemies[:index]:
+            assert math.dist(place, other) >= 2 * radius - EXACT, "discs overlap"
 
 
 def targets_of(preset) -> tuple[bool, ...]:
@@ -99,7 +116,7 @@ def check_block_place(rules: Rules, agent: Point, corner: Point) -> None:
     assert free >= rules["block_gap_to_agent"] - EXACT
 
 
-def matching_turns(episode: Episode, corner: Point, presets: Sequence) -> list[tuple]:
+def matching_turns(rules: Rules, episode: Episode, corner: Point, presets: Sequence) -> list[tuple]:
     """The presets, each with its quarter turns, that the block on the floor shows."""
     target = {code: name for name, code in TARGETS.items()}[episode.target]
     return [
@@ -107,17 +124,18 @@ def matching_turns(episode: Episode, corner: Point, presets: Sequence) -> list[t
         for preset in presets
         if (preset.target, preset.difficulty) == (target, episode.difficulty)
         for turns in range(4)
-        if shows(episode, corner, preset, turns)
+        if shows(rules, episode, corner, preset, turns)
     ]
 
 
-def shows(episode: Episode, corner: Point, preset, turns: int) -> bool:
+def shows(rules: Rules, episode: Episode, corner: Point, preset, turns: int) -> bool:
     """Whether the block on the floor is a preset after some quarter turns."""
     x, z, diameter = preset.fire_base
     wanted = [(*turned((x, z), turns), diameter)]
     wanted += [turned_box(box, turns) for box in preset.obstacles]
     wanted += [turned(place, turns) for place in preset.enemies]
-    there = [episode.fire_base, *episode.boxes, *episode.enemies]
+    of_block = episode.enemies[: len(episode.enemies) - round(rules["bystanders"])]
+    there = [episode.fire_base, *episode.boxes, *of_block]
     if len(there) != len(wanted) or len(episode.boxes) != len(preset.obstacles):
         return False
     shift = {2: corner, 3: (*corner, 0.0), 4: (*corner, *corner)}

@@ -137,6 +137,19 @@ CASES = (
         presets=RIMS,
     ),
     Case(
+        "bystanders",
+        Scenario({"goto": 1, "attack": 1}, parameters={"bystanders": uniform(0.0, 40.0)}),
+        ("won", "lost", "non_target_hit", "target_hit", "tag 1"),
+        {"time_limit": 10.0},
+        later=Scenario({"goto": 1, "attack": 1, "free": 1}, parameters={"bystanders": 3.0}),
+    ),
+    Case(
+        "a crowd",
+        Scenario({"free": 1}, parameters={"free_enemies": uniform(30.0, 90.0)}),
+        ("target_hit", "facing", "blocked moves"),
+        {"time_limit": 10.0},
+    ),
+    Case(
         "walls cut into boxes",
         Scenario({"goto": 1}),
         ("won", "lost", "blocked moves"),

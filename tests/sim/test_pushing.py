@@ -6,8 +6,12 @@ import math
 import numpy as np
 import pytest
 from arena_stage import Stage, new_stage
+from oracle_episode import STAY, Episode, rules_of
+from oracle_walk import is_free, walked
 
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.sim.core.state import PARAMETERS
+from aimbot_lab.sim.settings import ArenaSettings
 
 Box = tuple[float, float, float, float]
 WALL: Box = (20.0, 20.0, 28.0, 21.0)
@@ -128,3 +132,44 @@ def test_a_disc_that_comes_out_of_a_notch_is_free() -> None:
     into = walk(starts, np.radians([90.0, 60.0]), [WALL], enemies=enemies)
     back = walk(into[-1], np.radians([-90.0, -120.0]), [WALL], enemies=enemies)
     assert (into[-1][:, 0] - back[-1][:, 0] > 10.0).all()
+
+
+def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> Episode:
+    """The oracle's view of an agent at a pose [x, z, yaw] among these."""
+    return Episode(
+        target=STAY,
+        difficulty=0,
+        x=pose[0],
+        z=pose[1],
+        yaw=pose[2],
+        fire_base=None,
+        boxes=tuple(boxes),
+        walls=(),
+        enemies=tuple(enemies),
+        hits_left=(100,) * len(enemies),
+    )
+
+
+def test_a_small_step_ends_at_the_free_place_nearest_to_its_aim() -> None:
+    rng = np.random.default_rng(5)
+    boxes = [*cut(WALL, (0.3, 0.5)), (22.0, 18.2, 22.4, 18.6), (25.0, 17.5, 27.0, 18.0)]
+    enemies = [(24.0, 18.6), (26.4, 19.3), (20.5, 18.8)]
+    settings = {"decision_period": 1, "move_speed": 10.0}
+    rules = rules_of(ArenaSettings(**settings), PARAMETERS, {})
+    poses = np.column_stack([rng.uniform(20, 27.5, 4000), rng.uniform(17, 19.6, 4000)])
+    poses = np.column_stack([poses, rng.uniform(-math.pi, math.pi, 4000)])
+    scenes = [scene_of(boxes, enemies, pose=tuple(map(float, pose))) for pose in poses]
+    free = [is_free(rules, scene, (scene.x, scene.z)) for scene in scenes]
+    stage = new_stage(Scenario({"stay": 1.0}), num_envs=len(poses), **settings)
+    put(stage, len(poses), boxes, enemies)
+    stage.arena.state.position[:], stage.arena.state.yaw[:] = poses[:, :2], poses[:, 2]
+    stage.repeat(1, 0, 0, 0)
+    compared = wedged = 0
+    for scene, place, starts_free in zip(scenes, stage.arena.state.position, free, strict=True):
+        if starts_free:
+            walk = walked(rules, scene, 1, 0)
+            assert walk.wedged or math.dist(walk.place, place) < ROUNDING, scene
+            compared += math.dist((scene.x, scene.z), place) < 0.199
+            wedged += walk.wedged
+    assert compared > 200
+    assert wedged < 0.2 * compared

@@ -11,6 +11,7 @@ from aimbot_lab.sim.core.placement import (
     keep_on_floor,
     place_agent_anywhere,
     place_block,
+    place_bystanders,
     place_free_enemies,
 )
 from aimbot_lab.sim.core.rays import spread_fan
@@ -55,6 +56,7 @@ def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
         first = tables.presets.kind_first[target, level]
         count = tables.presets.kind_count[target, level]
         place_block(state, tables, row, first + uniform_index(state.streams, row, count))
+        place_bystanders(state, row)
 
 
 @inlined

@@ -9,6 +9,7 @@ from aimbot_lab.sim.core.state import (
     BLOCK_GAP_TO_AGENT,
     BLOCK_GAP_TO_WALLS,
     BLOCK_SIZE,
+    BYSTANDERS,
     ENEMY_HITS_TO_KILL,
     ENEMY_RADIUS,
     FLOOR_SIZE,
@@ -87,6 +88,38 @@ def place_free_enemies(state: ArenaState, row: int) -> None:
         stand_enemy(state, row, k, x, z)
         state.enemy_is_target[row, k] = True
     state.enemy_count[row] = count
+
+
+@inlined
+def place_bystanders(state: ArenaState, row: int) -> None:
+    """Put enemies that are no targets on random places that overlap nothing.
+
+    They keep so far from the block that the agent can pass between.
+    """
+    radius = state.parameters[row, ENEMY_RADIUS]
+    span = state.parameters[row, FLOOR_SIZE] - 2.0 * radius
+    keep = radius + 2.0 * state.parameters[row, AGENT_RADIUS]
+    first = state.enemy_count[row]
+    count = first + int(state.parameters[row, BYSTANDERS])
+    for k in range(first, count):
+        x, z = 0.0, 0.0
+        for _ in range(TRIES):
+            x = radius + span * uniform(state.streams, row)
+            z = radius + span * uniform(state.streams, row)
+            if metres_to_block(state, row, x, z) >= keep and apart(state, row, k, x, z):
+                break
+        stand_enemy(state, row, k, x, z)
+        state.enemy_is_target[row, k] = False
+    state.enemy_count[row] = count
+
+
+@inlined
+def metres_to_block(state: ArenaState, row: int, x: float, z: float) -> float:
+    """Distance from (x, z) to the row's block."""
+    corner_x, corner_z = state.block[row, 0], state.block[row, 1]
+    gap_x = max(corner_x - x, 0.0, x - corner_x - BLOCK_SIZE)
+    gap_z = max(corner_z - z, 0.0, z - corner_z - BLOCK_SIZE)
+    return metres_away(gap_x, gap_z)
 
 
 @inlined

@@ -29,7 +29,8 @@ ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
 NO_BIT, ONE_BIT, LAST_BIT = np.int32(0), np.int32(1), np.int32(31)
 SLACK = 1e-3  # m
-BITS = 8  # objects looked at together; MAX_ENEMIES are fewer
+BITS = 8  # objects looked at together
+WORD = 32  # enemies that a mask holds
 LOWEST = np.array([(bits & -bits).bit_length() - 1 for bits in range(1 << BITS)])
 """Number of the lowest bit that is set."""
 Extent = tuple[float, float, float, float]  # m: middle x and z from the agent, half sides
@@ -102,14 +103,15 @@ def meet_enemies(
     state: ArenaState, scratch: Floats32, row: int, sine: float, cosine: float
 ) -> None:
     """Shorten the rays where a living enemy is nearer, and write which."""
-    seen = 0
-    for k in range(state.enemy_count[row]):
-        alive = state.enemy_hits_left[row, k] > 0
-        seen |= (alive & is_disc_in_view(state, row, sine, cosine, k)) << k
-    while seen:
-        for first in range(0, state.ray_cos.shape[1], RAY_LANES):
-            meet_disc(state, scratch, row, LOWEST[seen], first)
-        seen &= seen - 1
+    for base in range(0, state.enemy_count[row], BITS):
+        seen = 0
+        for k in range(base, min(base + BITS, state.enemy_count[row])):
+            alive = state.enemy_hits_left[row, k] > 0
+            seen |= (alive & is_disc_in_view(state, row, sine, cosine, k)) << (k - base)
+        while seen:
+            for first in range(0, state.ray_cos.shape[1], RAY_LANES):
+                meet_disc(state, scratch, row, base + LOWEST[seen], first)
+            seen &= seen - 1
 
 
 @inlined
@@ -229,12 +231,12 @@ def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int, first: int
 
 
 @inlined
-def detected_enemies(state: ArenaState, tables: ArenaTables, row: int) -> int:
-    """Bit k is set where a ray within range hits enemy `k`."""
+def detected_enemies(state: ArenaState, tables: ArenaTables, row: int, base: int) -> int:
+    """Bit k is set where a ray within range hits enemy `base + k`; WORD of them from `base` on."""
     limit = np.float32(state.parameters[row, RAY_RANGE])
     found = NO_BIT
     for ray in range(ray_count(tables)):
-        hit = state.ray_hit[row, ray]
-        seen = (hit >= 0) & (state.ray_distance[row, ray] <= limit)
+        hit = state.ray_hit[row, ray] - np.int32(base)
+        seen = (hit >= 0) & (hit < WORD) & (state.ray_distance[row, ray] <= limit)
         found |= (ONE_BIT << (hit & LAST_BIT)) if seen else NO_BIT
     return int(found)

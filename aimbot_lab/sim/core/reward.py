@@ -7,7 +7,7 @@ import math
 
 from aimbot_lab.foundation.jit import inlined
 from aimbot_lab.sim.core.gun import NEVER, line_to_obstacle
-from aimbot_lab.sim.core.rays import detected_enemies
+from aimbot_lab.sim.core.rays import WORD, detected_enemies
 from aimbot_lab.sim.core.state import (
     DISTANCE,
     FACING,
@@ -69,13 +69,14 @@ def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
 
     0 without a detected enemy.
     """
-    found = detected_enemies(state, tables, row)
     nearest = NEVER
-    for k in range(state.enemy_count[row]):
-        if found & (1 << k):
-            x = state.enemies[row, k, 0] - state.position[row, 0]
-            z = state.enemies[row, k, 1] - state.position[row, 1]
-            nearest = min(nearest, distance_to_view_line(state, row, x, z))
+    for base in range(0, state.enemy_count[row], WORD):
+        found = detected_enemies(state, tables, row, base)
+        for k in range(base, min(base + WORD, state.enemy_count[row])):
+            if found & (1 << (k - base)):
+                x = state.enemies[row, k, 0] - state.position[row, 0]
+                z = state.enemies[row, k, 1] - state.position[row, 1]
+                nearest = min(nearest, distance_to_view_line(state, row, x, z))
     if nearest == NEVER:
         return 0.0
     if nearest <= state.parameters[row, FACING_DISTANCE]:

@@ -16,7 +16,8 @@ FREE, GOTO, ATTACK, DEFENCE, STAY = range(5)
 TARGET_COUNT = 5
 DIFFICULTY_COUNT = 5
 BLOCK_SIZE = 10.0  # m
-MAX_ENEMIES = 6
+MAX_ENEMIES = 6  # of a target block
+MOST_PLACED = 100  # enemies that Free places, and bystanders
 RAY_LANES = 8  # rays are padded to a multiple of this
 CONSTANT, UNIFORM, GAUSSIAN, RANGES = range(4)  # kinds of samplers
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
@@ -74,6 +75,7 @@ PARAMETERS = (
     "rays.range",
     "rays.view_angle",
     "rays.middle_share",
+    "bystanders",
 )
 # A reward's parameter has the index of its term.
 (
@@ -100,6 +102,7 @@ PARAMETERS = (
     RAY_RANGE,
     VIEW_ANGLE,
     MIDDLE_SHARE,
+    BYSTANDERS,
 ) = range(len(REWARD_TERMS), len(PARAMETERS))
 
 
