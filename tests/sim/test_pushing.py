@@ -135,7 +135,7 @@ def test_a_disc_that_comes_out_of_a_notch_is_free() -> None:
 
 
 def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> Episode:
-    """The oracle's view of an agent at a pose [x, z, yaw] among these."""
+    """The oracle's view of an agent at a pose [x, z, yaw] among these; the first enemy is down."""
     return Episode(
         target=STAY,
         difficulty=0,
@@ -146,22 +146,25 @@ def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> E
         boxes=tuple(boxes),
         walls=(),
         enemies=tuple(enemies),
-        hits_left=(100,) * len(enemies),
+        hits_left=(0, *[100] * (len(enemies) - 1)),
     )
 
 
 def test_a_small_step_ends_at_the_free_place_nearest_to_its_aim() -> None:
     rng = np.random.default_rng(5)
-    boxes = [*cut(WALL, (0.3, 0.5)), (22.0, 18.2, 22.4, 18.6), (25.0, 17.5, 27.0, 18.0)]
-    enemies = [(24.0, 18.6), (26.4, 19.3), (20.5, 18.8)]
+    boxes = [*cut(WALL, (0.3, 0.5)), (25.6, 18.7, 26.0, 20.0), (23.0, 17.5, 23.5, 18.0)]
+    enemies = [(24.5, 19.2), (22.0, 20.0), (24.6, 17.6)]
     settings = {"decision_period": 1, "move_speed": 10.0}
     rules = rules_of(ArenaSettings(**settings), PARAMETERS, {})
-    poses = np.column_stack([rng.uniform(20, 27.5, 4000), rng.uniform(17, 19.6, 4000)])
-    poses = np.column_stack([poses, rng.uniform(-math.pi, math.pi, 4000)])
+    spots = np.repeat([(22.95, 19.4), (25.0, 19.4), (26.5, 19.4)], 800, axis=0)
+    near = spots + rng.uniform(-0.15, 0.15, spots.shape)
+    places = np.concatenate([near, rng.uniform((20.0, 17.0), (27.5, 19.6), (1600, 2))])
+    poses = np.column_stack([places, rng.uniform(-math.pi, math.pi, len(places))])
     scenes = [scene_of(boxes, enemies, pose=tuple(map(float, pose))) for pose in poses]
     free = [is_free(rules, scene, (scene.x, scene.z)) for scene in scenes]
     stage = new_stage(Scenario({"stay": 1.0}), num_envs=len(poses), **settings)
     put(stage, len(poses), boxes, enemies)
+    stage.arena.state.enemy_hits_left[:, 0] = 0
     stage.arena.state.position[:], stage.arena.state.yaw[:] = poses[:, :2], poses[:, 2]
     stage.repeat(1, 0, 0, 0)
     compared = wedged = 0
