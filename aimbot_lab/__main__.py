@@ -1,5 +1,5 @@
 """`python -m aimbot_lab` is `aimbot-lab`."""
 
-from aimbot_lab.cli.main import main
+from aimbot_lab.entry import main
 
 main()

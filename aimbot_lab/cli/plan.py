@@ -36,6 +36,7 @@ def plan_text(plan: "Plan", width: int) -> Iterator[str]:
         f"{config.name}: {count} {'lesson' if count == 1 else 'lessons'}, at most "
         f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
     )
+    yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
     for number, planned in enumerate(plan.lessons, start=1):
         lines = [f"lesson {number}/{count} {planned.lesson.name!r}"]
         for head, text in _lesson_lines(planned):

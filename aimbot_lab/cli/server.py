@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from aimbot_lab.cli.stopping import handled_signals
+from aimbot_lab.cli.tied_process import tied
 
 LINES_KEPT = 20  # of what the server says
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -25,9 +26,9 @@ def running_server(
     with handled_signals(request.receive):
         # A group of its own, because the server starts processes that must end with it.
         process = subprocess.Popen(
-            arguments,
+            tied(arguments),
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # closed with this process, which ends the server
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -92,6 +93,8 @@ class RunningServer:
             self._signal_all(number)
             self._listener.join(SECONDS_TO_END)
         self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         if self._process.stdout is not None and not self._listener.is_alive():
             self._process.stdout.close()
 

@@ -8,7 +8,7 @@ from types import FrameType
 from aimbot_lab.foundation.errors import AbortedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STOPPING = "stopping after this update and saving; once more aborts"
+STOPPING = "stopping after this minibatch and saving; once more aborts"
 
 
 class StopRequest:

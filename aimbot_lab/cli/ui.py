@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,10 @@ from aimbot_lab.foundation.shown_text import terminal_lines
 if TYPE_CHECKING:
     from aimbot_lab.tracking.run_summary import RunSummary
 
+OPEN_TO_ALL = (
+    "warning: --host {host} lets everyone who reaches this machine see, change and delete all "
+    "runs: the page asks for no password"
+)
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 
 
@@ -49,6 +54,8 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     reap_dead_runs(folder)
     part = _part(_found(runs, place), place)
     command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
+    if not _is_loopback(host):
+        click.echo(OPEN_TO_ALL.format(host=host), err=True)
     click.echo("starting the page ...", err=True)
     with running_server(command.arguments, command.environment) as server:
         if server.wait_until(lambda: _answers(host, port)):
@@ -77,6 +84,15 @@ def _part(runs: "Sequence[RunSummary]", place: options.Place) -> str:
         return page_of(runs)
     newest = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=1)
     return page_of_experiment(newest[0]) if newest else page_of([])
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens at `host`; False where that can't be told."""
+    try:
+        found = socket.getaddrinfo(host or "0.0.0.0", None)
+    except OSError:
+        return False
+    return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
 
 
 def _has_browser() -> bool:

@@ -1,6 +1,7 @@
 """What no section of a curriculum can check by itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isqrt
 from types import MappingProxyType
 
@@ -12,7 +13,9 @@ from aimbot_lab.experiment.parameter_lessons import Parameters
 from aimbot_lab.experiment.paths import Path, shown_value
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
+from aimbot_lab.training.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 
 TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
     {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
@@ -20,6 +23,7 @@ TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
 """Targets that a lesson may mix, each with its number of difficulties."""
 
 MOST_ROLLOUT_STEPS = 2**24
+MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
 
 
 def cross_faults(
@@ -29,6 +33,7 @@ def cross_faults(
     yield from lesson_faults(lessons, env)
     yield from environment_faults(lessons, parameters, env)
     yield from rollout_faults(env, train)
+    yield from cost_faults(env, train)
     yield from aim_faults(env, train)
     yield from option_faults(train)
 
@@ -64,6 +69,29 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
+
+
+def cost_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
+    """What no update could compute in reasonable time or numbers, where neither part is None."""
+    if env is None or train is None:
+        return
+    cost = update_cost(train, rows=env.num_envs, inputs=len(arena_spec(env).observation_names))
+    if cost.weights > MAX_WEIGHTS:
+        what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
+        yield Fault(("train", "network", "layers"), what)
+    elif cost.multiply_adds > MAX_MULTIPLY_ADDS:
+        what = (
+            f"is too much work: an update would take {cost.multiply_adds:.1e} multiply-adds, "
+            f"must be at most {MAX_MULTIPLY_ADDS:.0e}"
+        )
+        yield Fault(("train", "n_epochs"), what)
+    largest = max(map(abs, asdict(env.rewards).values()))
+    if train.reward_scale != "running" and largest * train.reward_scale > MAX_REWARD:
+        what = (
+            f"times the largest of env.rewards, {largest:g}, must be at most {MAX_REWARD:g}, as "
+            f"updates compute with 32 bits (got {train.reward_scale:g})"
+        )
+        yield Fault(("train", "reward_scale"), what)
 
 
 def aim_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:

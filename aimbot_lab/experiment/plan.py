@@ -20,6 +20,8 @@ from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.sim.spec import arena_spec
+from aimbot_lab.training.update_cost import UpdateCost, update_cost
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
 
@@ -51,6 +53,7 @@ class Plan:
     longest_episode: int  # environment steps
     lessons: tuple[PlannedLesson, ...]
     warnings: tuple[str, ...]
+    cost: UpdateCost
 
     def as_json(self) -> dict[str, Any]:
         """The plan as one document, with the whole configuration in `resolved`."""
@@ -61,6 +64,7 @@ class Plan:
             "seed": config.seed,
             "total_steps": config.train.total_steps,
             "longest_episode_steps": self.longest_episode,
+            "update_multiply_adds": self.cost.multiply_adds,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
@@ -74,7 +78,13 @@ def plan(curriculum: LoadedCurriculum, forecaster: Forecaster | None = None) -> 
     lessons = tuple(_planned(lesson, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    return Plan(curriculum, longest, lessons, warnings)
+    return Plan(curriculum, longest, lessons, warnings, cost_of(config))
+
+
+def cost_of(config: CurriculumFile) -> UpdateCost:
+    """What an update costs."""
+    inputs = len(arena_spec(config.env).observation_names)
+    return update_cost(config.train, rows=config.env.num_envs, inputs=inputs)
 
 
 def longest_episode(env: ArenaSettings) -> int:

@@ -1,6 +1,6 @@
 """Which run is gone on with, and whether it may be."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
@@ -15,6 +15,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.reopening import refuse_unless_free
 from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.training.settings import any_threads
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.starting import Start
@@ -23,6 +24,7 @@ HARMLESS = frozenset({"name", "env.threads"})
 """Keys that can't change the result of a run that has begun."""
 BUDGET = "train.total_steps"
 ALLOWED = HARMLESS | {BUDGET}
+THREADS = "train.torch_threads"  # harmless where the engine is the project's own
 _MISSING = "nothing"
 
 
@@ -54,19 +56,30 @@ def check_resumption(
     """
     refuse_unless_free(run.folder)
     changes = configuration_changes(run.curriculum().config, curriculum.config)
-    if not all(change.key in ALLOWED for change in changes):
+    if not _may_be_made(changes, curriculum.config):
         raise ConfigurationError(
             f"run {run.run_id} can't go on with another configuration than it was begun with:",
             *(f"  {change}" for change in changes),
         )
     total = curriculum.config.train.total_steps
     taken = run.record.spent_steps or CheckpointFolder(run.folder.checkpoints).newest_step or 0
+    if taken > total:
+        raise ConfigurationError(
+            f"run {run.run_id} has taken {taken:,} steps already, more than {BUDGET} = {total:,}; "
+            f"give it more than it has taken, for example --set {BUDGET}={2 * taken}"
+        )
     if taken >= total:
         raise ConfigurationError(
             f"run {run.run_id} has spent its {total:,} steps; "
             f"give it more, for example --set {BUDGET}={2 * total}"
         )
     return Resumption(RunRequest(curriculum, data_folder, resume=run), changes)
+
+
+def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
+    """Whether none of `changes`, which led to `config`, can change the result."""
+    own = ALLOWED | {THREADS} if any_threads(config.train) else ALLOWED
+    return all(change.key in own for change in changes)
 
 
 def find_unfinished(
@@ -122,7 +135,7 @@ def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | No
     if begun_with.seed != config.seed:
         return None
     changes = configuration_changes(begun_with, config)
-    same = all(change.key in ALLOWED for change in changes)
+    same = _may_be_made(changes, config)
     return same, (run.record.spent_steps or 0) < config.train.total_steps
 
 

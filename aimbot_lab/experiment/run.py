@@ -11,6 +11,7 @@ from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.description import describe_run, outcome_tags
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.note import note
+from aimbot_lab.experiment.plan import cost_of
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult
 from aimbot_lab.experiment.run_record import (
@@ -88,6 +89,9 @@ def _prepared(
     config, start = request.curriculum.config, _start_of(request)
     if start is not None:
         check_fit(start, config)
+    cost = cost_of(config)
+    if cost.costly:
+        observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")
     training = Training(
         TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.checks import (
     aim_faults,
+    cost_faults,
     lesson_faults,
     option_faults,
     rollout_faults,
@@ -33,6 +34,9 @@ _ROLLOUT: frozenset[Path] = frozenset(
         ("train", "batch_size"),
     }
 )
+_COST: frozenset[Path] = frozenset(
+    {("env", "rewards"), ("train", "n_epochs"), ("train", "reward_scale"), ("train", "network")}
+)
 _ALGORITHM: frozenset[Path] = frozenset({("train",), ("train", "algo")})
 # What a lesson's parameters are checked against.
 _FLOOR: frozenset[Path] = frozenset(
@@ -55,6 +59,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
         *lesson_faults(lessons, floor),
         *environment_faults(lessons, parameters, floor),
         *rollout_faults(None if known & _ROLLOUT else env, train),
+        *cost_faults(None if known & (_ROLLOUT | _COST) else env, train),
         *aim_faults(env, train),
         *option_faults(None if known & _ALGORITHM else train),
     ]

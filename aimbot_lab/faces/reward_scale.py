@@ -42,7 +42,8 @@ class ConstantRewardScale:
 
     def scaled(self, rewards: Float32Array, _: BoolArray) -> Float32Array:
         """Fresh rewards [B]."""
-        return rewards * self._factor
+        with np.errstate(over="ignore"):  # who reports the losses tells of it
+            return rewards * self._factor
 
     def state(self) -> dict[str, Any]:
         """Nothing."""

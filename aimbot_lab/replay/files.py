@@ -31,6 +31,7 @@ KEYS = frozenset(
 WIDTH = 4  # columns of an action
 MOST_BYTES = 2**22  # of a file
 MOST_DECISIONS = 2**20
+MOST_VERSION = 40  # characters of a version that a refusal repeats
 FAULTS = (
     ValueError,
     KeyError,
@@ -71,16 +72,37 @@ def load_replay(path: Path) -> Replay:
     plays otherwise here; OSError where it can't be read.
     """
     data = read_bounded(path, MOST_BYTES)
+    version = ""
     try:
-        replay = _replay(json.loads(data.decode("utf-8")))
+        document = json.loads(data.decode("utf-8"))
+        version = _other_version(document)
+        replay = _replay(document)
         verify(replay)
-    except ValidationError as error:
-        raise ReplayError(f"{path}: it holds settings that there are not") from error
-    except LabError as error:
-        raise ReplayError(f"{path}: {error}") from error
-    except FAULTS as error:
-        raise ReplayError(f"{path}: this is no replay") from error
+    except (LabError, *FAULTS) as error:
+        if version:
+            raise ReplayError(
+                f"{path}: recorded by aimbot-lab {version}, and this is {aimbot_lab.__version__}, "
+                "in which it does not play as recorded: replay it with that version"
+            ) from error
+        raise ReplayError(f"{path}: {_reason(error)}") from error
     return replay
+
+
+def _other_version(document: Any) -> str:
+    """The version of this package that made a whole `document`; empty where it is this one."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        return ""
+    made_by = str(document.get("simulator", ""))[:MOST_VERSION]
+    if made_by in ("", aimbot_lab.__version__):
+        return ""
+    rest = {key: value for key, value in document.items() if key != SEAL}
+    return made_by if document.get(SEAL) == _seal(rest) else ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return "it holds settings that there are not"
+    return str(error) if isinstance(error, LabError) else "this is no replay"
 
 
 def _replay(document: Any) -> Replay:

@@ -117,7 +117,7 @@ class ArenaSettings:
     """Physics ticks per decision."""
     fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
     """Seconds per physics tick."""
-    time_limit: Annotated[Float, Gt(0), Le(3600)] = 30.0
+    time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
     """Seconds after which an episode is lost."""
     move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
     """Metres per second."""

@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.tracking.durable import disk_error, replace_file
+from aimbot_lab.tracking.durable import disk_error, put_file, replace_file
 
 _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
+_CHANGES = "changes.jsonl"  # what was done, with its steps
 _PAUSE = 0.05  # seconds between two looks for an answer
 
 
@@ -51,6 +52,23 @@ class Mailbox:
             replace_file(self._folder / f"{key}{_ANSWER}", json.dumps(document).encode())
         with suppress(OSError):
             (self._folder / f"{key}{_REQUEST}").unlink()
+
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        """Keep, for a resumption, that `document` was done at environment step `step`."""
+        changes = [*self.changes(), (step, document)]
+        lines = "".join(f"{json.dumps(change)}\n" for change in changes)
+        # A disk that refuses must not end a training; a resumption lacks the change then.
+        with suppress(OSError):
+            put_file(self._folder / _CHANGES, lines.encode())
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        """What was kept so, by rising step; nothing where that can't be read."""
+        try:
+            lines = (self._folder / _CHANGES).read_text(encoding="utf-8").splitlines()
+            found = [(int(step), document) for step, document in map(json.loads, lines)]
+        except (OSError, ValueError, TypeError):
+            return []
+        return sorted(found, key=lambda change: change[0])
 
     def wait(self, key: str, seconds: float, *, still_open: Callable[[], bool]) -> Any:
         """The answer to a request; None where none came in time or nobody is there to give one."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, Protocol
 
 from stable_baselines3.common.callbacks import BaseCallback
@@ -16,6 +17,8 @@ from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.tally import EpisodeTally
+
+MOST_POINTS = 2_400  # of a metric; charts draw at most 2,500
 
 
 class MetricSink(Protocol):
@@ -60,6 +63,10 @@ class LessonCallback(BaseCallback):
     def _set_scenario(self) -> None:
         if self._progress.wants_scenario:
             self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
+
+    def _on_training_start(self) -> None:
+        if self._links.requests is not None:
+            self._weights.resume(self._links.requests)
 
     def _on_step(self) -> bool:
         falls = len(self._progress.falls)
@@ -108,6 +115,8 @@ class ReportCallback(BaseCallback):
         self._began = self._last_time = time.monotonic()
         self._last_step = 0
         self._last_logged: int | None = None
+        self._points = 0  # reports so far
+        self._has_told = False  # of losses that are no numbers
 
     @property
     def seconds(self) -> float:
@@ -121,6 +130,8 @@ class ReportCallback(BaseCallback):
             "seconds_since_report": time.monotonic() - self._last_time,
             "last_step": self._last_step,
             "last_logged": self._last_logged,
+            "points": self._points,
+            "every_steps": self._every_steps,
             "tally": self._tally.state(),
         }
 
@@ -131,6 +142,13 @@ class ReportCallback(BaseCallback):
         self._last_time = now - state["seconds_since_report"]
         self._last_step, self._last_logged = state["last_step"], state["last_logged"]
         self._tally.resume(state["tally"])
+        self._points = state["points"]
+        self._every_steps = max(self._every_steps, state["every_steps"])
+
+    def spread(self, steps: int) -> None:
+        """Have the points that charts have room for suffice for `steps` more, and for more yet."""
+        room = max((MOST_POINTS - self._points) // 2, 1)
+        self._every_steps = max(self._every_steps, -(-steps // room))
 
     def _on_step(self) -> bool:
         if self._env.episodes:
@@ -160,14 +178,27 @@ class ReportCallback(BaseCallback):
         )
         self._observer.progress(snapshot)
         self._last_logged = self.num_timesteps
+        self._points += 1
+        learned = learner_metrics(self.logger)
+        self._tell_lost(learned)
         metrics = {
             **curriculum_metrics(view),
             **self._tally.take(),
-            **learner_metrics(self.logger),
+            **learned,
             names.STEPS_PER_SECOND: speed,
             names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
         }
         self._sink.log_metrics(self.num_timesteps, metrics)
+
+    def _tell_lost(self, learned: Mapping[str, float]) -> None:
+        """Say once which losses are no numbers: nothing is learned by them."""
+        lost = [name for name, value in learned.items() if "loss" in name and not isfinite(value)]
+        if lost and not self._has_told:
+            self._has_told = True
+            self._observer.notice(
+                f"{', '.join(lost)}: not finite at step {self.num_timesteps:,}, so that nothing "
+                "sound is learned; lower env.rewards, train.reward_scale or train.learning_rate"
+            )
 
 
 class BestAgentCallback(BaseCallback):

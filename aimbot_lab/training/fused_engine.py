@@ -1,6 +1,6 @@
 """Learning without autograd: the same losses and steps as `training.update`, within rounding."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,6 +41,7 @@ class FusedEngine:
         self._policy = policy
         self.shape, self._weights = fused_weights(policy)
         self.workers = Workers(1)
+        self.before_step: Callable[[], None] | None = None  # called before each gradient step
         self._gradient = FusedGradient(self.shape, self._weights.networks)
         self.actor = FusedActor(policy, self.shape, self._weights)
         self._compile()
@@ -117,6 +118,8 @@ class FusedEngine:
             tally.add(batch)
             if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
                 return False
+            if self.before_step is not None:
+                self.before_step()
             self._weights.descend(gradient, self._policy.optimizer, max_norm=model.max_grad_norm)
         return True
 

@@ -17,9 +17,9 @@ from aimbot_lab.training.branches import HybridDistribution, MaskedHead
 from aimbot_lab.training.core.parts import Floats
 from aimbot_lab.training.duel_policy import DuelPolicy
 from aimbot_lab.training.fused_weights import FusedWeights, NetShape
+from aimbot_lab.training.settings import MOST_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
-MOST_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
 
 
 class UnsuitedError(ValueError):
@@ -38,8 +38,8 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     layers = tuple(layer.out_features for layer in actor)
     if layers != tuple(layer.out_features for layer in critic) or relu != other:
         raise UnsuitedError("actor and critic must have the same layers")
-    if max(layers) > MOST_UNITS:
-        raise UnsuitedError(f"a layer has more than {MOST_UNITS} units")
+    if max(layers) > MOST_FUSED_UNITS:
+        raise UnsuitedError(f"a layer has more than {MOST_FUSED_UNITS} units")
     action = policy.action_net
     if isinstance(action, MaskedHead):
         action = action.layer

@@ -38,6 +38,14 @@ class Requests(Protocol):
         """Answer it."""
         ...
 
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        """Keep, for a resumption, that `document` was done at environment step `step`."""
+        ...
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        """What was kept so, oldest first."""
+        ...
+
 
 @dataclass(frozen=True)
 class RunLinks:

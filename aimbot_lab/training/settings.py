@@ -18,6 +18,7 @@ ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
 from a replay buffer."""
 MOST_LAYERS = 32
+MOST_FUSED_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 
@@ -77,7 +78,7 @@ class TrainSettings:
     """Steps of every environment per rollout, between two updates."""
     batch_size: Annotated[Int, Ge(2)] = 8192
     """Samples per gradient step."""
-    n_epochs: Annotated[Int, Ge(1)] = 4
+    n_epochs: Annotated[Int, Ge(1), Le(10_000)] = 4
     """Passes over a rollout; dqn and qrdqn take as many samples from the replay buffer."""
     learning_rate: Positive = 1e-3
     """Step size of Adam: a number, or a schedule such as
@@ -138,3 +139,9 @@ class TrainSettings:
             raise ValueError("network.layers must name at least one layer")
         if len(self.network.layers) > MOST_LAYERS:
             raise ValueError(f"network.layers must name at most {MOST_LAYERS} layers")
+
+
+def any_threads(train: TrainSettings) -> bool:
+    """Whether any number of threads surely learns the same: where the fused engine does it."""
+    fused = train.algo == "duel_ppo" and train.engine != "torch" and train.device == "cpu"
+    return fused and not train.options and max(train.network.layers) <= MOST_FUSED_UNITS

@@ -14,7 +14,7 @@ from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
-from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
@@ -31,6 +31,7 @@ from aimbot_lab.training.callbacks import (
     ReportCallback,
 )
 from aimbot_lab.training.checkpoint import Checkpoint, no_part
+from aimbot_lab.training.divergence import diverged, failure, is_finite
 from aimbot_lab.training.fingerprint import state_sha256
 from aimbot_lab.training.kept_episodes import KeptEpisodesCallback
 from aimbot_lab.training.links import UNLINKED, RecordSink, RunLinks
@@ -40,9 +41,10 @@ from aimbot_lab.training.packing import pack, unpack
 from aimbot_lab.training.random_state import Space, random_state, restore_random
 from aimbot_lab.training.replay_parts import ReplayParts
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.stopping import StoppedInUpdate, stoppable_updates
 from aimbot_lab.training.tally import EpisodeTally
 
-FORMAT = 1  # of a checkpoint's state
+FORMAT = 2  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
 MOST_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 
@@ -142,14 +144,12 @@ class Training:
     ) -> TrainingOutcome:
         """Train until the last lesson passes, the steps are spent, or `should_stop` says so.
 
+        That is asked after every step of the environments and before every gradient step.
         Of a training that is stopped nothing counts that came after its last rollout began.
         """
         lessons, report, best = self._callbacks(sink, observer, should_stop, links)
         if self._resumed is not None:
-            report.resume(self._resumed["report"])
-            best.resume(self._resumed["best_offers"])
-            # Here, because whatever came between may have drawn from them.
-            restore_random(self._resumed["random"], self._spaces)
+            self._resume_callbacks(self._resumed, report, best)
 
         def keep() -> None:
             if links.record is not None:
@@ -160,7 +160,9 @@ class Training:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         first = adjustments(self.plan.train)
         last = CheckpointCallback(self._set_mark, keep)
-        self._run(CallbackList([*first, lessons, *self._kept(links), report, best, last]))
+        callback = CallbackList([*first, lessons, *self._kept(links), report, best, last])
+        if not self._run(callback, should_stop):
+            lessons.stopped = True
         if lessons.stopped:
             self._back_to_mark(links.record)
         return TrainingOutcome(
@@ -169,6 +171,16 @@ class Training:
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
         )
+
+    def _resume_callbacks(
+        self, state: Mapping[str, Any], report: ReportCallback, best: BestAgentCallback
+    ) -> None:
+        report.resume(state["report"])
+        if state["total_steps"] != self.plan.train.total_steps:
+            report.spread(self.plan.train.total_steps - self.model.num_timesteps)
+        best.resume(state["best_offers"])
+        # Here, because whatever came between may have drawn from them.
+        restore_random(state["random"], self._spaces)
 
     def _callbacks(
         self,
@@ -205,25 +217,31 @@ class Training:
         lessons, sink = self.plan.lessons, links.replays
         return [KeptEpisodesCallback(self.env, self.progress, lessons=lessons, sink=sink)]
 
-    def _run(self, callback: BaseCallback) -> None:
+    def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:
+        """Train; False where `should_stop` ended that in the middle of an update."""
         # A training that goes on has its counter from before; these steps come on top of it.
         steps = self.plan.train.total_steps
         fresh = self._resumed is None
         left = steps if fresh else steps - self.model.num_timesteps
         try:
-            self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
-        except ValueError as error:
-            # torch refuses a distribution whose parameters are not numbers any more.
-            if not self._is_finite():
-                raise self._diverged() from error
-            raise
-        if not self._is_finite():
-            raise self._diverged()
+            with stoppable_updates(self.model, should_stop):
+                self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
+        except StoppedInUpdate:
+            return False
+        except (ValueError, RuntimeError) as error:
+            failed = failure(self.model, error)
+            if failed is None:
+                raise
+            raise failed from error
+        if not is_finite(self.model):
+            raise diverged(self.model)
+        return True
 
     def _checkpoint(self, report: ReportCallback, best: BestAgentCallback) -> Checkpoint:
         parts = self._replay.take()
         state = {
             "format": FORMAT,
+            "total_steps": self.plan.train.total_steps,
             "env": self.env.state(),
             "progress": self.progress.state(),
             "model": model_state(self.model),
@@ -245,15 +263,6 @@ class Training:
         if record is not None:
             for name, text, place in self.progress.record:
                 record.grow(name, text, place=place)
-
-    def _is_finite(self) -> bool:
-        return all(bool(th.isfinite(weight).all()) for weight in self.model.policy.parameters())
-
-    def _diverged(self) -> RunFailedError:
-        return RunFailedError(
-            f"training diverged at step {self.model.num_timesteps:,}: the network's weights are no "
-            "numbers any more; lower train.learning_rate or train.reward_scale"
-        )
 
     def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
         """Files of the `last` agent and, once there is one, of the `best`."""

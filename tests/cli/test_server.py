@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from click.testing import CliRunner, Result
 import aimbot_lab.cli.server
 import aimbot_lab.tracking.ui
 from aimbot_lab.cli.server import running_server
-from aimbot_lab.cli.ui import ui
+from aimbot_lab.cli.ui import _is_loopback, ui
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
@@ -115,3 +116,31 @@ def test_a_server_that_fails_is_quoted_and_no_address_is_promised(
     assert result.return_value == 1
     assert "http://" not in result.stderr
     assert "said 98\nerror: the page's server ended with exit code 3\n" in result.stderr
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from aimbot_lab.cli.server import running_server
+with running_server([sys.executable, *sys.argv[1:]], {}) as server:
+    server.wait()
+"""
+
+
+def test_the_server_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    told = tmp_path / "child"
+    owner = subprocess.Popen(python(OWNER, "-c", PARENT, str(told)))
+    while not told.exists():
+        assert owner.poll() is None
+        time.sleep(0.01)
+    owner.kill()
+    owner.wait()
+    assert has_ended(int(told.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False), ("", False), ("::", False)],
+)
+def test_a_page_that_others_reach_is_told_from_one_of_this_machine(host: str, alone: bool) -> None:
+    assert _is_loopback(host) is alone
