@@ -13,7 +13,6 @@ from aimbot_lab.experiment.parameter_lessons import Parameters
 from aimbot_lab.experiment.paths import Path, shown_value
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
 from aimbot_lab.training.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 
@@ -75,7 +74,7 @@ def cost_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Itera
     """What no update could compute in reasonable time or numbers, where neither part is None."""
     if env is None or train is None:
         return
-    cost = update_cost(train, rows=env.num_envs, inputs=len(arena_spec(env).observation_names))
+    cost = update_cost(train, env)
     if cost.weights > MAX_WEIGHTS:
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
         yield Fault(("train", "network", "layers"), what)

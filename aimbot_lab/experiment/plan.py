@@ -20,7 +20,6 @@ from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.update_cost import UpdateCost, update_cost
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
@@ -83,8 +82,7 @@ def plan(curriculum: LoadedCurriculum, forecaster: Forecaster | None = None) -> 
 
 def cost_of(config: CurriculumFile) -> UpdateCost:
     """What an update costs."""
-    inputs = len(arena_spec(config.env).observation_names)
-    return update_cost(config.train, rows=config.env.num_envs, inputs=inputs)
+    return update_cost(config.train, config.env)
 
 
 def longest_episode(env: ArenaSettings) -> int:

@@ -63,7 +63,7 @@ def check_resumption(
         )
     total = curriculum.config.train.total_steps
     taken = run.record.spent_steps or CheckpointFolder(run.folder.checkpoints).newest_step or 0
-    if taken > total:
+    if taken > total and any(change.key == BUDGET for change in changes):
         raise ConfigurationError(
             f"run {run.run_id} has taken {taken:,} steps already, more than {BUDGET} = {total:,}; "
             f"give it more than it has taken, for example --set {BUDGET}={2 * taken}"

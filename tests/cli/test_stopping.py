@@ -26,7 +26,7 @@ def test_the_first_signal_is_acknowledged_and_asks_to_stop(number: signal.Signal
         signal.raise_signal(number)
         assert stop()
     (notice,) = notices
-    assert "after this update" in notice
+    assert "after this minibatch" in notice
     assert "saving" in notice
 
 

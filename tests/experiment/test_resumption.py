@@ -215,7 +215,7 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
     (run,) = unfinished_runs(data_folder)
     with pytest.raises(ConfigurationError, match=r"1,000 steps.*--set train.total_steps=2000"):
         check_resumption(run, run.curriculum(), data_folder)
-    with pytest.raises(ConfigurationError, match="spent"):
+    with pytest.raises(ConfigurationError, match="has taken 1,008 steps"):
         check_resumption(run, run.curriculum(["train.total_steps=1005"]), data_folder)
     more = run.curriculum(["train.total_steps=1009"])
     assert check_resumption(run, more, data_folder).request.resume == run
@@ -224,7 +224,7 @@ def test_spent_steps_are_refused_until_there_are_more(data_folder: DataFolder, f
 def test_steps_below_the_newest_checkpoint_are_refused(data_folder: DataFolder, file: Path) -> None:
     run = begun(data_folder, "a1", load_curriculum(file))
     CheckpointFolder(run.folder.checkpoints).keep(Checkpoint(500, b""))
-    with pytest.raises(ConfigurationError, match="has spent its 400 steps"):
+    with pytest.raises(ConfigurationError, match="taken 500 steps already, more than"):
         check_resumption(run, run.curriculum(["train.total_steps=400"]), data_folder)
 
 
@@ -256,3 +256,43 @@ def test_a_record_that_no_version_can_read_is_none(data_folder: DataFolder, file
         (run.folder.checkpoints / "run.json").write_text(text)
         assert read_record(run.folder.checkpoints) is None
         assert unfinished_runs(data_folder) == []
+
+
+def test_fewer_steps_than_were_taken_are_told_from_spent_ones(
+    data_folder: DataFolder, file: Path
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file), spent_steps=1024)
+    with pytest.raises(ConfigurationError) as raised:
+        check_resumption(run, load_curriculum(file, ["train.total_steps=500"]), data_folder)
+    assert str(raised.value) == (
+        "run a1 has taken 1,024 steps already, more than train.total_steps = 500; give it more "
+        "than it has taken, for example --set train.total_steps=2048"
+    )
+
+
+@pytest.mark.parametrize(
+    ("train", "may"),
+    [
+        ("{algo: duel_ppo}", True),
+        ("{algo: duel_ppo, engine: fused}", True),
+        ("{algo: duel_ppo, engine: torch}", False),
+        ("{algo: duel_ppo, network: {layers: [2048]}}", False),
+        ("{algo: duel_ppo, device: auto}", False),
+        ("{algo: ppo}", False),
+    ],
+)
+def test_threads_of_learning_may_change_where_they_change_no_bit(
+    data_folder: DataFolder, file: Path, train: str, may: bool
+) -> None:
+    settings = f"train: {train[:-1]}, total_steps: 1000, n_steps: 2, batch_size: 4}}"
+    text = CURRICULUM.replace("train: {total_steps: 1000, n_steps: 2, batch_size: 4}", settings)
+    file.write_text(text, encoding="utf-8")
+    run = begun(data_folder, "a1", load_curriculum(file))
+    changed = load_curriculum(file, ["train.torch_threads=2"])
+    if may:
+        assert [change.key for change in check_resumption(run, changed, data_folder).changes] == [
+            "train.torch_threads"
+        ]
+        return
+    with pytest.raises(ConfigurationError, match=r"train\.torch_threads: was 1, is 2"):
+        check_resumption(run, changed, data_folder)

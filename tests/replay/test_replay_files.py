@@ -143,3 +143,27 @@ def test_a_hostile_part_is_refused_without_harm(
     document[SEAL] = _seal(document)
     with pytest.raises(ReplayError):
         load_replay(file_of(tmp_path, json.dumps(document)))
+
+
+def test_a_replay_of_another_version_that_plays_otherwise_is_told_by_its_version(
+    tmp_path: Path, text: str
+) -> None:
+    document = json.loads(text)
+    del document[SEAL]
+    document |= {"simulator": "9.1", "trajectory_sha256": "0" * 64}
+    document[SEAL] = _seal(document)
+    with pytest.raises(ReplayError, match=r"by aimbot-lab 9\.1, and this is .*: replay it"):
+        load_replay(file_of(tmp_path, json.dumps(document)))
+    document["simulator"] = "9.2"  # without its seal made anew
+    with pytest.raises(ReplayError, match="altered"):
+        load_replay(file_of(tmp_path, json.dumps(document)))
+
+
+def test_a_replay_of_another_version_that_plays_as_recorded_is_taken(
+    tmp_path: Path, text: str
+) -> None:
+    document = json.loads(text)
+    del document[SEAL]
+    document["simulator"] = "0.0.9"
+    document[SEAL] = _seal(document)
+    assert load_replay(file_of(tmp_path, json.dumps(document)))

@@ -8,7 +8,8 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.sim.settings import RewardWeights
+from aimbot_lab.sim.settings import ArenaSettings, RewardWeights
+from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.checkpoint import Checkpoint
 from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import SilentObserver
@@ -112,8 +113,10 @@ def test_the_shortest_episode_leaves_observations_finite() -> None:
 
 def test_the_cost_of_an_update_counts_its_products() -> None:
     train = Train(n_steps=10, batch_size=40, n_epochs=3, network=NetworkSettings(layers=(100, 50)))
-    cost = update_cost(train, rows=8, inputs=20)
-    assert cost.weights == 20 * 100 + 100 * 50
+    env = ArenaSettings(num_envs=8)
+    cost = update_cost(train, env)
+    inputs = len(arena_spec(env).observation_names)
+    assert cost.weights == inputs * 100 + 100 * 50
     assert cost.multiply_adds == 3 * 2 * cost.weights * 80 * 3
     assert cost.of_minibatch == 3 * 2 * cost.weights * 40
     assert not cost.costly

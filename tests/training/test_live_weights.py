@@ -1,7 +1,9 @@
 """Difficulty weights that are changed while an agent trains."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
 from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.tracking.mailbox import Mailbox
+from aimbot_lab.training.checkpoint import Checkpoint
 from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.observer import SilentObserver
@@ -132,6 +136,13 @@ class Asked:
     def __init__(self, documents: Sequence[Any], answers: dict[str, Mapping[str, Any]]) -> None:
         self._waiting = {str(number): one for number, one in enumerate(documents)}
         self.answers = answers
+        self.kept: list[tuple[int, Any]] = []
+
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        self.kept.append((step, document))
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        return self.kept
 
     def requests(self) -> Sequence[tuple[str, Any]]:
         return list(self._waiting.items())
@@ -182,3 +193,39 @@ def test_a_training_does_what_is_asked_and_records_it() -> None:
     rows = sink.files["episodes.csv"].decode().splitlines()[1:]
     assert {row.split(",")[3] for row in rows[:ROWS]} == {"1"}
     assert {row.split(",")[3] for row in rows[ROWS:]} == {"5"}
+
+
+def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: Path) -> None:
+    class First:
+        """Keeps the first checkpoint, and no other."""
+
+        state: bytes | None = None
+
+        def keep(self, checkpoint: Checkpoint) -> None:
+            self.state = self.state or checkpoint.state
+
+    def learned(training: Training) -> tuple[str, bytes]:
+        sink = Sink()
+        links = RunLinks(record=sink, requests=Mailbox(tmp_path), checkpoints=first)
+        ended = training.learn(sink, SilentObserver(), lambda: False, links=links)
+        return ended.state_sha256, sink.files["episodes.csv"]
+
+    first, mailbox = First(), Mailbox(tmp_path)
+    key = mailbox.send(HARD._asdict())
+    unbroken = learned(Training(small_plan()))
+    assert mailbox.wait(key, 0.0, still_open=lambda: True)["step"] == ROWS
+    assert Mailbox(tmp_path).changes() == [(ROWS, json.loads(json.dumps(HARD._asdict())))]
+    resumed = Training(small_plan())
+    assert first.state is not None
+    resumed.resume(first.state)
+    assert learned(resumed) == unbroken
+    untouched = Training(small_plan()).learn(Sink(), SilentObserver(), lambda: False)
+    assert untouched.state_sha256 != unbroken[0]
+
+
+def test_kept_changes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+    mailbox = Mailbox(tmp_path)
+    mailbox.send({})
+    for text in ("{", "[1]\n", '["a", {}]\n'):
+        (tmp_path / "mail" / "changes.jsonl").write_text(text, encoding="utf-8")
+        assert mailbox.changes() == []
