@@ -13,6 +13,7 @@ from oracle_episode import Episode, Rules
 from oracle_view import Box, Point
 
 TOUCH = 1e-9  # m, overlap that is let be
+ROUNDING = 1e-12  # m, overlap that a way out leads to
 SQUARE = 1e-9  # cosine of the angle between two pushes that are square to each other
 LAWFUL = 1e-8  # m
 
@@ -68,14 +69,14 @@ def nearest_free(rules: Rules, episode: Episode, aim: Point) -> Point | None:
     if is_free(rules, episode, aim):
         return aim
     out = [(step_out(rules, aim, push), push.way) for push in pushes(rules, episode, aim)]
-    found = [place for place, _ in out if is_free(rules, episode, place)]
+    found = [place for place, _ in out if is_free(rules, episode, place, ROUNDING)]
     if not found:
         found = [
             corner
             for place, way in out
             for push in pushes(rules, episode, place)
             if abs(way[0] * push.way[0] + way[1] * push.way[1]) < SQUARE
-            and is_free(rules, episode, corner := step_out(rules, place, push))
+            and is_free(rules, episode, corner := step_out(rules, place, push), ROUNDING)
         ]
     return min(found, key=lambda place: math.dist(aim, place), default=None)
 
@@ -85,32 +86,32 @@ def step_out(rules: Rules, place: Point, push: Push) -> Point:
     return (place[0] + push.overlap * push.way[0], place[1] + push.overlap * push.way[1])
 
 
-def is_free(rules: Rules, episode: Episode, place: Point) -> bool:
-    """Whether the agent's disc overlaps nothing at a place, and is on the floor."""
-    return not any(True for _ in pushes(rules, episode, place))
+def is_free(rules: Rules, episode: Episode, place: Point, let_be: float = TOUCH) -> bool:
+    """Whether the agent's disc overlaps nothing by more, at a place on the floor."""
+    return not any(True for _ in pushes(rules, episode, place, let_be))
 
 
-def pushes(rules: Rules, episode: Episode, place: Point) -> Iterator[Push]:
-    """The ways out of everything that the agent's disc overlaps at a place."""
+def pushes(rules: Rules, episode: Episode, place: Point, let_be: float = TOUCH) -> Iterator[Push]:
+    """The ways out of everything that the agent's disc overlaps by more at a place."""
     radius = rules["agent_radius"]
     for box in episode.boxes:
-        yield from push_from(place, nearest_of_box(place, box), radius)
+        yield from push_from(place, nearest_of_box(place, box), radius, let_be)
     for centre, hits in zip(episode.enemies, episode.hits_left, strict=True):
         if hits > 0:
-            yield from push_from(place, centre, radius + rules["enemy_radius"])
+            yield from push_from(place, centre, radius + rules["enemy_radius"], let_be)
     high = rules["floor_size"] - radius
     for axis, (side, inward) in ((a, s) for a in (0, 1) for s in ((radius, 1.0), (high, -1.0))):
         overlap = (side - place[axis]) * inward
-        if overlap > TOUCH:
+        if overlap > let_be:
             yield Push(overlap, (inward, 0.0) if axis == 0 else (0.0, inward))
 
 
-def push_from(place: Point, point: Point, reach: float) -> Iterator[Push]:
+def push_from(place: Point, point: Point, reach: float, let_be: float) -> Iterator[Push]:
     """The way out of a thing whose nearest point is given, where it is nearer than `reach`."""
     gap = math.dist(place, point)
     if gap == 0.0:
         yield Push(reach, (0.0, 0.0))
-    elif reach - gap > TOUCH:
+    elif reach - gap > let_be:
         yield Push(reach - gap, ((place[0] - point[0]) / gap, (place[1] - point[1]) / gap))
 
 
