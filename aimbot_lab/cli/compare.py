@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.files import check_output, write_output
 from aimbot_lab.cli.progress import progress
 from aimbot_lab.cli.tables import show_table
@@ -33,6 +34,14 @@ IDS_IN_A_NAME = 4
     type=options.NumberRange(0.001, 0.5),
     help="Difference of win rates within which two agents are alike.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["run", "config"]),
+    default="run",
+    show_default=True,
+    help="Each run against the first; or runs that differ in their seed alone as one, with the "
+    "mean, the interquartile mean and intervals over trainings.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
 @options.as_json
 @options.place
@@ -42,6 +51,7 @@ def compare(
     output: Path | None,
     as_json: bool,
     place: options.Place,
+    by: str,
     **request: Any,
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
@@ -54,19 +64,27 @@ def compare(
     \b
     Example:
       aimbot-lab compare 3f2a 9c01 --episodes 500
+      aimbot-lab compare --by config 3f2a 9c01 77aa 80b1
     """
     from aimbot_lab.experiment.comparison import ComparisonRequest
+    from aimbot_lab.experiment.comparison_page import comparison_page
+    from aimbot_lab.experiment.configuration_tables import configuration_page
 
     if len(runs) < 2:
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
-    found = _compared(runs, agent, ComparisonRequest(**request), place)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        _show(found)
-    _keep(found, output, place)
+    asked = ComparisonRequest(**request)
+    if by == "config":
+        grouped = compared_configurations(runs, agent, asked, place)
+        print_json(grouped.as_json()) if as_json else show_configurations(grouped)
+        ids = [run.run_id for one in grouped.configurations for run in one.runs]
+        _keep(configuration_page(grouped), grouped.as_json(), ids, output=output, place=place)
+        return
+    found = _compared(runs, agent, asked, place)
+    print_json(found.as_json()) if as_json else _show(found)
+    ids = [run.run_id for run in found.runs]
+    _keep(comparison_page(found), found.as_json(), ids, output=output, place=place)
 
 
 def _compared(
@@ -105,20 +123,25 @@ def _show(found: "Comparison") -> None:
     click.echo(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True)
 
 
-def _keep(found: "Comparison", output: Path | None, place: options.Place) -> None:
+def _keep(
+    page: str,
+    numbers: dict[str, Any],
+    runs: Sequence[str],
+    *,
+    output: Path | None,
+    place: options.Place,
+) -> None:
     """Save the page, and leave a copy and the numbers with every run."""
-    from aimbot_lab.experiment.comparison_page import comparison_page
     from aimbot_lab.tracking.addition import Addition, add_to_run
 
-    ids = list(dict.fromkeys(run.run_id for run in found.runs))
+    ids = list(dict.fromkeys(runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
     name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more
-    page = comparison_page(found)
     path = output or place.folder.root / f"{name}.html"
     if output is None:
         path.parent.mkdir(exist_ok=True)
     write_output(page, path)
-    document = json.dumps(found.as_json(), indent=1)
+    document = json.dumps(numbers, indent=1)
     addition = Addition(texts={f"{name}.html": page, f"{name}.json": document})
     for run_id in ids:
         add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)

@@ -22,6 +22,7 @@ class RunOptions(TypedDict):
     name: str | None
     dry_run: bool
     resume: bool
+    seeds: int | None
     init_from: str | None
     start_lesson: int
     place: options.Place
@@ -33,6 +34,12 @@ class RunOptions(TypedDict):
 @options.overrides
 @options.allow_env
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run; same as --set seed=N.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=1000),
+    help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
+    "tell what they come to together. Each is a run of its own.",
+)
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @click.option(
     "--dry-run",
@@ -71,8 +78,9 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     a fault in FILE or an option, 130 when stopped.
 
     \b
-    Example:
+    Examples:
       aimbot-lab run curricula/goto.yaml --seed 2 --set env.rewards.spin_penalty=0.5
+      aimbot-lab run curricula/goto.yaml --seeds 5
     """
     from aimbot_lab.cli.resume import resume_newest
     from aimbot_lab.experiment.document import load_curriculum
@@ -88,11 +96,39 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
         show_plan(plan(curriculum), as_json=given["as_json"])
         return 0
+    if given["seeds"] is not None:
+        return _train_seeds(file, overrides, curriculum, start=start, given=given)
     request = RunRequest(
         curriculum, folder, given["name"], given["place"].tracking_uri, start=start
     )
     begin = resume_newest if given["resume"] else train
     return begin(request, given["place"].data_dir, as_json=given["as_json"])
+
+
+def _train_seeds(
+    file: Path,
+    overrides: tuple[str, ...],
+    curriculum: "LoadedCurriculum",
+    *,
+    start: "Start | None",
+    given: RunOptions,
+) -> int:
+    from aimbot_lab.cli.seeds import SeedsRequest, train_seeds
+
+    if given["resume"] or str(file) == "-":
+        what = "--resume: aimbot-lab resume RUN goes on with one" if given["resume"] else "-"
+        raise click.UsageError(f"--seeds can't be used with {what}")
+    words = [str(file), *_each("--set", overrides), *_each("--allow-env", given["allow_env"])]
+    words += ["--start-lesson", str(given["start_lesson"])]
+    words += [] if start is None else ["--init-from", start.mark.source]
+    for option, value in zip(("--data-dir", "--tracking-uri"), given["place"], strict=True):
+        words += [] if value is None else [option, str(value)]
+    request = SeedsRequest(words, given["name"], curriculum.config.seed, given["seeds"] or 1)
+    return train_seeds(request, given["place"], as_json=given["as_json"])
+
+
+def _each(option: str, values: tuple[str, ...]) -> list[str]:
+    return [word for value in values for word in (option, value)]
 
 
 def _started(

@@ -80,7 +80,7 @@ def compare_agents(
     task = common_task(agents, request)
     temperatures = [agent.saved.agent.temperature(request.temperature) for agent in agents]
     played = [
-        _play(agent, task, temperature, on_cell=on_cell)
+        play_run(agent, task, temperature, on_cell=on_cell)
         for agent, temperature in zip(agents, temperatures, strict=True)
     ]
     steps = common_steps(curves)
@@ -121,13 +121,14 @@ def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> Task:
     return last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
 
 
-def _play(
+def play_run(
     agent: TrackedAgent,
     task: Task,
     temperature: Temperature,
     *,
     on_cell: Callable[[str, str], None],
 ) -> tuple[CellEpisodes, ...]:
+    """The episodes of `task` that `agent` plays, seen with what it learned with."""
     own = agent.saved.env
     seen = replace(task.env, rays=own.rays, stacked_vectors=own.stacked_vectors)
     return play_task(

@@ -50,8 +50,8 @@ class ArenaEnv(WorldEnv):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        chosen = _arena_settings(settings, {**fields, "num_envs": 1})
-        world = _arena(chosen, scenario)
+        chosen = arena_settings(settings, {**fields, "num_envs": 1})
+        world = arena_with(chosen, scenario)
         super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
         self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
 
@@ -74,13 +74,14 @@ class ArenaVectorEnv(WorldVectorEnv):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        chosen = _arena_settings(settings, {**fields, "num_envs": num_envs})
-        world = _arena(chosen, scenario)
+        chosen = arena_settings(settings, {**fields, "num_envs": num_envs})
+        world = arena_with(chosen, scenario)
         super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
         self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
 
 
-def _arena_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) -> ArenaSettings:
+def arena_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) -> ArenaSettings:
+    """`settings` with `fields` in the place of theirs. Raises ConfigurationError for no such."""
     if not isinstance(settings, ArenaSettings | Mapping | None):
         raise ConfigurationError(
             f"settings must be ArenaSettings or a mapping of its fields (got {settings!r:.80})"
@@ -116,7 +117,11 @@ def _faults(where: str, error: ValidationError) -> list[str]:
     ]
 
 
-def _arena(settings: ArenaSettings, scenario: GivenScenario) -> BatchWorld:
+def arena_with(settings: ArenaSettings, scenario: GivenScenario) -> BatchWorld:
+    """The arena of `settings` that draws its episodes from `scenario`, not yet reset.
+
+    Raises ConfigurationError for what the arena does not have.
+    """
     world = make_world(settings)
     world.set_scenario(scenario if isinstance(scenario, Scenario) else _scenario(scenario))
     return world

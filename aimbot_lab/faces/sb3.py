@@ -13,6 +13,7 @@ from aimbot_lab.faces.reward_scale import ConstantRewardScale, RewardScale
 from aimbot_lab.faces.sb3_actions import LearnerActions, learner_codec
 from aimbot_lab.faces.spaces import observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -71,7 +72,17 @@ class WorldVecEnv(VecEnv):
         super().__init__(world.num_envs, space, self._codec.space)
 
     def reset(self) -> VecEnvObs:
-        """First observations [B, D]; takes the seed given to `seed`, else one of its own."""
+        """First observations [B, D]; takes the seed given to `seed`, else one of its own.
+
+        Raises ConfigurationError where the world has no scenario, and so no target: no episode
+        would ever end.
+        """
+        if self.world.scenario_number == 0:
+            raise ConfigurationError(
+                "the world has no target, so no episode would ever end: make it with "
+                'aimbot_lab.faces.sb3_envs.make_vec_env("goto", num_envs=...), or call '
+                "world.set_scenario first"
+            )
         given = self._seeds[0]
         seed = derive_seed(self._seed, "reset", self._resets) if given is None else given
         self._resets += 1

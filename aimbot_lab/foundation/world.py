@@ -83,6 +83,11 @@ class BatchWorld(Protocol):
     before_reset: Callable[[BoolArray], None] | None
     """Called in a step with the finished rows [B], while these still show how they ended."""
 
+    @property
+    def scenario_number(self) -> int:
+        """Number of the scenario in force; 0 until one is set, and then nothing is played."""
+        ...
+
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 

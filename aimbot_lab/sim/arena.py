@@ -77,6 +77,11 @@ class Arena:
         self._advance = Bound(advance_rows)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
+    @property
+    def scenario_number(self) -> int:
+        """Number of the scenario in force; 0 until one is set."""
+        return int(self._tables.scenario.number[0])
+
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
@@ -84,7 +89,7 @@ class Arena:
         """
         if not isinstance(scenario, Scenario):
             raise MisuseError(f"scenario: must be a Scenario (got {type(scenario).__name__})")
-        number = int(self._tables.scenario.number[0]) + 1
+        number = self.scenario_number + 1
         tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
         self.state = with_room(self.state, enemy_room(tables))
         self._tables = self._tables._replace(scenario=tables)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,19 @@ def save_agent(
     return paths
 
 
-def load_agent(folder: Path) -> SavedAgent:
+def load_agent(folder: str | PathLike[str]) -> SavedAgent:
     """The agent saved in `folder`; torch uses one thread from here on, however it was trained.
 
     Whoever made the files, reading them runs no code, and takes no more memory than they are
     large. Raises LabError, which says why, where they are missing or not of one agent.
     """
+    folder = Path(folder)
+    if not folder.is_dir():
+        there = "is a file" if folder.exists() else "there is no such folder"
+        raise LabError(
+            f"{folder}: {there}; an agent is a folder with {WEIGHTS} and {DESCRIPTION}, as "
+            "`aimbot-lab export RUN -o FOLDER` writes it"
+        )
     try:
         description = _description(read_bounded(folder / DESCRIPTION, MOST_DESCRIPTION_BYTES))
         env = TypeAdapter(ArenaSettings).validate_python(description["env"])

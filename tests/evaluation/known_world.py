@@ -45,6 +45,10 @@ class KnownWorld:
         self.scenarios: list[Scenario] = []
         self.actions: list[list[float]] = []
 
+    @property
+    def scenario_number(self) -> int:
+        return len(self.scenarios)
+
     def set_scenario(self, scenario: Scenario) -> int:
         self.scenarios.append(scenario)
         return len(self.scenarios)

@@ -129,6 +129,7 @@ def test_the_usual_bins_are_those_of_the_gymnasium_face() -> None:
 
 def test_pictures_of_all_rows_come_with_the_render_mode() -> None:
     world = Arena(ArenaSettings(num_envs=2))
+    world.set_scenario(Scenario({"goto": 1.0}))
     face = WorldVecEnv(world, render_mode="rgb_array")
     face.reset()
     for row, picture in enumerate(face.get_images()):

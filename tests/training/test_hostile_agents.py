@@ -244,3 +244,13 @@ def test_weights_too_large_to_answer_with_are_told_in_a_line(agent: Path) -> Non
     observations = np.ones((ROWS, 51), np.float32)
     with pytest.raises(LabError, match="network gives what are no numbers"):
         loaded.act(observations)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("text", "is a file"), ("none", "no such folder")])
+def test_what_is_no_folder_is_told_from_a_damaged_agent(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    (tmp_path / "text").write_text("text", encoding="utf-8")
+    with pytest.raises(LabError, match=rf"{name}: .*{reason}; an agent is a folder with ") as found:
+        load_agent(str(tmp_path / name))
+    assert "damaged" not in str(found.value)

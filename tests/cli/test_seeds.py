@@ -1,0 +1,119 @@
+"""`run --seeds` and `compare --by config`: several seeds as one result."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_runs import invoke, train, write
+
+from aimbot_lab.cli import seeds
+from aimbot_lab.evaluation.aggregates import interquartile_mean
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def two(data: Path, file: Path) -> dict[str, Any]:
+    """What `run --seeds 2` prints."""
+    words = ("run", file, "--seeds", 2, "--name", "pair", "--json")
+    document: dict[str, Any] = invoke(data, *words, wanted=(0, 1)).document
+    return document
+
+
+def test_every_seed_is_a_run_like_one_trained_alone(
+    data: Path, file: Path, two: dict[str, Any]
+) -> None:
+    assert [one["seed"] for one in two["runs"]] == [7, 8]
+    assert [one["name"] for one in two["runs"]] == [f"pair seed {n}" for n in (7, 8)]
+    alone = train(data, file, "--seed", 8)
+    assert two["runs"][1]["state_sha256"] == alone["state_sha256"]
+    runs = {run.run_id: run for run in list_runs(DataFolder(data))}
+    configs = {runs[one["run_id"]].tags["lab.config"] for one in two["runs"]}
+    assert len(configs) == 1
+
+
+def test_the_summary_is_that_of_the_runs_compared_by_configuration(
+    data: Path, two: dict[str, Any]
+) -> None:
+    (one,) = two["summary"]["configurations"]
+    scores = np.array([[c["win_rate"] for c in run["scores"]["cells"]] for run in one["runs"]])
+    assert scores.shape == (2, 2)
+    assert one["mean"]["value"] == pytest.approx(scores.mean())
+    assert one["iqm"]["value"] == pytest.approx(interquartile_mean(scores))
+    assert one["mean"]["lower"] <= one["mean"]["value"] <= one["mean"]["upper"]
+    ids = [run["run_id"] for run in two["runs"]]
+    words = ("compare", "--by", "config", *ids, "--episodes", 100, "--json")
+    again = invoke(data, *words).document["configurations"]
+    for found in (*one["runs"], *again[0]["runs"]):
+        found.pop("seconds")
+    assert again[0]["runs"] == one["runs"]
+    assert again[0]["mean"] == one["mean"]
+
+
+def test_configurations_are_told_apart_and_compared(
+    data: Path, file: Path, two: dict[str, Any]
+) -> None:
+    other = train(data, file, "--set", "train.gamma=0.5")
+    ids = [run["run_id"] for run in two["runs"]]
+    told = invoke(data, "compare", "--by", "config", *ids, other["run_id"], "--episodes", 20)
+    assert "beats the first" in told.output
+    assert "train.gamma" in told.output
+    rows = [line for line in told.output.splitlines() if line.startswith("tiny (")]
+    assert [row.split()[2] for row in rows[-2:]] == ["2", "1"]
+    pages = list((data / "comparisons").glob("*.html"))
+    assert any("beats the first" in page.read_text() for page in pages)
+
+
+def test_more_trainings_than_cores_never_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert [seeds.side_by_side(count) for count in (1, 2, 5)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("words", [("--resume",), ("--set", "train.gama=1")])
+def test_a_fault_is_told_once_and_before_any_training(
+    data: Path, file: Path, words: tuple[str, ...]
+) -> None:
+    before = len(list_runs(DataFolder(data), max_results=1000))
+    told = invoke(data, "run", file, "--seeds", 2, *words, wanted=2)
+    assert "seed 7:" not in told.said
+    assert len(list_runs(DataFolder(data), max_results=1000)) == before
+
+
+def test_ctrl_c_stops_all_and_each_can_be_resumed(file: Path, tmp_path: Path) -> None:
+    words = ["run", str(file), "--seeds", "2", "--set", "train.total_steps=500000000", "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", str(tmp_path / "data")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    training = set()
+    for line in process.stderr:
+        if "steps/s" in line:
+            training.add(line.split(":")[0])
+        if len(training) == seeds.side_by_side(2):
+            break
+    process.send_signal(signal.SIGINT)
+    output, said = process.communicate(timeout=240)
+    assert process.returncode == 130
+    ended = json.loads(output)["runs"]
+    assert {one["status"] for one in ended} == {"KILLED"}
+    for one in ended:
+        assert one["resumes_at"] is not None
+        assert f"seed {one['seed']}: aimbot-lab resume {one['run_id'][:12]}" in said
