@@ -47,6 +47,7 @@ HOMES = {
     "stable_baselines3": ["training/", "faces/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
+    "matplotlib": ["sweep/plots.py", "experiment/curve_picture.py"],
     "omegaconf": ["experiment/composition.py"],
     "click": ["cli/"],
     "rich": ["cli/"],

@@ -22,7 +22,8 @@ IDS_IN_A_NAME = 4
 
 
 @click.command(short_help="Compare runs in the same episodes.")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.argument("runs", nargs=-1, metavar="RUN RUN...")
+@options.filters
 @options.agent
 @options.temperature
 @options.episodes
@@ -51,8 +52,7 @@ def compare(
     output: Path | None,
     as_json: bool,
     place: options.Place,
-    by: str,
-    **request: Any,
+    **given: Any,
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
 
@@ -70,11 +70,13 @@ def compare(
     from aimbot_lab.experiment.comparison_page import comparison_page
     from aimbot_lab.experiment.configuration_tables import configuration_page
 
+    by, filters = given.pop("by"), given.pop("filters")
+    runs = tuple(options.named_runs(runs, filters, place)) if filters else runs
     if len(runs) < 2:
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
-    asked = ComparisonRequest(**request)
+    asked = ComparisonRequest(**given)
     if by == "config":
         grouped = compared_configurations(runs, agent, asked, place)
         print_json(grouped.as_json()) if as_json else show_configurations(grouped)

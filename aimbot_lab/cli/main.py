@@ -10,9 +10,11 @@ from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.check import check
 from aimbot_lab.cli.compare import compare
 from aimbot_lab.cli.convert import convert
+from aimbot_lab.cli.delete import delete
 from aimbot_lab.cli.evaluate import evaluate
 from aimbot_lab.cli.explain import explain
 from aimbot_lab.cli.export import export
+from aimbot_lab.cli.plot import plot
 from aimbot_lab.cli.presets import presets
 from aimbot_lab.cli.record import record
 from aimbot_lab.cli.replay import replay
@@ -59,7 +61,7 @@ def cli() -> None:
 
 COMMANDS = (
     *(run, resume, sweep, runs, ui, check, schema, convert),
-    *(evaluate, compare, record, replay, export, explain, weights, presets, bench),
+    *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
 )
 for command in COMMANDS:
     cli.add_command(command)

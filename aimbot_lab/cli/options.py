@@ -98,6 +98,20 @@ allow_env = click.option(
     help="Let the file read the environment variable NAME by ${oc.env:NAME}; the run keeps its "
     "value. Repeatable.",
 )
+filters = click.option(
+    "--filter",
+    "filters",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Only runs with this name, experiment, status or tag, * for any letters; repeatable.",
+)
+tags = click.option(
+    "--tag",
+    "tags",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A tag of the run, for example why=baseline; repeatable.",
+)
 agent = click.option(
     "--agent",
     type=click.Choice(["best", "last"]),
@@ -138,3 +152,43 @@ speed = click.option(
     type=NumberRange(0.1, 20),
     help="How many times as fast as it was.",
 )
+
+
+def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
+    """The tags that `KEY=VALUE` texts say. Raises ConfigurationError where one is none."""
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.tracking.limits import checked_key
+
+    tags = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        try:
+            checked_key(key)
+        except ValueError as error:
+            raise ConfigurationError(f"--tag {text!r}: {error}") from error
+        if not equals:
+            raise ConfigurationError(f"--tag {text!r}: must be KEY=VALUE")
+        if key.startswith(("lab.", "mlflow.")):
+            raise ConfigurationError(f"--tag {text!r}: lab. and mlflow. are kept for the project's")
+        tags[key] = value
+    return tags
+
+
+def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: Place) -> list[str]:
+    """The runs that are named, and the ids of those that every filter takes, oldest first.
+
+    Raises ConfigurationError where there are none.
+    """
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.tracking.history import MOST_RUNS, list_runs
+    from aimbot_lab.tracking.selection import is_own_training, selected
+
+    taken: list[str] = []
+    if filters:
+        there = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=MOST_RUNS)
+        fits = selected(there, filters, with_trials=False)
+        taken = [run.run_id for run in reversed(fits) if is_own_training(run)]
+    if not (runs or taken):
+        what = f"no run has {' and '.join(filters)}" if filters else "name a run, or a --filter"
+        raise ConfigurationError(f"{what}; aimbot-lab runs lists them")
+    return [*runs, *taken]

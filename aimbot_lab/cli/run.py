@@ -23,6 +23,7 @@ class RunOptions(TypedDict):
     dry_run: bool
     resume: bool
     seeds: int | None
+    tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
     place: options.Place
@@ -41,6 +42,7 @@ class RunOptions(TypedDict):
     "tell what they come to together. Each is a run of its own.",
 )
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
+@options.tags
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -96,10 +98,16 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
         show_plan(plan(curriculum), as_json=given["as_json"])
         return 0
+    tags = options.parsed_tags(given["tags"])
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, curriculum, start=start, given=given)
     request = RunRequest(
-        curriculum, folder, given["name"], given["place"].tracking_uri, start=start
+        curriculum,
+        folder,
+        given["name"],
+        given["place"].tracking_uri,
+        tags=tags,
+        start=start,
     )
     begin = resume_newest if given["resume"] else train
     return begin(request, given["place"].data_dir, as_json=given["as_json"])
@@ -119,6 +127,7 @@ def _train_seeds(
         what = "--resume: aimbot-lab resume RUN goes on with one" if given["resume"] else "-"
         raise click.UsageError(f"--seeds can't be used with {what}")
     words = [str(file), *_each("--set", overrides), *_each("--allow-env", given["allow_env"])]
+    words += _each("--tag", given["tags"])
     words += ["--start-lesson", str(given["start_lesson"])]
     words += [] if start is None else ["--init-from", start.mark.source]
     for option, value in zip(("--data-dir", "--tracking-uri"), given["place"], strict=True):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
+from glob import escape
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.run_summary import RunSummary
     from aimbot_lab.tracking.waiting import WaitingRun
 
+STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MOST_WAITING = 5  # runs that are told one by one
 HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate")
 
@@ -28,36 +29,73 @@ HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson"
     type=click.IntRange(min=1, max=50_000),
     help="How many to list at most.",
 )
-@options.data_dir
-@options.tracking_uri
+@click.option("--experiment", metavar="NAME", help="Only runs of this experiment.")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="Only runs that ended so, or still run.",
+)
+@options.filters
+@click.option("--top", type=click.IntRange(min=1), help="So many with the highest win rate.")
+@click.option("--all", "every", is_flag=True, help="Also the runs of sweeps' trials.")
 @options.as_json
-def runs(limit: int, data_dir: Path | None, tracking_uri: str | None, as_json: bool) -> None:
-    """List runs, newest first.
+@options.place
+def runs(
+    limit: int,
+    top: int | None,
+    every: bool,
+    as_json: bool,
+    place: options.Place,
+    **wanted: Any,
+) -> None:
+    """List runs, newest first; those of sweeps' trials only with --all.
 
-    Runs whose process died are closed as KILLED, and what they had not yet sent is delivered;
-    `aimbot-lab resume` goes on with them.
+    A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, VALUE may hold * for any
+    letters, and several must all hold. Runs whose process died are closed as KILLED,
+    and what they had not yet sent is delivered; `aimbot-lab resume` goes on with them.
 
     \b
     Example:
-      aimbot-lab runs --json
+      aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
-    from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.history import MOST_RUNS, list_runs
     from aimbot_lab.tracking.reaper import reap_dead_runs
+    from aimbot_lab.tracking.selection import selected
     from aimbot_lab.tracking.waiting import waiting_runs
 
-    folder = locate_data_folder(data_dir)
+    folder = place.folder
     for run_id in reap_dead_runs(folder):
         _tell_closed(folder, run_id)
     waiting = waiting_runs(folder)
     _tell(waiting)
-    found = list_runs(folder, tracking_uri=tracking_uri, max_results=limit)
+    there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MOST_RUNS)
+    found = selected(there, _filters(**wanted), with_trials=every)
+    found = _best(found)[:top] if top else found[:limit]
     if as_json:
         print_json([_document(run) for run in found])
     elif found:
         click.echo(table(HEAD, [_row(run) for run in found]))
+    elif there:
+        click.echo("no run is so; without --filter, and with --all, there are more", err=True)
     elif not waiting:
         click.echo("no runs yet; begin with: aimbot-lab run curricula/goto.yaml", err=True)
+
+
+def _filters(
+    filters: tuple[str, ...], experiment: str | None, status: str | None
+) -> tuple[str, ...]:
+    """All that a run must have, as filters."""
+    named = {"experiment": experiment, "status": status}
+    return (*filters, *(f"{key}={escape(value)}" for key, value in named.items() if value))
+
+
+def _best(runs: "Sequence[RunSummary]") -> "list[RunSummary]":
+    """Those that have a win rate, the highest first."""
+    from aimbot_lab.foundation import metric_names as names
+
+    rates = [(run.metrics.get(names.WIN_RATE_POOLED, math.nan), run) for run in runs]
+    known = [pair for pair in rates if math.isfinite(pair[0])]
+    return [run for _, run in sorted(known, key=lambda pair: -pair[0])]
 
 
 def _tell_closed(folder: "DataFolder", run_id: str) -> None:

@@ -7,6 +7,7 @@ from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.limits import checked_name
 from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.selection import is_own_training
 
 LATEST = "latest"
 MOST_RUNS = 50_000
@@ -30,13 +31,16 @@ def list_runs(
 def find_run(
     data_folder: DataFolder, beginning: str, *, tracking_uri: str | None = None
 ) -> RunSummary:
-    """The one run whose id begins so; "latest" is the newest run.
+    """The one run whose id begins so; "latest" is the newest training of no sweep.
 
     Raises ConfigurationError where no run or more than one is meant.
     """
     found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MOST_RUNS)
+    newest = next(filter(is_own_training, found), None)
+    if beginning == LATEST and newest is not None:
+        return newest
     if beginning == LATEST and found:
-        return found[0]
+        raise ConfigurationError("'latest': all runs are a sweep's; give the id of one of these")
     matches = [run for run in found if beginning and run.run_id.startswith(beginning)]
     if len(matches) != 1:
         reason = "several runs begin so" if matches else "no such run"

@@ -90,9 +90,8 @@ class MlflowStore:
         try:
             return self.client.get_experiment(self.client.create_experiment(name, location))
         except MlflowException:
-            # Another process may have been faster.
             if existing := self.client.get_experiment_by_name(name):
-                return existing
+                return existing  # another process was faster
             raise
 
     def create_run(self, experiment_id: str, name: str, *, tags: Mapping[str, str]) -> str:
@@ -109,9 +108,12 @@ class MlflowStore:
                 self.client.log_batch(run_id, params=portion)
 
     def discard_run(self, run_id: str) -> None:
-        """Delete a run that came to nothing."""
+        """Delete a run and its files; it stays among the store's deleted runs."""
         with _translated(self.address):
+            files = self.client.get_run(run_id).info.artifact_uri
             self.client.delete_run(run_id)
+            repository = get_artifact_repository(files, tracking_uri=self.address.uri)
+            repository.delete_artifacts()  # type: ignore[no-untyped-call]
 
     def experiment_of(self, run_id: str) -> str:
         """The id of a run's experiment. Raises StoreError where there is no such run any more."""

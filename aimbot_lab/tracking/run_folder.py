@@ -19,7 +19,7 @@ from aimbot_lab.tracking.tracker import RunStatus
 
 _OPENING = "opening-"
 _DONE = "done-"
-_OWNER_NAME = "owner.json"
+OWNER_NAME = "owner.json"
 CHECKPOINTS_NAME = "checkpoints"
 _SETTLED_NAME = "settled"
 
@@ -54,7 +54,7 @@ class RunFolder:
         """Let others deliver what waits here, while this process lives on."""
         # Where the disk refuses, the end of this process does the same.
         with suppress(OSError):
-            write_owner(self.path / _OWNER_NAME, replace(self.owner, pid=None))
+            write_owner(self.path / OWNER_NAME, replace(self.owner, pid=None))
 
     def settle(self, status: RunStatus) -> None:
         """Note that the store has everything of the run, which ended with `status`.
@@ -77,7 +77,7 @@ class RunFolder:
     def taken_over(self, owner: Owner) -> "RunFolder":
         """This folder as `owner`'s. Raises StoreError where the disk refuses."""
         try:
-            write_owner(self.path / _OWNER_NAME, owner)
+            write_owner(self.path / OWNER_NAME, owner)
             (self.path / _SETTLED_NAME).unlink(missing_ok=True)
         except OSError as error:
             raise disk_error(self.path, error) from error
@@ -97,7 +97,7 @@ def create_run_folder(data_folder: DataFolder, owner: Owner) -> RunFolder:
     path = data_folder.run_folder(_OPENING + owner.token)
     try:
         path.mkdir()
-        write_owner(path / _OWNER_NAME, owner)
+        write_owner(path / OWNER_NAME, owner)
     except OSError as error:
         raise disk_error(path, error) from error
     return RunFolder(path, owner)
@@ -108,7 +108,7 @@ def living_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
     if not data_folder.runs.is_dir():
         return
     for path in sorted(data_folder.runs.iterdir()):
-        owner = None if path.name.startswith(_DONE) else read_owner(path / _OWNER_NAME)
+        owner = None if path.name.startswith(_DONE) else read_owner(path / OWNER_NAME)
         if owner is not None and owner.is_here() and not owner.is_gone():
             yield RunFolder(path, owner)
 
@@ -131,6 +131,6 @@ def run_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
         if path.name.startswith(_DONE):
             shutil.rmtree(path, ignore_errors=True)
             continue
-        owner = read_owner(path / _OWNER_NAME)
+        owner = read_owner(path / OWNER_NAME)
         if owner is not None:
             yield RunFolder(path, owner)

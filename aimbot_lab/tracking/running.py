@@ -2,15 +2,27 @@
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import RunFolder, living_folders
+from aimbot_lab.tracking.run_folder import OWNER_NAME, RunFolder, living_folders
+
+LATEST = "latest"
+
+
+def _begun(folder: RunFolder) -> float:
+    """When the run's process wrote that it owns it; s since 1970, 0 where it has just ended."""
+    try:
+        return (folder.path / OWNER_NAME).stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def running_run(data_folder: DataFolder, run: str) -> RunFolder:
-    """The folder of the one running run whose id begins with `run`.
+    """The folder of the one running run whose id begins with `run`; "latest" began last.
 
     Raises ConfigurationError otherwise.
     """
     living = [folder for folder in living_folders(data_folder) if folder.run_id is not None]
+    if run == LATEST and living:
+        return max(living, key=_begun)
     matches = [one for one in living if run and str(one.run_id).startswith(run)]
     if len(matches) == 1:
         return matches[0]

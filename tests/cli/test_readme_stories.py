@@ -28,7 +28,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "curricula").mkdir()
     for name in ("goto", "attack"):
-        text = CURRICULUM.replace("name: tiny", f"name: {name}")
+        text = CURRICULUM.replace("name: tiny", f"name: {name}").replace("tests", name)
         (tmp_path / "curricula" / f"{name}.yaml").write_text(text, encoding="utf-8")
     return tmp_path / "data"
 
@@ -37,6 +37,8 @@ def tell(data: Path, beginning: str) -> None:
     for line in story(beginning):
         command, *words = shlex.split(line, comments=True)
         assert command == "aimbot-lab"
+        if "--seeds" in words:
+            words[words.index("--seeds") + 1] = "2"
         invoke(data, *words, wanted=(0, 1) if words[0] == "run" else 0)
 
 
@@ -45,3 +47,15 @@ def test_a_training_starts_from_another_runs_agent(data: Path) -> None:
     later, first = list_runs(DataFolder(data))
     assert (first.name, later.name) == ("walker", "walker-goes-on")
     assert later.tags["lab.init_from"] == first.run_id
+
+
+def test_several_seeds_are_one_result(data: Path) -> None:
+    tell(data, "**Several seeds as one result.**")
+    assert len(list_runs(DataFolder(data))) == 4
+    assert "interquartile" in Path("usual-or-slower.html").read_text(encoding="utf-8")
+    assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_runs_are_found_by_their_tags_and_deleted(data: Path) -> None:
+    tell(data, "**Find and forget runs.**")
+    assert list_runs(DataFolder(data)) == []

@@ -49,6 +49,8 @@ def invoke(data: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
     if isinstance(result.exception, LabError | click.ClickException):
         code = result.exception.exit_code
         said += str(getattr(result.exception, "message", result.exception))
+    elif isinstance(result.exception, click.Abort):
+        code = 130
     elif result.exception is not None:
         raise result.exception
     allowed = (wanted,) if isinstance(wanted, int) else wanted

@@ -1,0 +1,166 @@
+"""Tags, filters, latest, and runs that are deleted."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_runs import invoke, train, write
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking import deletion
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import find_run, list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.owner import this_process, write_owner
+from aimbot_lab.tracking.run_folder import create_run_folder
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.running import running_run
+from aimbot_lab.tracking.selection import PARENT, parse_filter, selected
+from aimbot_lab.tracking.settings import TrackingSettings
+
+
+def summary(name: str, **tags: str) -> RunSummary:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return RunSummary(name, name, "walks", "1", "FAILED", now, now, {}, tags)
+
+
+RUNS = [summary("walker one", why="baseline"), summary("walker two"), summary("shooter", why="b")]
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ([], ["walker one", "walker two", "shooter"]),
+        (["name=walker*"], ["walker one", "walker two"]),
+        (["why=*"], ["walker one", "shooter"]),
+        (["why=b*", "name=walker*"], ["walker one"]),
+        (["status=failed"], ["walker one", "walker two", "shooter"]),
+        (["experiment=runs"], []),
+    ],
+)
+def test_a_filter_takes_what_has_all_of_it(filters: list[str], names: list[str]) -> None:
+    assert [run.name for run in selected(RUNS, filters, with_trials=False)] == names
+
+
+@pytest.mark.parametrize("text", ["name", "=x", "name="])
+def test_what_is_no_filter_is_told(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be KEY=VALUE"):
+        parse_filter(text)
+
+
+def test_runs_of_a_sweeps_trials_are_shown_where_asked_for() -> None:
+    trial = replace(summary("trial"), tags={PARENT: "x"})
+    assert selected([trial], [], with_trials=False) == []
+    assert selected([trial], [], with_trials=True) == [trial]
+
+
+def opened(data: Path, name: str, **tags: str) -> str:
+    """The id of a finished run that trained nothing."""
+    described = RunDescription(name, tags=tags)
+    tracker = open_run(DataFolder(data), TrackingSettings(experiment="kept"), described)
+    tracker.log_text("text", "file.txt")
+    tracker.finish("FINISHED")
+    return tracker.run_id
+
+
+def artifacts(data: Path, run_id: str) -> Path:
+    return data / "artifacts" / run_id
+
+
+def test_latest_is_the_newest_training_whatever_sweeps_came_later(tmp_path: Path) -> None:
+    own = opened(tmp_path, "own")
+    sweep = opened(tmp_path, "sweep", **{"lab.sweep": "sweep"})
+    trial = opened(tmp_path, "trial", **{"lab.sweep": "sweep", PARENT: sweep})
+    assert find_run(DataFolder(tmp_path), "latest").run_id == own
+    told = invoke(tmp_path, "runs").output
+    assert own in told
+    assert sweep in told
+    assert trial not in told
+    assert trial in invoke(tmp_path, "runs", "--all").output
+
+
+def test_runs_are_narrowed_by_experiment_status_and_filter(tmp_path: Path) -> None:
+    first, second = opened(tmp_path, "first", why="a"), opened(tmp_path, "second")
+    every = {first, second}
+    for words, ids in (
+        (("--experiment", "kept"), every),
+        (("--experiment", "k*"), set()),
+        (("--status", "finished"), every),
+        (("--status", "killed"), set()),
+        (("--filter", "why=a"), {first}),
+        (("--top", 1), set()),  # neither has a win rate
+    ):
+        listed = invoke(tmp_path, "runs", *words, "--json").document
+        assert {one["run_id"] for one in listed} == ids, words
+
+
+def test_deleting_takes_the_run_its_files_and_its_checkpoints(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", write(tmp_path)
+    gone, kept = train(data, file)["run_id"], train(data, file, "--seed", 8)["run_id"]
+    assert (data / "runs" / gone / "checkpoints").is_dir()
+    refused = invoke(data, "delete", gone, wanted=130)  # nobody answers
+    assert "delete them for good?" in refused.said
+    assert {run.run_id for run in list_runs(DataFolder(data))} == {gone, kept}
+    assert "deleted 1 run" in invoke(data, "delete", gone[:10], "--yes").output
+    assert [run.run_id for run in list_runs(DataFolder(data))] == [kept]
+    assert not (data / "runs" / gone).exists()
+    assert not any(path.is_file() for path in artifacts(data, gone).rglob("*"))
+    assert any(path.is_file() for path in artifacts(data, kept).rglob("*"))
+
+
+def test_with_a_sweep_go_the_runs_of_its_trials(tmp_path: Path) -> None:
+    own = opened(tmp_path, "own")
+    sweep = opened(tmp_path, "sweep", **{"lab.sweep": "s"})
+    trial = opened(tmp_path, "trial", **{PARENT: sweep})
+    opened(tmp_path, "seed", **{PARENT: trial})
+    told = invoke(tmp_path, "delete", sweep, "--yes")
+    assert "and 2 runs of the trials" in told.said
+    assert [run.run_id for run in list_runs(DataFolder(tmp_path))] == [own]
+
+
+def test_a_living_run_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
+    dead, living = opened(tmp_path, "dead"), opened(tmp_path, "living")
+    owner = this_process("token", None)
+    folder = create_run_folder(DataFolder(tmp_path), owner).named(living)
+    write_owner(folder.path / "owner.json", owner)
+    told = invoke(tmp_path, "delete", dead, living, "--yes", wanted=2)
+    assert "is still being trained" in told.said
+    assert len(list_runs(DataFolder(tmp_path))) == 2
+    assert running_run(DataFolder(tmp_path), "latest").run_id == living
+
+
+def test_a_run_that_trains_elsewhere_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replace(find_run(DataFolder(tmp_path), opened(tmp_path, "far")), status="RUNNING")
+    monkeypatch.setattr(deletion, "find_run", lambda *_, **__: run)
+    told = invoke(tmp_path, "delete", run.run_id, "--yes", wanted=2)
+    assert "may be trained elsewhere" in told.said
+
+
+@pytest.mark.parametrize(
+    ("tag", "reason"),
+    [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "no name")],
+)
+def test_a_tag_that_can_not_be_is_told(tmp_path: Path, tag: str, reason: str) -> None:
+    assert reason in invoke(tmp_path, "run", write(tmp_path), "--tag", tag, wanted=2).said
+
+
+def test_a_run_has_the_tags_that_it_is_given(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    document: dict[str, Any] = train(data, write(tmp_path), "--tag", "why=base line", "--tag", "b=")
+    tags = find_run(DataFolder(data), document["run_id"]).tags
+    assert (tags["why"], tags["b"]) == ("base line", "")
+
+
+def test_curves_of_seeds_are_drawn_as_one(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", write(tmp_path)
+    for seed in (1, 2):
+        train(data, file, "--seed", seed)
+    picture = tmp_path / "curve.svg"
+    invoke(data, "plot", "--filter", "experiment=tests", "-o", picture)
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    assert "must end with" in invoke(data, "plot", "latest", "-o", "curve.txt", wanted=2).said
+    assert "name a run" in invoke(data, "plot", "-o", tmp_path / "a.png", wanted=2).said

@@ -1,0 +1,32 @@
+"""The mean of learning curves."""
+
+import numpy as np
+
+from aimbot_lab.experiment.curve_picture import mean_curve
+from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve
+
+
+def curve(*points: tuple[int, float]) -> LearningCurve:
+    return LearningCurve(tuple(CurvePoint(*point) for point in points), ())
+
+
+def test_the_mean_is_taken_where_all_curves_are_known() -> None:
+    found = mean_curve([curve((0, 0.0), (10, 1.0)), curve((5, 0.5), (20, 0.5))], points=3)
+    assert found is not None
+    np.testing.assert_allclose(found.steps, [5.0, 7.5, 10.0])
+    np.testing.assert_allclose(found.mean, [0.5, 0.625, 0.75])
+    assert (found.lower <= found.mean).all()
+    assert (found.mean <= found.upper).all()
+    assert (found.lower[-1], found.upper[-1]) == (0.5, 1.0)
+
+
+def test_one_seed_has_a_line_and_no_interval() -> None:
+    found = mean_curve([curve((0, 0.2), (4, 0.4))], points=2)
+    assert found is not None
+    np.testing.assert_allclose(found.mean, [0.2, 0.4])
+    assert np.isnan(found.lower).all()
+
+
+def test_curves_that_share_no_steps_have_no_mean() -> None:
+    assert mean_curve([curve((0, 0.1), (1, 0.2)), curve((2, 0.1), (3, 0.2))]) is None
+    assert mean_curve([curve()]) is None
