@@ -38,3 +38,7 @@ assert check_files(["curricula/goto.yaml"]) == []
 
 def test_the_check_sees_a_heavy_library() -> None:
     assert loaded_by("import numba") == {"numba"}
+
+
+def test_the_package_itself_loads_no_heavy_library() -> None:
+    assert loaded_by("import aimbot_lab; aimbot_lab.train, aimbot_lab.load") == set()

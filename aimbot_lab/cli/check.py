@@ -38,6 +38,9 @@ def check(
     def faults_of(path: Path) -> list[str]:
         if is_sweep_file(str(path)):
             return file_faults(str(path))
+        if holds_presets(path):
+            what = "holds target blocks, no curriculum; aimbot-lab presets check tells their faults"
+            return [f"{path}: {what}"]
         return check_files([path], overrides, allowed_env=allow_env)
 
     checked = yaml_files(files)
@@ -51,6 +54,22 @@ def check(
     if not lines and not as_json:
         click.echo(f"{len(checked)} {'file is' if len(checked) == 1 else 'files are'} fit to run")
     return 2 if lines else 0
+
+
+def holds_presets(path: Path) -> bool:
+    """Whether the keys of the file at `path` are names of targets alone."""
+    from aimbot_lab.experiment.document import read_text
+    from aimbot_lab.experiment.tree import read_tree
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.sim.scenario import TARGETS
+
+    if str(path) == "-":
+        return False  # it can be read but once
+    try:
+        data = read_tree(read_text(str(path))).data
+    except ConfigurationError:
+        return False  # told by whoever checks it
+    return isinstance(data, dict) and bool(data) and data.keys() <= set(TARGETS)
 
 
 def yaml_files(paths: tuple[Path, ...]) -> list[Path]:

@@ -48,9 +48,12 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json
       aimbot-lab replay episode.json --frames pictures
     """
+    from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.replay.files import load_replay
     from aimbot_lab.replay.story import story
 
+    if not file.is_file():
+        raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")
     found = load_replay(file)
     if folder is not None:
         _write_frames(found, folder, size or 480)

@@ -17,6 +17,7 @@ from aimbot_lab.experiment.own_presets import (
     plain_settings,
     with_own_presets,
 )
+from aimbot_lab.experiment.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.paths import Path, one_line, shown_value, starts_with
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.tree import MOST_NODES, Tree, count_values, read_tree
@@ -89,6 +90,7 @@ def parse_curriculum(
     applied, refused = _apply(overrides, composition)
     composition.resolve()
     config, found = validate(composition.data)
+    found = with_reward_terms(found, composition.data)
     unusable = [*tree.broken, *composition.unresolved]
     faults = [
         *tree.faults,

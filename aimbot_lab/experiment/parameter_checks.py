@@ -1,6 +1,7 @@
 """What is wrong with the environment parameters of a curriculum, beside their form."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.environment_parameters import ParameterCurriculum
@@ -12,7 +13,7 @@ from aimbot_lab.experiment.parameter_lessons import (
     course_faults,
     with_parameters,
 )
-from aimbot_lab.experiment.paths import Path
+from aimbot_lab.experiment.paths import Path, starts_with
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.sim.parameters import crowded_floor, parameter_bounds, parameter_fault
 from aimbot_lab.sim.settings import ArenaSettings
@@ -56,6 +57,25 @@ def environment_faults(
         if crowded is not None:
             yield Fault((SECTION,), crowded)
             return
+
+
+def with_reward_terms(faults: Sequence[Fault], data: Any) -> list[Fault]:
+    """`faults` with one in the place of all about a `rewards` that nests its terms.
+
+    In lessons the terms are keys of their own, such as rewards.win.
+    """
+    kept = list(faults)
+    lessons = data.get("lessons") if isinstance(data, dict) else None
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        parameters = lesson.get("parameters") if isinstance(lesson, dict) else None
+        terms = parameters.get("rewards") if isinstance(parameters, dict) else None
+        if not isinstance(terms, dict) or "sampler_type" in terms:
+            continue
+        path: Path = ("lessons", number, "parameters", "rewards")
+        keys = ", ".join(f"rewards.{term}" for term in [*terms][:8]) or "rewards.win"
+        kept = [fault for fault in kept if not starts_with(fault.path, path)]
+        kept.append(Fault(path, f"each term is a parameter of its own: {keys}", about_key=True))
+    return kept
 
 
 def _values(parameters: Parameters) -> Iterator[tuple[str, Path, ParameterValue]]:

@@ -20,12 +20,17 @@ class BestAgent:
         self.about: dict[str, Any] = {}
         self._rank: Rank = (-1, 0.0)
 
-    def consider(self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int) -> None:
-        """Keep a copy of `weights`, those at environment step `step`, if none ranked as high."""
+    def consider(
+        self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int, lesson: int
+    ) -> None:
+        """Keep a copy of `weights`, those at environment step `step`, if none ranked as high.
+
+        `lesson` is the one it was in, from 1; of a training that passed all, the last.
+        """
         if rank > self._rank:
             self._rank = rank
             self.weights = {name: tensor.clone() for name, tensor in weights.items()}
-            self.about = {"step": step, "lesson": rank[0] + 1, "win_rate_lower": rank[1]}
+            self.about = {"step": step, "lesson": lesson, "win_rate_lower": rank[1]}
 
     def state(self) -> dict[str, Any]:
         """Everything about it."""

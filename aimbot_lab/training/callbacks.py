@@ -247,7 +247,9 @@ class BestAgentCallback(BaseCallback):
         view = self._progress.view
         rank = view.lesson + self._progress.finished, view.win_rate.lower
         if self.num_timesteps:
-            self._best.consider(rank, self.model.policy.state_dict(), step=self.num_timesteps)
+            weights = self.model.policy.state_dict()
+            lesson = self._progress.lesson + 1
+            self._best.consider(rank, weights, step=self.num_timesteps, lesson=lesson)
 
 
 class CheckpointCallback(BaseCallback):

@@ -140,6 +140,16 @@ def test_a_run_that_trains_elsewhere_is_refused(
     assert "may be trained elsewhere" in told.said
 
 
+def test_a_replay_that_is_not_there_is_told_in_a_line(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from aimbot_lab.cli.main import cli
+
+    found = CliRunner().invoke(cli, ["replay", "nofile"], standalone_mode=False)
+    assert isinstance(found.exception, ConfigurationError)
+    assert str(found.exception) == "nofile: no such replay; aimbot-lab record makes one"
+
+
 @pytest.mark.parametrize(
     ("tag", "reason"),
     [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "no name")],

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tiny_runs import CURRICULUM, invoke
@@ -59,3 +60,14 @@ def test_several_seeds_are_one_result(data: Path) -> None:
 def test_runs_are_found_by_their_tags_and_deleted(data: Path) -> None:
     tell(data, "**Find and forget runs.**")
     assert list_runs(DataFolder(data)) == []
+
+
+def test_the_example_from_python_runs(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(data))
+    names: dict[str, Any] = {}
+    exec("\n".join(story("## From Python", "python")), names)
+    assert capsys.readouterr().out.startswith("FAILED 2048 ")
+    assert names["actions"].shape == (1, 4)
+    assert len(names["both"].configurations[0].runs) == 2

@@ -1,0 +1,112 @@
+"""Training, evaluating, comparing and loading agents from Python.
+
+What `aimbot_lab.train`, `evaluate`, `compare` and `load` are; README.md, "From Python", shows them.
+They do what the commands of these names do, and raise `foundation.errors.LabError` where those
+would tell an error. Nothing heavy is imported before one of them is called.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.comparison import Comparison
+    from aimbot_lab.experiment.configurations import ComparedConfigurations
+    from aimbot_lab.experiment.evaluation import Evaluated
+    from aimbot_lab.experiment.result import RunResult
+    from aimbot_lab.training.agents import SavedAgent
+
+DataDir = str | PathLike[str] | None  # None: as the command line finds it
+
+
+def train(
+    file: str | PathLike[str],
+    overrides: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    init_from: str | None = None,
+    data_dir: DataDir = None,
+) -> "RunResult":
+    """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
+
+    `init_from` is a run, or a folder with an agent, to begin with. A run whose steps were spent
+    before its last lesson passed returns too, with status FAILED.
+    """
+    from aimbot_lab.experiment.document import load_curriculum
+    from aimbot_lab.experiment.request import RunRequest
+    from aimbot_lab.experiment.run import run_curriculum
+    from aimbot_lab.experiment.starting import find_start
+    from aimbot_lab.training.observer import SilentObserver
+
+    place = _place(data_dir)
+    start = None if init_from is None else find_start(init_from, place)
+    request = RunRequest(
+        load_curriculum(file, overrides), place, name, tags=dict(tags or {}), start=start
+    )
+    return run_curriculum(request, SilentObserver(), should_stop=lambda: False)
+
+
+def evaluate(
+    run: str,
+    *,
+    episodes: int = 200,
+    seed: int = 1,
+    agent: str = "last",
+    baselines: bool = True,
+    data_dir: DataDir = None,
+) -> "Evaluated":
+    """How a run's agent does where its curriculum ends: `episodes` of every cell."""
+    from aimbot_lab.experiment.evaluation import EvaluationRequest, evaluate_agent
+    from aimbot_lab.experiment.tracked_agent import fetch_agent
+
+    fetched = fetch_agent(run, agent, data_folder=_place(data_dir))
+    request = EvaluationRequest(episodes, seed, baselines)
+    return evaluate_agent(fetched, request, on_cell=_unheard)
+
+
+def compare(
+    runs: Sequence[str],
+    *,
+    by: str = "run",
+    episodes: int = 200,
+    seed: int = 1,
+    agent: str = "last",
+    data_dir: DataDir = None,
+) -> "Comparison | ComparedConfigurations":
+    """The runs in the same episodes: each against the first, or by "config" over their seeds."""
+    from aimbot_lab.experiment.comparison import ComparisonRequest, compare_agents
+    from aimbot_lab.experiment.configurations import compare_configurations
+    from aimbot_lab.experiment.learning_curve import read_curve
+    from aimbot_lab.experiment.tracked_agent import fetch_agent
+
+    place = _place(data_dir)
+    request = ComparisonRequest(episodes=episodes, seed=seed, margin=0.05)
+    agents = [fetch_agent(run, agent, data_folder=place) for run in runs]
+    if by == "config":
+        return compare_configurations(agents, request, on_cell=_unheard)
+    curves = [read_curve(one.run, one.config, data_folder=place) for one in agents]
+    return compare_agents(agents, curves, request, on_cell=_unheard)
+
+
+def load(
+    source: str | PathLike[str], *, agent: str = "last", data_dir: DataDir = None
+) -> "SavedAgent":
+    """The agent in the folder `source`, or that of the run `source` means."""
+    from aimbot_lab.experiment.tracked_agent import fetch_agent
+    from aimbot_lab.training.agents import load_agent
+
+    if Path(source).exists():
+        return load_agent(source)
+    return fetch_agent(str(source), agent, data_folder=_place(data_dir)).saved
+
+
+def _place(data_dir: DataDir) -> Any:
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    return locate_data_folder(None if data_dir is None else Path(data_dir))
+
+
+def _unheard(*_: str) -> None:
+    """Progress, told to nobody."""
