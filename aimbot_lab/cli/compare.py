@@ -111,9 +111,9 @@ def _show(found: "Comparison") -> None:
 
     first, *others = map(tables.label, found.runs)
     show_table(tables.RUN_HEAD, [tables.run_rows(found)])
-    for name, rows in zip(others, found.differences, strict=True):
-        click.echo(f"\n{name} against {first}")
-        show_table(tables.DIFFERENCE_HEAD, [tables.difference_rows(rows)])
+    for run, rows in zip(found.runs[1:], found.differences, strict=True):
+        click.echo(f"\n{tables.label(run)} against {first}")
+        show_table(tables.difference_head(found, run), [tables.difference_rows(rows)])
     click.echo("\nLessons")
     head, *lessons = tables.lesson_rows(found)
     show_table(head, [lessons])

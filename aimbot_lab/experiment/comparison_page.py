@@ -5,10 +5,10 @@ from itertools import cycle
 from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.comparison import Comparison
 from aimbot_lab.experiment.comparison_tables import (
-    DIFFERENCE_HEAD,
     RUN_HEAD,
     cell_of,
     curve_note,
+    difference_head,
     difference_rows,
     label,
     lesson_rows,
@@ -53,7 +53,7 @@ def _against_the_first(found: Comparison) -> list[str]:
             heading(f"{label(run)} against {label(first)}"),
             interval_chart(list(map(_mark, rows)), low=-widest, high=widest, zero=0.0),
             paragraph("Difference of win rates: right of 0 the run wins more often.", quiet=True),
-            html_table(DIFFERENCE_HEAD, difference_rows(rows)),
+            html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
 

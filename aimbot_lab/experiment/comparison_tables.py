@@ -9,7 +9,16 @@ from aimbot_lab.experiment.result import cell_name
 from aimbot_lab.foundation.shown_text import one_line
 
 Rows = list[tuple[str, ...]]
-DIFFERENCE_HEAD = ("cell", "first", "second", "difference [95 %]", "p (Holm)", "verdict", "more")
+
+
+def difference_head(found: Comparison, run: ComparedRun) -> tuple[str, ...]:
+    """The heads of `difference_rows` of `run` against the first: their names, where they differ."""
+    names = [found.runs[0].name, run.name]
+    if names[0] == names[1]:
+        names = [label(found.runs[0]), label(run)]
+    return ("cell", *names, "difference [95 %]", "p (Holm)", "verdict", "more")
+
+
 RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
 ALL = "all"
 
@@ -42,7 +51,7 @@ def run_rows(found: Comparison) -> Rows:
 
 
 def difference_rows(rows: tuple[Difference, ...]) -> Rows:
-    """One run against the first, under DIFFERENCE_HEAD."""
+    """One run against the first, under `difference_head`."""
     return [
         (
             cell_of(row),
@@ -59,21 +68,31 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
 
 def lesson_rows(found: Comparison) -> Rows:
     """When each run passed each lesson; first a row of heads."""
-    most = max(len(run.curve.lessons) for run in found.runs)
     head = ("lesson", *(label(run) for run in found.runs))
-    return [head, *(tuple(_lesson_row(found, number)) for number in range(most))]
+    shared = min(len(run.curve.lessons) for run in found.runs)
+    most = max(len(run.curve.lessons) for run in found.runs)
+    rows = [tuple(_lesson_row(found, number)) for number in range(shared)]
+    return [head, *rows, *([tuple(_lacking_row(found, shared, most))] if most > shared else [])]
 
 
 def _lesson_row(found: Comparison, number: int) -> Iterator[str]:
-    ways = [run.curve.lessons for run in found.runs]
-    at = [lessons[number] if number < len(lessons) else None for lessons in ways]
-    yield f"{number + 1} {' / '.join(dict.fromkeys(lesson.name for lesson in at if lesson))}"
+    at = [run.curve.lessons[number] for run in found.runs]
+    yield f"{number + 1} {' / '.join(dict.fromkeys(lesson.name for lesson in at))}"
     yield from map(_passed, at)
 
 
-def _passed(lesson: LessonPassed | None) -> str:
-    if lesson is None:
-        return "no such lesson"
+def _lacking_row(found: Comparison, shared: int, most: int) -> Iterator[str]:
+    """The lessons that not all runs have, in one row: how far each run that has them came."""
+    first = shared + 1
+    yield f"lesson {most} alone" if first == most else f"lessons {first} to {most}"
+    for run in found.runs:
+        own = run.curve.lessons[shared:]
+        passed = [lesson for lesson in own if lesson.step is not None]
+        last = f", the last at {_passed(passed[-1])}" if passed else ""
+        yield f"{len(passed)} of {len(own)} passed{last}" if own else "no such lessons"
+
+
+def _passed(lesson: LessonPassed) -> str:
     if lesson.step is None or lesson.seconds is None:
         return "not passed"
     return f"{lesson.step:,} steps, {lesson.seconds:,.0f} s"

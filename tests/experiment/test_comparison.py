@@ -14,7 +14,7 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.comparison import Comparison, ComparisonRequest, compare_agents
 from aimbot_lab.experiment.comparison_page import comparison_page
-from aimbot_lab.experiment.comparison_tables import verdicts
+from aimbot_lab.experiment.comparison_tables import difference_head, lesson_rows, verdicts
 from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve, LessonPassed
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.tracked_agent import TrackedAgent
@@ -150,3 +150,20 @@ def test_the_page_stands_by_itself_and_shows_names_as_they_are(
     assert page.count("<svg ") == 2
     for words in ("still & quiet", "<only>", "goto 5", "Settings that differ", "not passed"):
         assert words in parser.text
+
+
+def test_columns_are_named_by_their_runs() -> None:
+    found = compared([agent("walker"), agent("runner")])
+    assert difference_head(found, found.runs[1])[1:3] == ("walker", "runner")
+    twice = compared([agent("walker"), agent("walker")])
+    assert difference_head(twice, twice.runs[1])[1:3] == ("walker (walker-i)",) * 2
+
+
+def test_lessons_that_one_run_lacks_are_one_row() -> None:
+    found = compared([agent("short"), agent("long")])
+    passed = [LessonPassed(f"lesson {n}", 100 * n, 1.0 * n) for n in range(1, 5)]
+    curves = LearningCurve((), tuple(passed[:1])), LearningCurve((), tuple(passed))
+    runs = [replace(run, curve=way) for run, way in zip(found.runs, curves, strict=True)]
+    rows = lesson_rows(replace(found, runs=tuple(runs)))
+    assert [row[0] for row in rows[1:]] == ["1 lesson 1", "lessons 2 to 4"]
+    assert rows[2][1:] == ("no such lessons", "3 of 3 passed, the last at 400 steps, 4 s")

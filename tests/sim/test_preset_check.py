@@ -1,11 +1,14 @@
 """The rules of a target block: each one broken by a crafted preset, and reach against a flood."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from click.testing import CliRunner
 
+from aimbot_lab.cli.main import cli
 from aimbot_lab.sim.preset_check import (
     Walls,
     closed_chains,
@@ -271,3 +274,12 @@ def test_reach_agrees_with_a_flood() -> None:
         np.testing.assert_array_equal(found, wet)
         cut_off += int((~wet).any())
     assert cut_off >= 5
+
+
+def test_the_example_of_the_page_on_presets_is_fit_to_use(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "aimbot_lab" / "sim" / "preset_data" / "README.md"
+    _, _, rest = page.read_text(encoding="utf-8").partition("```yaml\n")
+    file = tmp_path / "mine.yaml"
+    file.write_text(rest.partition("```")[0], encoding="utf-8")
+    found = CliRunner().invoke(cli, ["presets", "check", str(file)])
+    assert (found.exit_code, found.output) == (0, "2 presets are fit to use\n")
