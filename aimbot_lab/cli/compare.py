@@ -66,27 +66,51 @@ def compare(
       aimbot-lab compare 3f2a 9c01 --episodes 500
       aimbot-lab compare --by config 3f2a 9c01 77aa 80b1
     """
-    from aimbot_lab.experiment.comparison import ComparisonRequest
-    from aimbot_lab.experiment.comparison_page import comparison_page
-    from aimbot_lab.experiment.configuration_tables import configuration_page
-
     by, filters = given.pop("by"), given.pop("filters")
     runs = tuple(options.named_runs(runs, filters, place)) if filters else runs
     if len(runs) < 2:
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
-    asked = ComparisonRequest(**given)
-    if by == "config":
-        grouped = compared_configurations(runs, agent, asked, place)
-        print_json(grouped.as_json()) if as_json else show_configurations(grouped)
-        ids = [run.run_id for one in grouped.configurations for run in one.runs]
-        _keep(configuration_page(grouped), grouped.as_json(), ids, output=output, place=place)
-        return
-    found = _compared(runs, agent, asked, place)
+    tell = _tell_configurations if by == "config" else _tell_runs
+    page, numbers, ids = tell(runs, agent, given, place=place, as_json=as_json)
+    _keep(page, numbers, ids, output=output, place=place)
+
+
+Told = tuple[str, dict[str, Any], list[str]]  # a page, the numbers, the runs
+
+
+def _tell_configurations(
+    runs: Sequence[str],
+    which: str,
+    given: dict[str, Any],
+    *,
+    place: options.Place,
+    as_json: bool,
+) -> Told:
+    from aimbot_lab.experiment.comparison import ComparisonRequest
+    from aimbot_lab.experiment.configuration_tables import configuration_page
+
+    found = compared_configurations(runs, which, ComparisonRequest(**given), place)
+    print_json(found.as_json()) if as_json else show_configurations(found)
+    ids = [run.run_id for one in found.configurations for run in one.runs]
+    return configuration_page(found), found.as_json(), ids
+
+
+def _tell_runs(
+    runs: Sequence[str],
+    which: str,
+    given: dict[str, Any],
+    *,
+    place: options.Place,
+    as_json: bool,
+) -> Told:
+    from aimbot_lab.experiment.comparison import ComparisonRequest
+    from aimbot_lab.experiment.comparison_page import comparison_page
+
+    found = _compared(runs, which, ComparisonRequest(**given), place)
     print_json(found.as_json()) if as_json else _show(found)
-    ids = [run.run_id for run in found.runs]
-    _keep(comparison_page(found), found.as_json(), ids, output=output, place=place)
+    return comparison_page(found), found.as_json(), [run.run_id for run in found.runs]
 
 
 def _compared(
