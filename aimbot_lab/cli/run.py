@@ -93,24 +93,23 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     folder = _destination(curriculum, given)
     curriculum, start = _started(curriculum, folder, given)
     if given["dry_run"]:
-        from aimbot_lab.cli.plan import show_plan
-        from aimbot_lab.experiment.plan import plan
-
-        show_plan(plan(curriculum), as_json=given["as_json"])
-        return 0
+        return _show_plan(curriculum, as_json=given["as_json"])
     tags = options.parsed_tags(given["tags"])
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, curriculum, start=start, given=given)
     request = RunRequest(
-        curriculum,
-        folder,
-        given["name"],
-        given["place"].tracking_uri,
-        tags=tags,
-        start=start,
+        curriculum, folder, given["name"], given["place"].tracking_uri, tags=tags, start=start
     )
     begin = resume_newest if given["resume"] else train
     return begin(request, given["place"].data_dir, as_json=given["as_json"])
+
+
+def _show_plan(curriculum: "LoadedCurriculum", *, as_json: bool) -> int:
+    from aimbot_lab.cli.plan import show_plan
+    from aimbot_lab.experiment.plan import plan
+
+    show_plan(plan(curriculum), as_json=as_json)
+    return 0
 
 
 def _train_seeds(
