@@ -51,23 +51,23 @@ def runs(
     """List runs, newest first; those of sweeps' trials only with --all.
 
     A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, VALUE may hold * for any
-    letters, and several must all hold. Runs whose process died are closed as KILLED,
-    and what they had not yet sent is delivered; `aimbot-lab resume` goes on with them.
+    letters, and several must all hold. Runs whose process died are closed as KILLED, or as FAILED
+    with all steps spent, and what waits is delivered; `aimbot-lab resume` goes on with them.
 
     \b
     Example:
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
+    from aimbot_lab.experiment.orphan_runs import reap_dead_runs
     from aimbot_lab.tracking.history import MOST_RUNS, list_runs
-    from aimbot_lab.tracking.reaper import reap_dead_runs
     from aimbot_lab.tracking.selection import selected
     from aimbot_lab.tracking.waiting import waiting_runs
 
     folder = place.folder
     for run_id in reap_dead_runs(folder):
         _tell_closed(folder, run_id)
-    waiting = waiting_runs(folder)
-    _tell(waiting)
+    _tell(waiting := waiting_runs(folder))
+    _tell_damaged(folder)
     there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MOST_RUNS)
     found = selected(there, _filters(**wanted), with_trials=every)
     found = _best(found)[:top] if top else found[:limit]
@@ -101,9 +101,20 @@ def _best(runs: "Sequence[RunSummary]") -> "list[RunSummary]":
 def _tell_closed(folder: "DataFolder", run_id: str) -> None:
     from aimbot_lab.experiment.unfinished import unfinished_runs
 
-    can_go_on = any(run.run_id == run_id for run in unfinished_runs(folder))
-    way = f"; aimbot-lab resume {run_id[:SHORT_ID]} goes on with it" if can_go_on else ""
+    way = ""
+    for run in unfinished_runs(folder):
+        if run.run_id == run_id:
+            spent = run.record.spent_steps
+            more = f" --set train.total_steps={2 * spent}" if spent else ""
+            way = f"; aimbot-lab resume {run_id[:SHORT_ID]}{more} goes on with it"
     click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
+
+
+def _tell_damaged(folder: "DataFolder") -> None:
+    from aimbot_lab.tracking.run_folder import damaged_owner_files
+
+    for file in damaged_owner_files(folder):
+        click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
 
 
 def _tell(waiting: "Sequence[WaitingRun]") -> None:

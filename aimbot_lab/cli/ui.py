@@ -46,7 +46,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
       aimbot-lab ui 3f2a 9c01
     """
     from aimbot_lab.cli.server import running_server
-    from aimbot_lab.tracking.reaper import reap_dead_runs
+    from aimbot_lab.experiment.orphan_runs import reap_dead_runs
     from aimbot_lab.tracking.ui import ui_command
 
     _refuse_taken_port(host, port)

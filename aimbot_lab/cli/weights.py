@@ -65,7 +65,7 @@ def weights(
     folder = running_run(locate_data_folder(data_dir), run)
     mailbox = Mailbox(folder.path)
     key = mailbox.send(change._asdict())
-    answer = mailbox.wait(key, WAIT_SECONDS, still_open=lambda: not folder.owner.is_gone())
+    answer = mailbox.wait(key, WAIT_SECONDS, still_open=lambda: not folder.is_free)
     if answer is None:
         raise _silence(folder.path.exists(), taken_back=mailbox.withdraw(key), run=run)
     if "error" in answer:

@@ -1,7 +1,8 @@
 """Checkpoints as files: two generations, each whole or not there, each checked before use.
 
 `step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
-with the parts it relies on, and the training's state. `part-NAME` are those parts.
+with the parts it relies on and the hash of the configuration that it was trained under, and the
+training's state. `part-NAME` are those parts.
 """
 
 import hashlib
@@ -21,6 +22,10 @@ GENERATIONS = 2
 _STATE_NAME, _PART_NAME = "step-{:012d}.checkpoint", "part-{}"
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 class PartMark(NamedTuple):
     """What a part's bytes must be."""
 
@@ -37,17 +42,32 @@ class KeptCheckpoint:
 
     step: int  # environment steps
     state: bytes
+    configuration: str | None  # hash of the run's configuration; None: by an older version
     read_part: Callable[[str], bytes]
 
 
 class CheckpointFolder:
-    """The checkpoints of one run, in the folder `path`, which must exist.
+    """The checkpoints of one run, in the folder `path`.
 
-    `tell` hears in a line of a disk that refuses and of a checkpoint that is damaged.
+    `configuration` is the hash of the run's. `begin` makes that folder with the run's record,
+    before the first checkpoint or a later one; it raises OSError where the disk refuses.
+    `check_owner` is called before anything is written, and may raise. `tell` hears in a line of
+    a disk that refuses and of a checkpoint that is damaged.
     """
 
-    def __init__(self, path: Path, *, tell: Tell = silent) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        configuration: str | None = None,
+        begin: Callable[[], None] = nothing,
+        check_owner: Callable[[], None] = nothing,
+        tell: Tell = silent,
+    ) -> None:
         self.path = path
+        self._configuration = configuration
+        self._begin = begin
+        self._check_owner = check_owner
         self._tell = tell
         self._disk = Trouble(tell)
         self._parts: dict[int, PartMarks] = {}  # of the generations that were written or read
@@ -58,21 +78,39 @@ class CheckpointFolder:
         """The step of the newest file, whole or not; None without any."""
         return max(self._steps(), default=None)
 
+    def seems_of(self, configuration: str) -> bool:
+        """Whether a checkpoint says so of itself; nothing is read but its first lines."""
+        for step in self._steps():
+            with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
+                file.readline()
+                if _listed(file.readline())[1] == configuration:
+                    return True
+        return False
+
     def keep(self, checkpoint: Checkpoint) -> None:
         """Write `checkpoint`, unless it is there; where the disk refuses, those before it stay."""
-        if checkpoint.step in self._parts:
-            return
+        self._check_owner()
         try:
+            if not self.path.is_dir():
+                self._parts.clear()
+                self._begin()
+            if checkpoint.step in self._parts:
+                return
             self._write(checkpoint)
         except OSError as error:
-            step = self.newest_step
-            since = "the beginning" if step is None else f"step {step:,}"
             self._disk.begin(
                 f"{self.path}: no checkpoint: {error.strerror or error}",
-                consequence=f"the training goes on; it could be resumed from {since}",
+                consequence=f"the training goes on; {self._state_of_affairs()}",
             )
         else:
             self._disk.end("checkpoints are kept again")
+
+    def _state_of_affairs(self) -> str:
+        """From where the run could be resumed now."""
+        if not self.path.is_dir():
+            return "until a later one is kept it can't be resumed"
+        step = self.newest_step
+        return f"it could be resumed from {'the beginning' if step is None else f'step {step:,}'}"
 
     def newest(self) -> KeptCheckpoint | None:
         """The newest checkpoint that is whole; None where there is none."""
@@ -88,7 +126,8 @@ class CheckpointFolder:
     def _write(self, checkpoint: Checkpoint) -> None:
         marks = self._write_parts(checkpoint.parts)
         listed = {name: list(mark) for name, mark in marks.items()}
-        body = json.dumps({"parts": listed}).encode() + b"\n" + checkpoint.state
+        known = {"parts": listed, "configuration": self._configuration}
+        body = json.dumps(known).encode() + b"\n" + checkpoint.state
         head = MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n"
         put_file(self._state_path(checkpoint.step), head + body)
         self._parts[checkpoint.step] = marks
@@ -124,11 +163,11 @@ class CheckpointFolder:
         if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
             raise ValueError("the checkpoint is damaged")
         line, _, state = body.partition(b"\n")
-        marks = _listed(line)
+        marks, configuration = _listed(line)
         for name in marks:
             self._read_part(name, marks)
         self._parts[step] = marks
-        return KeptCheckpoint(step, state, lambda name: self._read_part(name, marks))
+        return KeptCheckpoint(step, state, configuration, lambda name: self._read_part(name, marks))
 
     def _read_part(self, name: str, marks: PartMarks) -> bytes:
         data = self._part_path(name).read_bytes()
@@ -148,15 +187,20 @@ class CheckpointFolder:
         return self.path / _PART_NAME.format(name)
 
 
-def _listed(line: bytes) -> PartMarks:
-    """The parts that a checkpoint relies on. Raises ValueError where `line` lists none."""
+def _listed(line: bytes) -> tuple[PartMarks, str | None]:
+    """The parts that a checkpoint relies on, and the hash of its configuration if it has one.
+
+    Raises ValueError where `line` lists no parts.
+    """
     try:
-        marks = {str(name): PartMark(*mark) for name, mark in json.loads(line)["parts"].items()}
+        known = json.loads(line)
+        marks = {str(name): PartMark(*mark) for name, mark in known["parts"].items()}
+        configuration = known.get("configuration")
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError("the checkpoint lists no parts") from error
     if any("/" in name or "\0" in name for name in marks):
         raise ValueError("a part of the checkpoint lies elsewhere")
-    return marks
+    return marks, None if configuration is None else str(configuration)
 
 
 def _mark(data: bytes) -> PartMark:

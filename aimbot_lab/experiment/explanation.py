@@ -8,12 +8,12 @@ from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord
 from aimbot_lab.curriculum.replay import Replay, Replayed, World, replays
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.growing_files import growing_file
 from aimbot_lab.tracking.history import download_artifact, find_run
-from aimbot_lab.tracking.reaper import reap_dead_runs
 
 
 @dataclass(frozen=True)

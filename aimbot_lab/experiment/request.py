@@ -29,6 +29,7 @@ class RunRequest:
     key: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)  # of a new run, beside its own
     start: "Start | None" = None  # the agent that a new run begins with
+    take_over: bool = False  # resume it even though another process may still train it
 
     @property
     def run_name(self) -> str:

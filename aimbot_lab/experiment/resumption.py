@@ -8,12 +8,14 @@ from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.paths import one_line
 from aimbot_lab.experiment.request import RunRequest
+from aimbot_lab.experiment.run_record import RECORD_NAME, RESOLVED_NAME, configuration_hash
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.reopening import refuse_unless_free
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.training.settings import any_threads
 
@@ -47,20 +49,41 @@ class Resumption(NamedTuple):
 
 
 def check_resumption(
-    run: UnfinishedRun, curriculum: LoadedCurriculum, data_folder: DataFolder
+    run: UnfinishedRun,
+    curriculum: LoadedCurriculum,
+    data_folder: DataFolder,
+    *,
+    take_over: bool = False,
+    tracking_uri: str | None = None,
 ) -> Resumption:
     """`run`, to go on with as `curriculum` says.
 
-    Raises ConfigurationError where a process may still train it, where `curriculum` differs in
-    what can change the result, each key in a line, and where no steps are left.
+    `take_over` has a process stop that may still train it, and `tracking_uri` names its store
+    where the file that told it is damaged.
+    Raises ConfigurationError where a process may still train it, where what it was begun with was
+    altered, where `curriculum` differs in what can change the result, each key in a line, and
+    where no steps are left.
     """
-    refuse_unless_free(run.folder)
+    if not take_over:
+        refuse_unless_free(run.folder)
+    _refuse_if_altered(run)
     changes = configuration_changes(run.curriculum().config, curriculum.config)
     if not _may_be_made(changes, curriculum.config):
         raise ConfigurationError(
             f"run {run.run_id} can't go on with another configuration than it was begun with:",
             *(f"  {change}" for change in changes),
         )
+    _refuse_if_spent(run, curriculum, changes)
+    request = RunRequest(
+        curriculum, data_folder, tracking_uri=tracking_uri, resume=run, take_over=take_over
+    )
+    return Resumption(request, changes)
+
+
+def _refuse_if_spent(
+    run: UnfinishedRun, curriculum: LoadedCurriculum, changes: tuple[Change, ...]
+) -> None:
+    """Raise ConfigurationError where `curriculum` leaves the run no steps to take."""
     total = curriculum.config.train.total_steps
     taken = run.record.spent_steps or CheckpointFolder(run.folder.checkpoints).newest_step or 0
     if taken > total and any(change.key == BUDGET for change in changes):
@@ -73,7 +96,25 @@ def check_resumption(
             f"run {run.run_id} has spent its {total:,} steps; "
             f"give it more, for example --set {BUDGET}={2 * total}"
         )
-    return Resumption(RunRequest(curriculum, data_folder, resume=run), changes)
+
+
+def _refuse_if_altered(run: UnfinishedRun) -> None:
+    """Raise ConfigurationError where the kept configuration is not that of the checkpoints."""
+    folder = CheckpointFolder(run.folder.checkpoints)
+    path = folder.path / RESOLVED_NAME
+    try:
+        found = configuration_hash(folder.path)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: can't be read: {error.strerror}") from error
+    if folder.seems_of(found):
+        return
+    newest = folder.newest()
+    begun_with = run.record.configuration if newest is None else newest.configuration
+    if begun_with not in (found, None):
+        raise ConfigurationError(
+            f"{path}: was altered since run {run.run_id} was begun with it; put it back as it was "
+            "to resume the run, or begin a new one with aimbot-lab run"
+        )
 
 
 def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
@@ -166,6 +207,9 @@ def _why_not(run: RunSummary, data_folder: DataFolder) -> str:
     """Why a run of the store is none that can be gone on with here."""
     if run.status == "FINISHED":
         return f"run {run.run_id} is finished: there is nothing left to do"
+    record = data_folder.run_folder(run.run_id) / CHECKPOINTS_NAME / RECORD_NAME
+    if record.exists():
+        return f"{record}: is damaged, or of another version; run {run.run_id} needs it to resume"
     return (
         f"run {run.run_id} has no checkpoint in {data_folder.runs}: it was trained elsewhere, "
         "ended before its training began, or its folder was deleted"

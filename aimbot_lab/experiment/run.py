@@ -1,5 +1,6 @@
 """One run of a curriculum: assembled, trained, tracked, and told."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,10 +12,12 @@ from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.description import describe_run, outcome_tags
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.note import note
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.experiment.plan import cost_of
 from aimbot_lab.experiment.request import RunRequest
 from aimbot_lab.experiment.result import RunResult
 from aimbot_lab.experiment.run_record import (
+    SOURCE_NAME,
     RunRecord,
     StartMark,
     note_spent_steps,
@@ -22,14 +25,13 @@ from aimbot_lab.experiment.run_record import (
     write_record,
 )
 from aimbot_lab.experiment.starting import Start, check_fit, kept_start, log_start
-from aimbot_lab.experiment.taking_up import TakenUp, take_up
+from aimbot_lab.experiment.taking_up import TakenUp, claim, take_up
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.mailbox import Mailbox
 from aimbot_lab.tracking.opening import open_run
-from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.reopening import reopen_run
-from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, RunFolder
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
 from aimbot_lab.training.links import RunLinks
@@ -56,17 +58,16 @@ def run_curriculum(
     that fails on the way ends nothing: `on_trouble` hears of it, and the result says what is
     missing.
     Raises StoreError before anything is created where the store can't be used, or where the agent
-    could be saved nowhere, and AbortedError for a KeyboardInterrupt once there is a run.
+    could be saved nowhere, RunLostError where another process takes the run over, and
+    AbortedError for a KeyboardInterrupt once there is a run.
     """
-    training, taken_up = _prepared(request, observer, tell=on_trouble)
-    observer.stage("opening the tracking store (made once, then kept)")
-    tracker = _open(request, on_trouble=on_trouble)
+    training, taken_up, tracker = _opened(request, observer, on_trouble=on_trouble)
     checkpoints = taken_up.folder if taken_up else _new_checkpoints(request, tracker, on_trouble)
     agent = "was not saved"
     try:
         links = _begin(request, tracker, taken_up, checkpoints)
         observer.stage("training")
-        ended = training.learn(tracker, observer, should_stop, links=links)
+        ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
             after_training(training, tracker)
         observer.stage("saving")
@@ -82,8 +83,34 @@ def run_curriculum(
         raise
 
 
+def _opened(
+    request: RunRequest, observer: Observer, *, on_trouble: Tell
+) -> tuple[Training, TakenUp | None, Tracker]:
+    """The training, put where the run that is resumed had come to, and the run's tracker."""
+    reap_dead_runs(request.data_folder)
+    claimed = None if request.resume is None else claim(request, request.resume.run_id)
+    try:
+        training, taken_up = _prepared(request, claimed, observer, tell=on_trouble)
+        observer.stage("opening the tracking store (made once, then kept)")
+        return training, taken_up, _open(request, claimed, on_trouble=on_trouble)
+    except BaseException:
+        if claimed is not None:
+            claimed.release()
+        raise
+
+
+def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+    """`should_stop`, which raises RunLostError once another process has the run."""
+
+    def asked() -> bool:
+        tracker.check_owner(anew=False)
+        return should_stop()
+
+    return asked
+
+
 def _prepared(
-    request: RunRequest, observer: Observer, *, tell: Tell
+    request: RunRequest, claimed: RunFolder | None, observer: Observer, *, tell: Tell
 ) -> tuple[Training, TakenUp | None]:
     """The training, put where the run that is resumed had come to."""
     config, start = request.curriculum.config, _start_of(request)
@@ -98,9 +125,9 @@ def _prepared(
     )
     if start is not None:
         training.start_from(start.saved.agent)
-    if request.resume is None:
+    if request.resume is None or claimed is None:
         return training, None
-    taken_up = take_up(request.resume, training, tell=tell)
+    taken_up = take_up(replace(request.resume, folder=claimed), training, tell=tell)
     observer.stage(f"going on with run {request.resume.run_id} from step {taken_up.step:,}")
     return training, taken_up
 
@@ -113,10 +140,13 @@ def _start_of(request: RunRequest) -> Start | None:
     return None if mark is None else kept_start(request.resume.folder.checkpoints, mark)
 
 
-def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
-    reap_dead_runs(request.data_folder)
+def _open(request: RunRequest, claimed: RunFolder | None, *, on_trouble: Tell) -> Tracker:
     if request.resume is not None:
-        return reopen_run(request.data_folder, request.resume.run_id, on_trouble=on_trouble)
+        run_id = request.resume.run_id
+        tracker = reopen_run(request.data_folder, run_id, claimed=claimed, on_trouble=on_trouble)
+        with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
+            note_spent_steps(request.resume.folder.checkpoints, None)
+        return tracker
     curriculum = _without_passwords(request.curriculum)
     return open_run(
         request.data_folder,
@@ -138,9 +168,19 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> Check
         key=request.key,
         versions=versions(),
     )
-    with suppress(OSError):  # which the checkpoints will meet too, and tell
+
+    def begin() -> None:
         write_record(path, record, request.curriculum, start=request.start)
-    return CheckpointFolder(path, tell=tell)
+
+    with suppress(OSError):  # the first checkpoint tries again, and tells
+        begin()
+    return CheckpointFolder(
+        path,
+        configuration=hashlib.sha256(request.curriculum.resolved_text.encode()).hexdigest(),
+        begin=begin,
+        check_owner=tracker.check_owner,
+        tell=tell,
+    )
 
 
 def _begin(
@@ -148,11 +188,14 @@ def _begin(
 ) -> RunLinks:
     """Log what is trained; what ties the training to its run."""
     curriculum = _without_passwords(request.curriculum)
-    if taken_up is None:
-        tracker.log_text(curriculum.source_text, "curriculum.yaml")
-        if request.start is not None:
-            log_start(request.start, tracker)
-    else:
+    if taken_up is None or taken_up.step == 0:  # whose process may have died before it logged any
+        source = curriculum.source_text
+        with suppress(OSError):
+            source = without_password((checkpoints.path / SOURCE_NAME).read_text("utf-8"))
+        tracker.log_text(source, "curriculum.yaml")
+        if (start := _start_of(request)) is not None:
+            log_start(start, tracker)
+    if taken_up is not None:
         tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
     for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
         tracker.log_text(text, name)
@@ -205,11 +248,11 @@ def _conclude(
     """End the run, and tell what is missing of it."""
     if result.status != "FINISHED":
         result = replace(result, resumes_at=_resumes_at(checkpoints))
-    if result.status == "FAILED":
-        with suppress(OSError):
-            note_spent_steps(checkpoints.path, result.steps)
     tracker.set_note(note(result))
     tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
+    if result.status == "FAILED":  # after all that whoever ends it for a dead process would lack
+        with suppress(OSError):
+            note_spent_steps(checkpoints.path, result.steps)
     report = tracker.finish(result.status)
     return replace(
         result,

@@ -1,5 +1,6 @@
 """What a run's folder says of how it was begun, so that it can be gone on with."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ class RunRecord:
     spent_steps: int | None = None  # steps taken, where they were spent before the goal
     versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
     start: StartMark | None = None  # the agent that it began with, kept beside this
+    configuration: str | None = None  # hash of RESOLVED_NAME; None: begun by an older version
 
 
 def write_record(
@@ -56,7 +58,7 @@ def write_record(
         if start is not None:
             start.write(fresh / START_FOLDER)
             record = replace(record, start=start.mark)
-        _write(fresh, record)
+        _write(fresh, replace(record, configuration=configuration_hash(fresh)))
         fresh.rename(folder)
     except OSError:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -71,10 +73,15 @@ def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
     put_file(folder / RESOLVED_NAME, curriculum.resolved_text.encode())
 
 
-def note_spent_steps(folder: Path, steps: int) -> None:
-    """Note that a run had all its steps. Raises OSError."""
+def configuration_hash(folder: Path) -> str:
+    """The SHA-256 of the configuration in `folder`. Raises OSError where it can't be read."""
+    return hashlib.sha256((folder / RESOLVED_NAME).read_bytes()).hexdigest()
+
+
+def note_spent_steps(folder: Path, steps: int | None) -> None:
+    """Note that a run had all its steps, or with None that it goes on. Raises OSError."""
     record = read_record(folder)
-    if record is not None:
+    if record is not None and record.spent_steps != steps:
         _write(folder, replace(record, spent_steps=steps))
 
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from aimbot_lab.experiment.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import download_artifact, find_run
-from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
 

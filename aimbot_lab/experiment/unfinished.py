@@ -20,7 +20,7 @@ class UnfinishedRun:
     @property
     def alive(self) -> bool:
         """Whether a process trains it, or may do so on another machine."""
-        return not self.folder.owner.is_gone()
+        return not self.folder.is_free
 
     def curriculum(self, overrides: Sequence[str] = ()) -> LoadedCurriculum:
         """What it was begun with, with each `KEY=VALUE` of `overrides` put in.

@@ -35,6 +35,10 @@ class RunFailedError(LabError):
     """A training ended without reaching what its curriculum asks for."""
 
 
+class RunLostError(LabError):
+    """Another process has taken over the run that this one was training."""
+
+
 class AbortedError(LabError):
     """The user broke the work off; the message says what is left of it."""
 

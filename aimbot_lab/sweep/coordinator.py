@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.sweep.best import write_best
 from aimbot_lab.sweep.crew import Crew
@@ -18,7 +19,6 @@ from aimbot_lab.sweep.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
 from aimbot_lab.sweep.worker import Order
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2

@@ -13,7 +13,7 @@ from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import STOP, TROUBLE_CODE, Message, Order, work
 from aimbot_lab.tracking.trouble import Tell
 
-MOST_BARREN = 3  # workers that died before they took a trial
+MOST_BARREN = 3  # workers in a row that died before they were ready
 # Each worker has one core: threads of its libraries would fight for it.
 ONE_THREAD: Mapping[str, str] = MappingProxyType(
     {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
@@ -63,9 +63,9 @@ class Crew:
         ends = [worker.process.sentinel for worker in self._workers]
         wait([*ears, *ends], seconds)
         for worker in list(self._workers):
-            _read(worker)
+            self._hear(worker)
             if not worker.process.is_alive():
-                _read(worker)
+                self._hear(worker)
                 self._bury(worker)
 
     def stop(self) -> None:
@@ -85,6 +85,12 @@ class Crew:
             worker.process.join()
         self._workers = []
 
+    def _hear(self, worker: _Worker) -> None:
+        was_silent = worker.last is None
+        _read(worker)
+        if was_silent and worker.last is not None:
+            self._barren = 0  # workers can start, so those before it had their own reasons
+
     def _bury(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         worker.process.join()
@@ -99,7 +105,7 @@ class Crew:
         self._tell(f"a worker died ({_cause(code)}){lost}")
         self._barren += last is None
         if self._barren >= MOST_BARREN:
-            raise LabError(f"workers die before they take a trial ({_cause(code)})")
+            raise LabError(f"workers die before they are ready ({_cause(code)})")
         if not self._stopping:
             self._workers.append(_start(self._order))
 

@@ -5,12 +5,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.board import Board, Claim
 from aimbot_lab.sweep.plans import SEARCH_TRIAL
 from aimbot_lab.sweep.task import Score, Task
 from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 

@@ -37,7 +37,7 @@ class Order:
 class Message(NamedTuple):
     """What a worker says to its coordinator."""
 
-    kind: Literal["taken", "progress", "left", "trouble"]
+    kind: Literal["ready", "taken", "progress", "left", "trouble"]
     stage: str = ""
     number: int = -1
     share: float = 0.0
@@ -105,6 +105,7 @@ def _work_through(record: Record, order: Order, line: Line) -> None:
     from aimbot_lab.sweep.trial import Bench, Stage, run_trial
 
     bench = Bench(record, DataFolder(order.data_folder), order.tracking_uri, line)
+    line.say(Message("ready"))
     stages: tuple[Stage, ...] = ("search", "confirm")
     for stage in stages:
         board = record.search_board() if stage == "search" else record.confirm_board()

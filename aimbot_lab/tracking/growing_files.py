@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from aimbot_lab.tracking.durable import disk_error
+from aimbot_lab.tracking.durable import disk_error, replace_file
 from aimbot_lab.tracking.entries import FileEntry
 
 _FOLDER = "growing"
@@ -60,6 +60,16 @@ class GrowingFiles:
 def growing_file(run_folder: Path, name: str) -> Path:
     """Where the growing file `name` of a run lies as long as the run is not delivered."""
     return run_folder / _FOLDER / name / name
+
+
+def detach_growing(run_folder: Path) -> None:
+    """Put copies in the places of the growing files, which no descriptor of another process has.
+
+    Raises OSError where the disk refuses.
+    """
+    for path in (run_folder / _FOLDER).glob("*/*"):
+        if not path.name.startswith("."):
+            replace_file(path, path.read_bytes())
 
 
 def growing_entries(run_folder: Path) -> Sequence[FileEntry]:

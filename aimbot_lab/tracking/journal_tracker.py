@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from aimbot_lab.foundation.errors import RunLostError
 from aimbot_lab.tracking.delivery import EntrySink
 from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, ResumeEntry, TagsEntry
 from aimbot_lab.tracking.growing_files import GrowingFiles, growing_entries
@@ -113,21 +114,28 @@ class JournalTracker:
     def grow(self, name: str, text: str, *, place: int) -> bool:
         """Write `text` into a file that grows; whether the disk took it."""
         self._journal.check_open()
+        self.check_owner(anew=False)
         return self._keeper.keep_growth(checked_file_name(name), text, place=place)
 
     def sync(self) -> None:
         """Wait until what has grown is on the disk, as far as that works."""
         self._keeper.sync_growth()
 
+    def check_owner(self, *, anew: bool = True) -> None:
+        """Raise RunLostError where another process has taken the run over."""
+        self._folder.check_owner(anew=anew)
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:
-        """End the run, wait until all has arrived, and give the run folder back."""
+        """End the run, wait until all has arrived, and give the run folder back.
+
+        A run that was taken over is left to whoever has it.
+        """
         if self._report is None:
-            if self._journal.ending is None:
-                self._keeper.keep_grown(growing_entries(self._folder.path))
-                self._last = self._keeper.close(EndEntry(status, now_ms()))
-                if status == "FINISHED":  # before any wait, in which this process may be killed
-                    self._folder.forget_checkpoints()
-            delivered = self._sender.finish(wait_seconds, last=self._last)
+            try:
+                delivered = self._end(status, wait_seconds)
+            except RunLostError:
+                self._sender.stop()
+                delivered = False
             self._report = self._current_report(status)
             self._journal.close()
             if delivered:
@@ -135,6 +143,16 @@ class JournalTracker:
             else:
                 self._folder.release()
         return self._report
+
+    def _end(self, status: RunStatus, wait_seconds: float) -> bool:
+        """Whether the store has all of the run, its end included."""
+        if self._journal.ending is None:
+            self.check_owner()
+            self._keeper.keep_grown(growing_entries(self._folder.path))
+            self._last = self._keeper.close(EndEntry(status, now_ms()))
+            if status == "FINISHED":  # before any wait, in which this process may be killed
+                self._folder.forget_checkpoints()
+        return self._sender.finish(wait_seconds, last=self._last)
 
     def _current_report(self, status: RunStatus) -> FinishReport:
         ending = self._journal.ending
@@ -166,8 +184,16 @@ def start_tracker(
     journal = Journal(folder.path)
     if resumed:
         journal.append(ResumeEntry(now_ms()))
-    keeper = Keeper(journal, reserve, growing=GrowingFiles(folder.path), tell=tell)
-    sender = Sender(keeper.journal, sink, tell=tell, first_pause=first_pause)
+    keeper = Keeper(
+        journal,
+        reserve,
+        growing=GrowingFiles(folder.path),
+        tell=tell,
+        check_owner=folder.check_owner,
+    )
+    sender = Sender(
+        journal, sink, tell=tell, first_pause=first_pause, check_owner=folder.check_owner
+    )
     logged = journal.metrics() if resumed else {}
     return JournalTracker(address, folder, keeper=keeper, sender=sender, logged=logged)
 

@@ -17,18 +17,28 @@ _CONSEQUENCE = "the training goes on, untracked until that works"
 class Keeper:
     """Writes a run's entries to its journal, and goes on without those that the disk refuses.
 
+    What it writes to the journal it writes only while `check_owner` raises nothing. Growing files
+    it leaves to their descriptors, which a take-over parts from the files.
+
     Tags that were refused are tried again with the next ones and at the end of the run, which
     has room of its own: they are few, and they say how the run ended.
     """
 
     def __init__(
-        self, journal: Journal, reserve: Reserve, *, growing: GrowingFiles, tell: Tell
+        self,
+        journal: Journal,
+        reserve: Reserve,
+        *,
+        growing: GrowingFiles,
+        tell: Tell,
+        check_owner: Callable[[], None],
     ) -> None:
         self.dropped = 0  # metrics and files that could not be kept
         self.reason: str | None = None  # why the disk refused the last entry that it refused
         self.journal = journal
         self._reserve = reserve
         self._growing = growing
+        self._check_owner = check_owner
         self._disk = Trouble(tell)
         self._tags: dict[str, str] = {}  # set, and not on the disk
 
@@ -52,13 +62,13 @@ class Keeper:
 
     def keep_growth(self, name: str, text: str, *, place: int) -> bool:
         """Whether `text` is kept in the growing file `name`."""
-        kept = self._works(lambda: self._growing.write(name, text.encode(), place=place))
+        kept = self._is_taken(lambda: self._growing.write(name, text.encode(), place=place))
         self.dropped += not kept
         return kept
 
     def sync_growth(self) -> None:
         """Have the growing files on the disk; a disk that refuses is told."""
-        self._works(self._growing.sync)
+        self._is_taken(self._growing.sync)
 
     def keep_grown(self, entries: Sequence[FileEntry]) -> None:
         """Let the growing files be delivered: they grow no more."""
@@ -68,6 +78,7 @@ class Keeper:
 
     def close(self, ending: EndEntry) -> list[Entry]:
         """End the run; the last entries, its end among them, that the disk refuses even now."""
+        self._check_owner()
         last: list[Entry] = [TagsEntry(self._tags)] if self._tags else []
         return [entry for entry in [*last, ending] if not self._squeeze_in(entry)]
 
@@ -85,6 +96,10 @@ class Keeper:
         return kept
 
     def _works(self, write: Callable[[], None]) -> bool:
+        self._check_owner()
+        return self._is_taken(write)
+
+    def _is_taken(self, write: Callable[[], None]) -> bool:
         try:
             write()
         except StoreError as error:

@@ -64,6 +64,9 @@ class MemoryTracker:
     def sync(self) -> None:
         """There is nothing to wait for."""
 
+    def check_owner(self, *, anew: bool = True) -> None:
+        """Nobody else can have it."""
+
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
         """End the run; there is nothing to wait for."""
         self.status = self.status or status

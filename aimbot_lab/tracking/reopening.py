@@ -7,7 +7,8 @@ from aimbot_lab.tracking.address import TrackingAddress, embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.file_lock import exclusive
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.owner import OWNER_TAG, Owner, this_process
+from aimbot_lab.tracking.ownership import LEASE_SECONDS, OWNER_NAME, lease_left
 from aimbot_lab.tracking.run_folder import RunFolder, run_folders
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.tracking.trouble import Tell, silent, unfailing
@@ -22,22 +23,66 @@ def find_run_folder(data_folder: DataFolder, run_id: str) -> RunFolder | None:
 
 
 def refuse_unless_free(folder: RunFolder) -> None:
-    """Raise ConfigurationError where the run's owner may still be alive."""
-    owner = folder.owner
-    if not owner.is_gone():
+    """Raise ConfigurationError, which says how to resume it, where its owner may be alive."""
+    if folder.is_free:
+        return
+    owner, way = folder.owner, f"aimbot-lab resume {folder.run_id} --take-over"
+    who = f"process {owner.pid} on {owner.host}"
+    if owner.is_unknown:
         raise ConfigurationError(
-            f"run {folder.run_id} is still being trained by process {owner.pid} on {owner.host}"
+            f"{folder.path / OWNER_NAME}: is damaged, so it is not known whether run "
+            f"{folder.run_id} is still being trained; if no process trains it: {way}"
         )
+    if owner.is_on_this_machine() or (owner.locked and owner.is_here()):
+        raise ConfigurationError(
+            f"run {folder.run_id} is still being trained by {who}; "
+            f"end that process first, or train on here and have it stop there: {way}"
+        )
+    raise ConfigurationError(
+        f"run {folder.run_id} may still be being trained by {who}{_until(folder)}; "
+        f"if that process is dead, at once by: {way}"
+    )
 
 
-def reopen_run(data_folder: DataFolder, run_id: str, *, on_trouble: Tell = silent) -> Tracker:
+def claim_run(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    take_over: bool = False,
+    tracking_uri: str | None = None,
+) -> RunFolder:
+    """The folder of a run, which this process owns until it releases it.
+
+    With `take_over` also where another process may still train it, which then stops. Where the
+    file that tells its store is damaged, that is the one at `tracking_uri`, None for the embedded
+    one. Raises ConfigurationError where the run has no folder here or another process has it,
+    StoreError where the disk refuses.
+    """
+    # Held by whoever closes dead runs or takes one over.
+    with exclusive(data_folder.reaper_lock):
+        folder = find_run_folder(data_folder, run_id)
+        if folder is None:
+            raise ConfigurationError(f"run {run_id} has no folder in {data_folder.runs}")
+        if not take_over:
+            refuse_unless_free(folder)
+        return folder.taken_over(_successor(folder, tracking_uri))
+
+
+def reopen_run(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    claimed: RunFolder | None = None,
+    on_trouble: Tell = silent,
+) -> Tracker:
     """A tracker that goes on with a run of this data folder, on the store where it began.
 
-    What it had logged before it does not log again. `on_trouble` is as for `open_run`.
+    The run may be `claimed` already, else it is now. What it had logged before it does not log
+    again. `on_trouble` is as for `open_run`.
     Raises ConfigurationError where the run has no folder here or another process has it, and
     StoreError where the store can't be used or has no such run; then nothing has changed.
     """
-    found = find_run_folder(data_folder, run_id)
+    found = claimed or find_run_folder(data_folder, run_id)
     if found is None:
         raise ConfigurationError(f"run {run_id} has no folder in {data_folder.runs}")
     uri = found.owner.tracking_uri
@@ -46,8 +91,9 @@ def reopen_run(data_folder: DataFolder, run_id: str, *, on_trouble: Tell = silen
 
     store = connect(data_folder, address)
     run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
-    folder = _take_over(data_folder, found)
+    folder = claimed or claim_run(data_folder, run_id)
     try:
+        folder.unsettle()
         tracker = _start(run, folder, store, on_trouble=on_trouble)
     except BaseException:
         folder.release()
@@ -56,14 +102,22 @@ def reopen_run(data_folder: DataFolder, run_id: str, *, on_trouble: Tell = silen
     return tracker
 
 
-def _take_over(data_folder: DataFolder, folder: RunFolder) -> RunFolder:
-    # Held by whoever closes dead runs or takes one over.
-    with exclusive(data_folder.reaper_lock):
-        now = find_run_folder(data_folder, folder.path.name)
-        if now is None:
-            raise ConfigurationError(f"run {folder.run_id} has just been closed for good")
-        refuse_unless_free(now)
-        return now.taken_over(this_process(now.owner.token, now.owner.tracking_uri))
+def _successor(folder: RunFolder, tracking_uri: str | None) -> Owner:
+    before = folder.owner
+    if before.is_unknown:
+        return this_process(str(folder.run_id), tracking_uri)
+    return this_process(before.token, before.tracking_uri)
+
+
+def _until(folder: RunFolder) -> str:
+    """What is known of an owner's lease."""
+    if folder.owner.lock is None:
+        return ", by an older version, which renews no lease"
+    left = max(lease_left(folder.path, folder.owner), 0.0)
+    return (
+        f", which renewed its lease {LEASE_SECONDS - left:.0f} s ago: it can be resumed in "
+        f"{left:.0f} s unless it is renewed again"
+    )
 
 
 def _start(

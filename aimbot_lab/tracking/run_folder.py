@@ -6,22 +6,33 @@ it is settled, and nobody but a resumption looks into it.
 """
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from aimbot_lab.foundation.errors import RunLostError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import disk_error, replace_file, sync_file
-from aimbot_lab.tracking.owner import Owner, read_owner, write_owner
+from aimbot_lab.tracking.growing_files import detach_growing
+from aimbot_lab.tracking.journal import JOURNAL_NAME
+from aimbot_lab.tracking.owner import UNKNOWN, Owner, read_owner, write_owner
+from aimbot_lab.tracking.ownership import (
+    OWNER_NAME,
+    Hold,
+    is_free,
+    part_from,
+    take_hold,
+)
 from aimbot_lab.tracking.reserve import RESERVE_NAME
 from aimbot_lab.tracking.tracker import RunStatus
 
 _OPENING = "opening-"
 _DONE = "done-"
-OWNER_NAME = "owner.json"
 CHECKPOINTS_NAME = "checkpoints"
 _SETTLED_NAME = "settled"
+_STALE_SECONDS = 600.0  # after which a folder without an owner will get none
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,12 @@ class RunFolder:
 
     path: Path
     owner: Owner
+    hold: Hold | None = field(default=None, compare=False)  # of this process, where it has it
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody writes the run: see `ownership.is_free`."""
+        return is_free(self.path, self.owner)
 
     @property
     def run_id(self) -> str | None:
@@ -48,19 +65,35 @@ class RunFolder:
             sync_file(path.parent)
         except OSError as error:
             raise disk_error(self.path, error) from error
+        if self.hold is not None:
+            self.hold.folder = path
         return replace(self, path=path)
+
+    def check_owner(self, *, anew: bool = True) -> None:
+        """Raise RunLostError where this process had the run and another one took it over."""
+        if self.hold is not None:
+            self.hold.check(anew=anew)
 
     def release(self) -> None:
         """Let others deliver what waits here, while this process lives on."""
-        # Where the disk refuses, the end of this process does the same.
-        with suppress(OSError):
-            write_owner(self.path / OWNER_NAME, replace(self.owner, pid=None))
+        if not self._was_taken_over():
+            if self.hold is not None:
+                self.hold.stop()  # which would take what follows for another owner
+            # Where the disk refuses, freeing the lock does the same.
+            with suppress(OSError):
+                write_owner(self.path / OWNER_NAME, replace(self.owner, pid=None, lock=None))
+                if self.owner.lock is not None:
+                    (self.path / self.owner.lock).unlink(missing_ok=True)
+        self._let_go()
 
     def settle(self, status: RunStatus) -> None:
         """Note that the store has everything of the run, which ended with `status`.
 
         What is left is deleted, unless the run can be resumed.
         """
+        if self._was_taken_over():
+            self._let_go()
+            return
         if status == "FINISHED" or not self.checkpoints.is_dir():
             self.remove()
             return
@@ -70,47 +103,91 @@ class RunFolder:
             replace_file(self.path / _SETTLED_NAME, b"")
         self.release()
 
+    def unsettle(self) -> None:
+        """Take back what `settle` noted. Raises StoreError where the disk refuses."""
+        try:
+            (self.path / _SETTLED_NAME).unlink(missing_ok=True)
+        except OSError as error:
+            raise disk_error(self.path, error) from error
+
     def forget_checkpoints(self) -> None:
         """Delete what a resumption needs."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def taken_over(self, owner: Owner) -> "RunFolder":
-        """This folder as `owner`'s. Raises StoreError where the disk refuses."""
+        """This folder as that of `owner`, which is this process.
+
+        An owner before it that still lives finds its own files taken away, so that what it may
+        be writing at this moment arrives nowhere. Raises StoreError where the disk refuses.
+        """
+        was_free = self.is_free
         try:
-            write_owner(self.path / OWNER_NAME, owner)
-            (self.path / _SETTLED_NAME).unlink(missing_ok=True)
+            taken, hold = take_hold(self.path, owner)
         except OSError as error:
             raise disk_error(self.path, error) from error
-        return replace(self, owner=owner)
+        folder = replace(self, owner=taken, hold=hold)
+        try:
+            part_from(self.path, self.owner, keep=taken)
+            if not (was_free and self.owner.is_on_this_machine()):
+                folder._detach()
+        except BaseException:
+            folder.release()
+            raise
+        return folder
+
+    def _detach(self) -> None:
+        journal = self.path / JOURNAL_NAME
+        try:
+            if journal.exists():
+                replace_file(journal, journal.read_bytes())
+            detach_growing(self.path)
+        except OSError as error:
+            raise disk_error(self.path, error) from error
 
     def remove(self) -> None:
         """Delete the folder; renamed first, so that a half-deleted one is never taken for a run."""
+        if self._was_taken_over():
+            self._let_go()
+            return
         # Where the disk refuses, a reaper finds nothing left to send and tries again.
         with suppress(OSError):
             done = self.path.rename(self.path.with_name(_DONE + self.path.name))
             shutil.rmtree(done, ignore_errors=True)
+        self._let_go()
+
+    def _was_taken_over(self) -> bool:
+        try:
+            self.check_owner()
+        except RunLostError:
+            return True
+        return False
+
+    def _let_go(self) -> None:
+        if self.hold is not None:
+            self.hold.release()
 
 
 def create_run_folder(data_folder: DataFolder, owner: Owner) -> RunFolder:
-    """A folder for a run that has no id yet. Raises StoreError where it can't be written."""
+    """A folder for a run that has no id yet, held by `owner`, which is this process.
+
+    Raises StoreError where it can't be written.
+    """
     data_folder.create()
     path = data_folder.run_folder(_OPENING + owner.token)
     try:
         path.mkdir()
-        write_owner(path / OWNER_NAME, owner)
+        held, hold = take_hold(path, owner)
     except OSError as error:
+        shutil.rmtree(path, ignore_errors=True)
         raise disk_error(path, error) from error
-    return RunFolder(path, owner)
+    return RunFolder(path, held, hold)
 
 
 def living_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
     """The folders whose owner is a living process of this machine; changes nothing."""
-    if not data_folder.runs.is_dir():
-        return
-    for path in sorted(data_folder.runs.iterdir()):
-        owner = None if path.name.startswith(_DONE) else read_owner(path / OWNER_NAME)
-        if owner is not None and owner.is_here() and not owner.is_gone():
-            yield RunFolder(path, owner)
+    for folder in _folders(data_folder):
+        if folder.owner.is_on_this_machine() and not folder.is_free:
+            yield folder
 
 
 def left_over_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
@@ -119,18 +196,47 @@ def left_over_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
     Half-deleted ones are deleted on the way.
     """
     for folder in run_folders(data_folder):
-        if folder.owner.is_gone() and not (folder.path / _SETTLED_NAME).exists():
+        if folder.is_free and not (folder.path / _SETTLED_NAME).exists():
             yield folder
 
 
 def run_folders(data_folder: DataFolder) -> Iterator[RunFolder]:
-    """All folders that have an owner; half-deleted ones are deleted on the way."""
-    if not data_folder.runs.is_dir():
-        return
-    for path in sorted(data_folder.runs.iterdir()):
-        if path.name.startswith(_DONE):
+    """All folders that have an owner, be its file damaged.
+
+    Half-deleted ones are deleted on the way, as are those whose process died before it had
+    written that it owns them.
+    """
+    for path in _paths(data_folder):
+        if path.name.startswith(_DONE) or _is_stillborn(path):
             shutil.rmtree(path, ignore_errors=True)
+    yield from _folders(data_folder)
+
+
+def damaged_owner_files(data_folder: DataFolder) -> list[Path]:
+    """The owner files that can't be read, of runs that they hide from nobody; changes nothing."""
+    return [one.path / OWNER_NAME for one in _folders(data_folder) if one.owner.is_unknown]
+
+
+def _folders(data_folder: DataFolder) -> Iterator[RunFolder]:
+    for path in _paths(data_folder):
+        file = path / OWNER_NAME
+        if path.name.startswith(_DONE) or not path.is_dir():
             continue
-        owner = read_owner(path / OWNER_NAME)
+        owner = read_owner(file)
         if owner is not None:
             yield RunFolder(path, owner)
+        elif file.exists() or (path / CHECKPOINTS_NAME).is_dir():
+            yield RunFolder(path, UNKNOWN)
+
+
+def _paths(data_folder: DataFolder) -> list[Path]:
+    return sorted(data_folder.runs.iterdir()) if data_folder.runs.is_dir() else []
+
+
+def _is_stillborn(path: Path) -> bool:
+    if not path.name.startswith(_OPENING) or (path / OWNER_NAME).exists():
+        return False
+    try:
+        return time.time() - path.stat().st_mtime > _STALE_SECONDS
+    except OSError:
+        return False

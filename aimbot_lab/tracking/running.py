@@ -2,7 +2,8 @@
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.run_folder import OWNER_NAME, RunFolder, living_folders
+from aimbot_lab.tracking.ownership import OWNER_NAME
+from aimbot_lab.tracking.run_folder import RunFolder, living_folders
 
 LATEST = "latest"
 

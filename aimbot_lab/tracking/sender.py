@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.errors import RunLostError, StoreError
 from aimbot_lab.tracking.delivery import EntrySink, deliver_helping, send_group
 from aimbot_lab.tracking.entries import Entry
 from aimbot_lab.tracking.journal import Journal
@@ -20,7 +20,8 @@ _CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
 class Sender:
     """Sends a journal's entries in the background, again and again while the store is down.
 
-    `tell` hears of it when the store begins to fail, when it works again, and of a longer wait.
+    Nothing is sent once `check_owner` raises RunLostError. `tell` hears of it when the store
+    begins to fail, when it works again, and of a longer wait.
     """
 
     def __init__(
@@ -30,11 +31,13 @@ class Sender:
         *,
         tell: Tell = silent,
         first_pause: float = FIRST_PAUSE,
+        check_owner: Callable[[], None] = lambda: None,
     ) -> None:
         self.refused = 0
         self._tell = tell
         self._outage = Trouble(self._say)
         self._refusal: str | None = None
+        self._check_owner = check_owner
         self._journal = journal
         self._last: list[Entry] = []
         self._sink = sink
@@ -87,12 +90,21 @@ class Sender:
             self._thread.join()
         return done
 
+    def stop(self) -> None:
+        """Send nothing more, whatever waits."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._hurry.set()
+
     def _work(self) -> None:
         pause = self._first_pause
         while self._wait_for_work():
             try:
                 self._note(self._attempt())
                 pause = self._first_pause
+            except RunLostError:
+                return
             except StoreError as error:
                 self._outage.begin(str(error), consequence=_CONSEQUENCE)
                 hurried = self._hurry.wait(pause)
@@ -100,6 +112,7 @@ class Sender:
                 pause = self._first_pause if hurried else min(2 * pause, LONGEST_PAUSE)
 
     def _attempt(self) -> list[str]:
+        self._check_owner()
         self._attempt_began = time.monotonic()
         try:
             return self._deliver()

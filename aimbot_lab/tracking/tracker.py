@@ -31,7 +31,8 @@ class Tracker(Protocol):
     What a `log_` or `set_` call was given is durable when it returns, and arrives in the store
     in the order of the calls. None of them waits for the store or raises for its troubles or
     those of the local disk; what that could not keep is counted in the report. All raise
-    ValueError for a name that no store takes, and RuntimeError after `finish`.
+    ValueError for a name that no store takes, RuntimeError after `finish`, and RunLostError where
+    another process has taken the run over; then nothing more is kept or sent.
     """
 
     @property
@@ -86,6 +87,13 @@ class Tracker(Protocol):
 
     def sync(self) -> None:
         """Wait until what `grow` was given is on the disk, as far as that works."""
+        ...
+
+    def check_owner(self, *, anew: bool = True) -> None:
+        """Raise RunLostError where another process has taken the run over.
+
+        With `anew` the disk is asked, else what is known is told, which costs nothing.
+        """
         ...
 
     def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:

@@ -82,12 +82,22 @@ def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
 
 
-def forked(loaded: LoadedCurriculum, data: DataFolder, *, kill_after: float = inf) -> Forked:
-    """Seconds of an attempt in a process of its own, and whether it came to its end."""
+def forked(
+    loaded: LoadedCurriculum,
+    data: DataFolder,
+    *,
+    kill_after: float = inf,
+    prepare: Callable[[], None] = lambda: None,
+) -> Forked:
+    """Seconds of an attempt in a process of its own, and whether it came to its end.
+
+    The process begins with `prepare`.
+    """
     answer = data.root.parent / "answer.json"
     answer.unlink(missing_ok=True)
 
     def work() -> None:
+        prepare()
         fresh = answer.with_suffix(".new")
         fresh.write_text(json.dumps(attempt(loaded, data)))
         fresh.rename(answer)
@@ -130,6 +140,9 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
             "select key, step, value, is_nan from metrics where run_uuid = ?", (run_id,)
         ).fetchall()
         ((status,),) = database.execute("select status from runs where run_uuid = ?", (run_id,))
+        hashes = database.execute(
+            "select value from tags where run_uuid = ? and key = 'lab.state_sha256'", (run_id,)
+        ).fetchall()
     database.close()
     points = [(key, step) for key, step, *_ in rows]
     folder = next(data.artifacts.rglob(run_id))
@@ -138,6 +151,7 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
         "twice": len(points) - len(set(points)),
         "values": sorted(row for row in rows if row[0] != names.STEPS_PER_SECOND),
         "points": len(points),
+        "state_sha256": hashes,
         "files": {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aimbot_lab.experiment.checkpoints import GENERATIONS, CheckpointFolder
+from aimbot_lab.foundation.errors import RunLostError
 from aimbot_lab.training.checkpoint import Checkpoint
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "close")
@@ -166,7 +167,7 @@ def test_a_folder_that_is_gone_stops_nothing(tmp_path: Path) -> None:
     checkpoints = CheckpointFolder(tmp_path / "gone", tell=told.append)
     checkpoints.keep(checkpoint(1))
     assert len(told) == 1
-    assert "it could be resumed from the beginning" in told[0]
+    assert "until a later one is kept it can't be resumed" in told[0]
     assert checkpoints.newest() is None
     assert not (tmp_path / "gone").exists()
 
@@ -235,3 +236,41 @@ def test_files_of_other_kinds_are_left_alone(tmp_path: Path) -> None:
     checkpoints.keep(checkpoint(3))
     assert (tmp_path / "run" / "run.json").exists()
     assert (tmp_path / "run" / "step-now.checkpoint").exists()
+
+
+def test_a_folder_that_was_refused_is_begun_with_a_later_checkpoint(tmp_path: Path) -> None:
+    told: list[str] = []
+    folder, refusals = tmp_path / "run", [True, True, False]
+
+    def begin() -> None:
+        if refusals.pop(0):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        folder.mkdir()
+
+    checkpoints = CheckpointFolder(folder, begin=begin, tell=told.append)
+    for step in (1, 2, 3, 4):
+        checkpoints.keep(checkpoint(step))
+    assert content(folder) == expected(4)
+    assert len(told) == 2
+    assert "No space left on device; the training goes on; until a later one is kept" in told[0]
+    assert told[1] == "checkpoints are kept again"
+
+
+def test_a_folder_that_was_deleted_is_begun_anew_with_all_its_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    checkpoints = CheckpointFolder(folder, begin=folder.mkdir)
+    checkpoints.keep(checkpoint(1))
+    shutil.rmtree(folder)
+    checkpoints.keep(checkpoint(2))  # it shares a part with the one before
+    assert content(folder) == expected(2)
+
+
+def test_who_has_lost_the_run_writes_no_checkpoint(tmp_path: Path) -> None:
+    def lost() -> None:
+        raise RunLostError("taken over")
+
+    kept_until(tmp_path / "run", 2)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    with pytest.raises(RunLostError):
+        CheckpointFolder(tmp_path / "run", check_owner=lost).keep(checkpoint(3))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before

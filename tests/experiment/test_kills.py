@@ -1,8 +1,9 @@
 """A run that is killed at random moments and resumed is, in the end, the unbroken run.
 
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of duel_ppo and two of each other kind of algorithm,
-each killed so often (once less where the last kill comes too late); some minutes. Without it, two
-runs of duel_ppo, killed three times each.
+each killed so often (once less where the last kill comes too late); some minutes. It also goes
+through the chosen instants so often, with other seeds. Without it, two runs of duel_ppo, killed
+three times each, and each chosen instant once.
 """
 
 import json
@@ -15,13 +16,15 @@ from typing import Any
 import pytest
 
 SCRIPT = Path(__file__).with_name("killed_runs.py")
+POINTS_SCRIPT = Path(__file__).with_name("kill_points.py")
 KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
+SAME_AFTER_A_KILL = ("same_status", "same_metrics", "same_files", "same_state")
 SAME = ("same_state", "same_steps", "same_metrics", "same_points", "same_files")
 
 
-def killed_runs(folder: Path, *arguments: object) -> list[dict[str, Any]]:
+def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list[dict[str, Any]]:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(folder), *map(str, arguments)],
+        [sys.executable, str(script), str(folder), *map(str, arguments)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -43,3 +46,19 @@ def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
         assert all(line[name] for name in SAME), line
         assert line["twice"] == 0, line
         assert line["status_in_store"] == line["status"], line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(KILLS or 1))
+def test_a_kill_at_any_chosen_instant_changes_nothing(tmp_path: Path, number: int) -> None:
+    lines = killed_runs(tmp_path, number, script=POINTS_SCRIPT)
+    assert len(lines) >= 20
+    for line in lines:
+        assert line["died"], line
+        assert all(line[name] for name in SAME_AFTER_A_KILL), line
+        assert line["twice"] == 0, line
+        has_no_record = line["point"].startswith("record") and "whole" not in line["point"]
+        assert line["runs"] == 1 + has_no_record, line
+        after_its_end = line["point"].startswith("steps spent") and "not noted" not in line["point"]
+        if after_its_end:
+            assert line["status_found"] == "FAILED", line

@@ -1,6 +1,7 @@
 """Which run is gone on with, and which is refused for what reason."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.experiment.resumption import (
+    _why_not,
     check_resumption,
     configuration_changes,
     find_unfinished,
@@ -16,15 +19,23 @@ from aimbot_lab.experiment.resumption import (
 )
 from aimbot_lab.experiment.run_record import (
     RunRecord,
+    configuration_hash,
     note_spent_steps,
     read_record,
     write_record,
 )
+from aimbot_lab.experiment.taking_up import take_up
 from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.owner import this_process, write_owner
+from aimbot_lab.tracking.reopening import reopen_run
+from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.checkpoint import Checkpoint
+from aimbot_lab.training.versions import versions
 
 CURRICULUM = """
 name: small
@@ -296,3 +307,111 @@ def test_threads_of_learning_may_change_where_they_change_no_bit(
         return
     with pytest.raises(ConfigurationError, match=r"train\.torch_threads: was 1, is 2"):
         check_resumption(run, changed, data_folder)
+
+
+def kept_checkpoint(run: UnfinishedRun, *, with_hash: bool = True) -> None:
+    path = run.folder.checkpoints
+    configuration = configuration_hash(path) if with_hash else None
+    CheckpointFolder(path, configuration=configuration).keep(Checkpoint(500, b"state"))
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+@pytest.mark.parametrize(
+    ("written", "altered"),
+    [("learning_rate: 0.001", "learning_rate: 0.002"), ("threshold: 0.5", "threshold: 0.4")],
+)
+def test_an_altered_configuration_is_refused_by_the_name_of_its_file(
+    data_folder: DataFolder, file: Path, checkpoint: bool, written: str, altered: str
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    if checkpoint:
+        kept_checkpoint(run)
+    resolved = run.folder.checkpoints / "resolved.yaml"
+    whole = resolved.read_text()
+    assert written in whole
+    resolved.write_text(whole.replace(written, altered))
+    with pytest.raises(ConfigurationError) as refused:
+        check_resumption(run, run.curriculum(), data_folder)
+    (line,) = refused.value.faults
+    assert line.startswith(f"{resolved}: was altered since run a1 was begun with it")
+    resolved.write_text(whole)
+    assert check_resumption(run, run.curriculum(), data_folder).request.resume == run
+
+
+def test_a_configuration_that_is_gone_is_named(data_folder: DataFolder, file: Path) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    curriculum = run.curriculum()
+    (run.folder.checkpoints / "resolved.yaml").unlink()
+    with pytest.raises(ConfigurationError, match=r"resolved.yaml: can't be read"):
+        check_resumption(run, curriculum, data_folder)
+
+
+class FakeTraining:
+    """Takes any checkpoint."""
+
+    def resume(self, state: bytes, read_part: Any) -> None:
+        assert state == b"state"
+
+
+@pytest.mark.parametrize("with_hash", [False, True])
+def test_a_checkpoint_of_an_older_version_is_resumed_with_a_line(
+    data_folder: DataFolder, file: Path, with_hash: bool
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file), versions=versions())
+    kept_checkpoint(run, with_hash=with_hash)
+    check_resumption(run, run.curriculum(), data_folder)
+    told: list[str] = []
+    taken_up = take_up(run, FakeTraining(), tell=told.append)  # type: ignore[arg-type]
+    assert taken_up.step == 500
+    assert [line.count("resolved.yaml: is taken as it is") for line in told] == [1] * (
+        not with_hash
+    )
+    taken_up.folder.keep(Checkpoint(600, b"state"))
+    assert taken_up.folder.seems_of(configuration_hash(run.folder.checkpoints))
+
+
+def test_a_damaged_record_or_owner_is_named_and_hides_no_checkpoint(
+    data_folder: DataFolder, file: Path
+) -> None:
+    run = begun(data_folder, "a1", load_curriculum(file))
+    kept_checkpoint(run)
+    (run.folder.path / "owner.json").write_bytes(b"{")
+    found = find_unfinished("a1", data_folder)
+    with pytest.raises(ConfigurationError, match=r"owner.json: is damaged, .* --take-over"):
+        check_resumption(found, found.curriculum(), data_folder)
+    resumption = check_resumption(found, found.curriculum(), data_folder, take_over=True)
+    assert resumption.request.take_over
+    (run.folder.checkpoints / "run.json").write_bytes(b"{")
+    summary = RunSummary("a1", "", "", "1", "KILLED", datetime.now(UTC), None, {}, {})
+    assert "run.json: is damaged" in _why_not(summary, data_folder)
+
+
+def test_a_dead_process_whose_run_had_spent_its_steps_leaves_a_failed_one(
+    data_folder: DataFolder, file: Path
+) -> None:
+    loaded = load_curriculum(file)
+    tracker = open_run(data_folder, TrackingSettings(), RunDescription("spent"))
+    path = data_folder.run_folder(tracker.run_id) / "checkpoints"
+    write_record(path, RunRecord("its name", "small", "", 0), loaded)
+    note_spent_steps(path, 1008)
+    die(tracker)
+    assert reap_dead_runs(data_folder) == [tracker.run_id]
+    assert [run.status for run in list_runs(data_folder)] == ["FAILED"]
+    (run,) = unfinished_runs(data_folder)
+    with pytest.raises(ConfigurationError, match=r"spent its 1,000 steps; give it more"):
+        check_resumption(run, run.curriculum(), data_folder)
+    more = run.curriculum(["train.total_steps=2000"])
+    assert check_resumption(run, more, data_folder).request.resume == run
+    again = reopen_run(data_folder, run.run_id)
+    note_spent_steps(path, None)  # as a training that goes on does
+    die(again)
+    assert reap_dead_runs(data_folder) == [run.run_id]
+    assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
+
+
+def die(tracker: Any) -> None:
+    """Leave a run as the death of its process does."""
+    tracker._sender.stop()
+    tracker._sender._thread.join()
+    tracker._journal.close()
+    tracker._folder.hold.release()

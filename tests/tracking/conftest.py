@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dead_runs import leave_folder
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -15,7 +15,7 @@ from aimbot_lab.tracking.entries import FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
 from aimbot_lab.tracking.owner import OWNER_TAG, this_process
-from aimbot_lab.tracking.run_folder import RunFolder, create_run_folder
+from aimbot_lab.tracking.run_folder import RunFolder
 from aimbot_lab.tracking.trouble import Tell, silent
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def store(data_folder: DataFolder) -> "MlflowStore":
 @pytest.fixture
 def dead_run(data_folder: DataFolder, store: "MlflowStore") -> RunFolder:
     """A run whose owner died with three entries in its journal."""
-    owner = replace(this_process("deadbeef", None), pid=2**22 + 1)
-    folder = create_run_folder(data_folder, owner)
+    owner = this_process("deadbeef", None)
+    folder = leave_folder(data_folder, owner)
     run_id = store.create_run(store.experiment_id("x"), "dead", tags={OWNER_TAG: owner.label})
     folder = folder.named(run_id)
     journal = Journal(folder.path)

@@ -42,7 +42,17 @@ def test_another_process_under_the_same_number_does_not_count():
 
 
 def test_a_machine_that_was_started_again_holds_no_old_process():
-    assert replace(ME, boot="another").is_gone()
+    before_namespaces = replace(ME, pid_namespace=None)  # as an older version wrote it
+    assert replace(before_namespaces, boot="another").is_gone()
+
+
+def test_a_machine_of_the_same_name_is_not_taken_for_this_one():
+    assert not replace(ME, boot="another").is_gone()
+
+
+def test_a_process_number_says_nothing_in_another_namespace():
+    assert replace(ME, pid=2**22 + 1).is_gone()
+    assert not replace(ME, pid=2**22 + 1, pid_namespace="pid:[1]").is_gone()
 
 
 def test_other_machines_are_left_alone():

@@ -2,6 +2,8 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from dead_runs import leave_folder
+
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import reaper
 from aimbot_lab.tracking.entries import EndEntry
@@ -13,7 +15,7 @@ from aimbot_lab.tracking.owner import OWNER_TAG, this_process
 from aimbot_lab.tracking.reaper import reap_dead_runs
 from aimbot_lab.tracking.run_folder import create_run_folder
 
-DEAD = replace(this_process("deadbeef", None), pid=2**22 + 1)
+DEAD = this_process("deadbeef", None)
 
 
 def test_a_dead_run_is_delivered_and_killed(data_folder, store, dead_run):
@@ -68,23 +70,23 @@ def test_a_status_given_before_the_death_stays(data_folder, store, dead_run):
     assert (info.status, info.end_time) == ("FINISHED", 2_000_000_000_000)
 
 
-def test_living_runs_and_other_machines_are_left_alone(data_folder, store):
+def test_living_runs_and_those_of_other_machines_are_left_alone(data_folder, store):
     create_run_folder(data_folder, this_process("living", None))
-    create_run_folder(data_folder, replace(DEAD, token="elsewhere", host="another machine"))
+    leave_folder(data_folder, replace(DEAD, token="elsewhere", host="another", boot="another"))
     before = sorted(data_folder.runs.rglob("*"))
     assert reap_dead_runs(data_folder) == []
     assert sorted(data_folder.runs.rglob("*")) == before
 
 
 def test_a_death_between_the_store_and_the_folders_name_leaves_no_running_run(data_folder, store):
-    create_run_folder(data_folder, DEAD)
+    leave_folder(data_folder, DEAD)
     run_id = store.create_run(store.experiment_id("x"), "dead", tags={OWNER_TAG: DEAD.label})
     assert reap_dead_runs(data_folder) == [run_id]
     assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
 
 
 def test_a_death_before_the_store_had_a_run_leaves_nothing(data_folder, store):
-    create_run_folder(data_folder, DEAD)
+    leave_folder(data_folder, DEAD)
     assert reap_dead_runs(data_folder) == []
     assert list(data_folder.runs.iterdir()) == []
     assert list_runs(data_folder) == []

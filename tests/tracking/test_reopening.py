@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.entries import EndEntry, MetricsEntry, ResumeEntry
@@ -125,8 +126,7 @@ def test_a_process_that_dies_again_leaves_a_run_to_be_closed_again(data_folder, 
     tracker.log_metrics(30, {"a": 4.0})
     tracker._sender.finish(20.0)
     tracker._journal.close()
-    folder = find_run_folder(data_folder, stopped)
-    write_owner(folder.path / "owner.json", replace(folder.owner, pid=2**22 + 1))
+    tracker._folder.hold.release()
     assert reap_dead_runs(data_folder) == [stopped]
     assert only_run(data_folder).status == "KILLED"
     assert find_run_folder(data_folder, stopped).checkpoints.is_dir()
@@ -144,9 +144,13 @@ def test_a_run_that_a_process_still_has_is_refused(data_folder, stopped):
 
 def test_a_run_of_another_machine_is_refused(data_folder, stopped):
     folder = find_run_folder(data_folder, stopped)
-    elsewhere = replace(this_process(folder.owner.token, None), host="elsewhere")
-    write_owner(folder.path / "owner.json", elsewhere)
-    with pytest.raises(ConfigurationError, match="on elsewhere"):
+    me = this_process(folder.owner.token, None)
+    older = replace(me, host="elsewhere", boot="another", pid_namespace=None)
+    write_owner(folder.path / "owner.json", older)
+    with pytest.raises(ConfigurationError, match="on elsewhere, by an older version"):
+        reopen_run(data_folder, stopped)
+    leave_elsewhere(folder.path, me)
+    with pytest.raises(ConfigurationError, match=r"on elsewhere, .* be resumed in \d\d s"):
         reopen_run(data_folder, stopped)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from dead_runs import leave_folder
 
 from aimbot_lab.cli.runs import MOST_WAITING, runs
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -26,7 +27,7 @@ def folder(tmp_path):
 def leave(folder, run_id, *, entries=3, pid=None, uri=NOWHERE):
     """A run that ended with `entries` in its journal, of a process that is gone."""
     owner = replace(this_process(f"token of {run_id}", uri), pid=pid)
-    path = create_run_folder(folder, owner).named(run_id).path
+    path = leave_folder(folder, owner).named(run_id).path
     journal = Journal(path)
     for step in range(entries - 1):
         journal.append(MetricsEntry(step, 1000, {"x": 1.0}))
@@ -49,8 +50,8 @@ def test_waiting_runs_say_how_much_waits_for_whom(folder):
 
 
 def test_living_runs_and_runs_without_a_name_do_not_wait(folder):
-    leave(folder, "a" * 32, pid=this_process("", None).pid)
-    create_run_folder(folder, replace(this_process("nameless", None), pid=None))
+    create_run_folder(folder, this_process("living", None)).named("a" * 32)
+    leave_folder(folder, this_process("nameless", None))
     assert waiting_runs(folder) == []
     assert waiting_runs(DataFolder(folder.root / "none")) == []
 

@@ -1,0 +1,88 @@
+"""Which deaths of workers end a sweep: only those that will come again."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.sweep import crew as crew_module
+from aimbot_lab.sweep.crew import MOST_BARREN, Crew
+from aimbot_lab.sweep.worker import Message, Order
+
+ORDER = Order("sqlite:///x", "x", Path("x"), None)
+
+
+class FakeProcess:
+    """A worker's process, dead or alive as its test says."""
+
+    exitcode = -9
+    sentinel = 0
+    pid = 1
+
+    def __init__(self, alive: bool) -> None:
+        self.alive = alive
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def join(self) -> None:
+        pass
+
+    kill = join
+
+
+class FakeConnection:
+    """What a worker says."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+
+    def poll(self) -> bool:
+        return bool(self._messages)
+
+    def recv(self) -> Message:
+        return self._messages.pop(0)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Crew]:
+    """A crew of one, whose workers one after the other fare as the list says; then one stays."""
+
+    def make(fates: list[str]) -> Crew:
+        left = list(fates)
+
+        def start(_order: Order) -> Any:
+            fate = left.pop(0) if left else "stays"
+            said = [Message("ready")] if fate != "dies at once" else []
+            return crew_module._Worker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
+
+        monkeypatch.setattr(crew_module, "_start", start)
+        monkeypatch.setattr(crew_module, "wait", lambda *_: [])
+        return Crew(ORDER, 1, tell=lambda _text: None)
+
+    return make
+
+
+def listen(crew: Crew, times: int) -> None:
+    for _ in range(times):
+        crew.listen(0.0)
+
+
+def test_workers_that_can_not_start_end_a_sweep(crew_of: Callable[[list[str]], Crew]) -> None:
+    crew = crew_of(["dies at once"] * MOST_BARREN)
+    with pytest.raises(LabError, match=r"workers die before they are ready \(signal 9\)"):
+        listen(crew, MOST_BARREN)
+
+
+def test_starts_that_were_killed_far_apart_do_not_add_up(
+    crew_of: Callable[[list[str]], Crew],
+) -> None:
+    fates = ["dies at once", "dies at once", "dies ready"] * 5
+    crew = crew_of(fates)
+    listen(crew, len(fates) + 1)
+    assert not crew.is_done
