@@ -8,6 +8,7 @@ import click
 import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.bench_ablation import ablation
+from aimbot_lab.cli.bench_evaluation import evaluation
 from aimbot_lab.cli.bench_replays import replays
 from aimbot_lab.cli.bench_rules import rules
 from aimbot_lab.cli.bench_train import train
@@ -28,6 +29,7 @@ def bench() -> None:
 
 
 bench.add_command(ablation)
+bench.add_command(evaluation)
 bench.add_command(replays)
 bench.add_command(rules)
 bench.add_command(train)

@@ -117,13 +117,13 @@ def _compared(
     runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
 ) -> "Comparison":
     from aimbot_lab.experiment.comparison import common_task, compare_agents
-    from aimbot_lab.experiment.learning_curve import read_curve
+    from aimbot_lab.experiment.learning_curve import read_curves
     from aimbot_lab.experiment.tracked_agent import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
     agents = [fetch_agent(run, which, **at) for run in runs]
     parts = len(agents) * len(common_task(agents, request).cells)
-    curves = [read_curve(agent.run, agent.config, **at) for agent in agents]
+    curves = read_curves([(agent.run, agent.config) for agent in agents], **at)
     with progress("comparing", parts) as advance:
         return compare_agents(
             agents, curves, request, on_cell=lambda run, cell: advance(f"{run}, {cell}")

@@ -67,6 +67,7 @@ class CurriculumProgress:
         self._step = 0
         self.wants_scenario = True
         self.falls: list[Fall] = []
+        self.shown: list[Outcome] = []  # counted in the last step, as they began
         self._open_lesson()
 
     def _open_lesson(self) -> None:
@@ -153,7 +154,7 @@ class CurriculumProgress:
         `batch` has the episodes that ended in it, `step` is the number of environment steps.
         """
         self._record.begin_step()
-        self._step = step
+        self._step, self.shown = step, []
         if self.finished:
             return None
         outcomes = self._read(batch) if batch else []
@@ -195,6 +196,7 @@ class CurriculumProgress:
             self._record.episode(self._step, self.lesson, outcome=outcome, use="watch")
             return
         self._open.show(outcome)
+        self.shown.append(outcome)
         if not self._open.counts_ends:
             self._count(outcome)
 
@@ -260,10 +262,7 @@ class CurriculumProgress:
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
     def held_back_by(self) -> tuple[CellReport, ...]:
-        """Of the cells that have not passed, those with the lowest win rate.
-
-        A cell without episodes counts as lowest. Empty where nothing is lacking.
-        """
+        """Of the cells that have not passed, those with the lowest win rate, or no episode."""
         return held_back(self._open)
 
     def state(self) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """A comparison as a person reads it: sentences and rows, for the terminal and for a page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.comparison import ComparedRun, Comparison
 from aimbot_lab.experiment.learning_curve import LessonPassed
 from aimbot_lab.experiment.result import cell_name
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.shown_text import one_line
 
 Rows = list[tuple[str, ...]]
@@ -21,6 +23,15 @@ def difference_head(found: Comparison, run: ComparedRun) -> tuple[str, ...]:
 
 RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
 ALL = "all"
+_OF_LESSONS = "of which a run that is further ahead meets harder ones"
+CURVES: Mapping[str, str] = MappingProxyType(
+    {
+        names.EVAL_WIN_RATE: "the same episodes at every step",
+        names.EPISODE_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
+        names.WIN_RATE_POOLED: f"the last episodes of the lesson in force, {_OF_LESSONS}",
+    }
+)
+"""What the points of a curve are of, by its measure."""
 
 
 def label(run: ComparedRun) -> str:
@@ -141,9 +152,10 @@ def curve_note(found: Comparison) -> str:
     if found.common_steps is None:
         return "The runs have no steps in common to take a mean win rate over."
     low, high = found.common_steps
+    measure = found.runs[0].curve.measure
     return (
-        f"The mean while learning is the area under the win-rate curve from step {low:,} to "
-        f"{high:,}, divided by its width. A run that is further ahead meets harder lessons."
+        f"The mean while learning is the area under {measure} ({CURVES[measure]}) from step "
+        f"{low:,} to {high:,}, divided by its width."
     )
 
 

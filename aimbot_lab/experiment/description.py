@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from types import MappingProxyType
 
 from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import LoadedCurriculum
@@ -13,25 +14,15 @@ from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.experiment.run_record import StartMark
 from aimbot_lab.experiment.settings import CurriculumFile
 from aimbot_lab.sim.preset_source import named_entries
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.tracking.opening import RunDescription
-from aimbot_lab.training.settings import TrainSettings
 
-HEADLINE = (
-    "env.num_envs",
-    "train.algo",
-    "train.total_steps",
-    "train.n_steps",
-    "train.batch_size",
-    "train.n_epochs",
-    "train.learning_rate",
-    "train.gamma",
-    "train.ent_coef",
-    "train.network.layers",
-    "env.rewards.spin_penalty",
-    "env.rewards.facing",
-    "env.rewards.in_area",
+MOST_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
+NO_SETTING_OF_TRAINING = "seed", "tracking", "evaluation"
+ENDED: Mapping[str, str] = MappingProxyType(
+    {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
 )
+"""By status; a run that ended in an error has the status FAILED too."""
+CRITERIA = "measure", "threshold", "scope"
 
 
 def describe_run(
@@ -43,25 +34,20 @@ def describe_run(
 ) -> RunDescription:
     """Name, parameters and tags of a run of `loaded`, further `tags` among them.
 
-    Parameters are the headline values and whatever differs from its default; the whole
-    configuration is an artifact. Runs that differ in nothing but their seed have the same
-    `lab.config`: grouped by it, the page shows means over seeds.
+    Parameters are the settings of learner and arena and what ends lessons, defaults too, by the
+    keys that `--set` takes; the whole configuration is an artifact. Runs that differ in nothing but
+    their seed have the same `lab.config`: grouped by it, the page shows means over seeds.
     """
     config = loaded.config
-    env = replace(config.env, presets=named_entries(config.env.presets))
-    given, usual = _settings(env, config.train), _settings(ArenaSettings(), TrainSettings())
-    params = {key: given[key] for key in given if key in HEADLINE or given[key] != usual.get(key)}
     return RunDescription(
         name=name or f"{loaded.name} seed {config.seed}",
         params={
-            "seed": str(config.seed),
-            "lessons": str(len(config.lessons)),
             **(
                 {f"init.{key}": str(value) for key, value in start._asdict().items()}
                 if start
                 else {}
             ),
-            **params,
+            **_params(config),
         },
         tags={
             **(tags or {}),
@@ -79,6 +65,7 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
     passed = sum(lesson.ended_at_step is not None for lesson in result.lessons)
     current = min(passed, len(result.lessons) - 1)
     return {
+        "lab.ended": ENDED[result.status],
         "lab.outcome": outcome(result),
         "lab.lesson": result.lessons[current].name,
         "lab.lessons_passed": f"{passed} of {len(result.lessons)}",
@@ -86,15 +73,25 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
 
 
 def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
-    """Twelve letters that stand for all settings but the seed and where runs are tracked.
+    """Twelve letters that stand for all settings but the seed and what changes no training.
 
     And for the agent that a run began with.
     """
-    values = {k: v for k, v in plain_settings(config).items() if k not in ("seed", "tracking")}
+    values = {k: v for k, v in plain_settings(config).items() if k not in NO_SETTING_OF_TRAINING}
     if start is not None:
         values["start"] = start.sha256
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _settings(env: ArenaSettings, train: TrainSettings) -> dict[str, str]:
-    return dict(flat_settings({"env": asdict(env), "train": asdict(train)}))
+def _params(config: CurriculumFile) -> dict[str, str]:
+    """At most `MOST_PARAMS`: what ends lessons comes last, and of it the first lessons."""
+    env = replace(config.env, presets=named_entries(config.env.presets))
+    parts = {"train": asdict(config.train), "env": asdict(env)}
+    params = {"seed": str(config.seed), "lessons": str(len(config.lessons))}
+    params |= flat_settings({**parts, "forgetting": asdict(config.forgetting)})
+    for number, lesson in reversed([*enumerate(config.lessons)]):
+        if lesson.completion_criteria is not None:
+            criteria = asdict(lesson.completion_criteria)
+            asked = {name: criteria[name] for name in CRITERIA}
+            params |= flat_settings(asked, f"lessons.{number}.completion_criteria")
+    return dict([*params.items()][:MOST_PARAMS])

@@ -28,7 +28,7 @@ from aimbot_lab.foundation.shown_text import shortened
 MOST_BYTES = 64 * 1024
 STDIN = "-"
 _FORM = (
-    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, "
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
     "environment_parameters, train, tracking"
 )
 

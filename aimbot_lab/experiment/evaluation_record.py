@@ -7,6 +7,7 @@ from aimbot_lab.experiment.evaluation import Evaluated
 from aimbot_lab.experiment.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.result import cell_name, percent
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.world import Cell
 from aimbot_lab.tracking.addition import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
@@ -27,13 +28,16 @@ def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
 def _metrics(evaluated: Evaluated) -> dict[str, float]:
     (_, first), *others = evaluated.players.items()
     known = {
-        names.EVAL_WIN_RATE: first.overall.win_rate,
-        names.EVAL_WIN_RATE_LOWER: first.overall.lower,
-        names.EVAL_WIN_RATE_UPPER: first.overall.upper,
-        names.EVAL_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
-        names.EVAL_RETURN: first.overall.mean_return,
-        names.EVAL_TEMPERATURE: evaluated.temperature,
-        **{names.evaluated_win_rate(c.target, c.difficulty): c.win_rate for c in first.cells},
+        names.TEST_WIN_RATE: first.overall.win_rate,
+        names.TEST_WIN_RATE_LOWER: first.overall.lower,
+        names.TEST_WIN_RATE_UPPER: first.overall.upper,
+        names.TEST_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
+        names.TEST_RETURN: first.overall.mean_return,
+        names.TEST_TEMPERATURE: evaluated.temperature,
+        **{
+            names.of_cell(names.TEST_WIN_RATE, Cell(score.target, score.difficulty)): score.win_rate
+            for score in first.cells
+        },
         **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
     }
     return {key: value for key, value in known.items() if value is not None}

@@ -11,6 +11,9 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
 from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 
+MEASURES = names.EVAL_WIN_RATE, names.EPISODE_WIN_RATE, names.WIN_RATE_POOLED  # the best first
+FEWEST_POINTS = 2
+
 
 @dataclass(frozen=True)
 class LessonPassed:
@@ -22,7 +25,7 @@ class LessonPassed:
 
 
 class CurvePoint(NamedTuple):
-    """The win rate over the last counted episodes of the lesson in force."""
+    """A win rate while it learned."""
 
     step: int  # environment steps
     win_rate: float
@@ -34,22 +37,38 @@ class LearningCurve:
 
     points: tuple[CurvePoint, ...]  # by rising step
     lessons: tuple[LessonPassed, ...]  # of the whole curriculum
+    measure: str = names.EPISODE_WIN_RATE  # what the points are of, by its tracked name
 
 
-def read_curve(
-    run: RunSummary,
-    config: CurriculumFile,
+def read_curves(
+    runs: Sequence[tuple[RunSummary, CurriculumFile]],
     *,
     data_folder: DataFolder,
     tracking_uri: str | None = None,
-) -> LearningCurve:
-    """The curve that `run` recorded. Raises StoreError where the store can't be used."""
-    rates, numbers = (
-        metric_history(data_folder, run.run_id, key=key, tracking_uri=tracking_uri)
-        for key in (names.WIN_RATE_POOLED, names.LESSON_NUMBER)
+) -> tuple[LearningCurve, ...]:
+    """The curves that `runs` recorded, all of the first of `MEASURES` of which all have a curve.
+
+    Raises StoreError where the store can't be used.
+    """
+
+    def histories(key: str) -> list[list[MetricPoint]]:
+        return [
+            metric_history(data_folder, run.run_id, key=key, tracking_uri=tracking_uri)
+            for run, _ in runs
+        ]
+
+    found = ((measure, histories(measure)) for measure in MEASURES)
+    whole = (one for one in found if all(len(rates) >= FEWEST_POINTS for rates in one[1]))
+    measure, curves = next(whole, (MEASURES[-1], histories(MEASURES[-1])))
+    numbers = histories(names.LESSON_NUMBER)
+    return tuple(
+        LearningCurve(
+            tuple(CurvePoint(point.step, point.value) for point in rates if isfinite(point.value)),
+            lessons_passed(run, config, lesson_numbers),
+            measure,
+        )
+        for (run, config), rates, lesson_numbers in zip(runs, curves, numbers, strict=True)
     )
-    points = tuple(CurvePoint(p.step, p.value) for p in rates if isfinite(p.value))
-    return LearningCurve(points, lessons_passed(run, config, numbers))
 
 
 def lessons_passed(

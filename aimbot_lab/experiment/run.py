@@ -79,6 +79,8 @@ def run_curriculum(
         what = f"aborted: {_close(tracker)}, its agent {agent}"
         raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
     except BaseException:
+        with suppress(RuntimeError):  # which it raises where it is finished already
+            tracker.set_tags({"lab.ended": "error"})
         tracker.finish("FAILED")
         raise
 
@@ -121,7 +123,14 @@ def _prepared(
         observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")
     training = Training(
-        TrainingPlan(config.seed, config.env, config.lessons, config.train, config.forgetting)
+        TrainingPlan(
+            seed=config.seed,
+            env=config.env,
+            lessons=config.lessons,
+            train=config.train,
+            forgetting=config.forgetting,
+            evaluation=config.evaluation,
+        )
     )
     if start is not None:
         training.start_from(start.saved.agent)

@@ -7,6 +7,7 @@ from typing import Annotated
 from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
+from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.experiment.checks import cross_faults
 from aimbot_lab.experiment.environment_parameters import EnvironmentParameter
 from aimbot_lab.experiment.parameter_lessons import with_parameters
@@ -31,6 +32,8 @@ class CurriculumFile:
     """The lessons in the order in which they are learned."""
     forgetting: ForgettingSettings = ForgettingSettings()
     """How what earlier lessons passed is watched on."""
+    evaluation: EvaluationSettings | None = None
+    """Evaluation while the agent trains; left out, there is none."""
     environment_parameters: Mapping[str, EnvironmentParameter] = field(default_factory=dict)
     """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
     a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix

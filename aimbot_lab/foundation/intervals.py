@@ -4,6 +4,8 @@ from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+MIN_EPISODES = 30  # with fewer, a share of won episodes is not tracked as a win rate
+
 
 class WinRate(NamedTuple):
     """A share of won episodes and its interval; without episodes the share is None."""

@@ -1,10 +1,19 @@
 """The names under which numbers are tracked, so that writers and readers agree.
 
-What stands before the slash makes a section of the tracking UI, which shows sections and charts
-by the alphabet and cuts names after a dozen letters: few sections, the most telling first, and
-short names. Allowed by MLflow:
-letters, digits, `_-. :/`.
+The form is GROUP/MEASURE, or GROUP/MEASURE/TARGET/DIFFICULTY of a cell. What stands before the last
+slash makes a section of the tracking UI, which shows sections and charts by the alphabet and cuts
+names after a dozen letters: the most telling group comes first, so `episode` and `eval` hold win
+rates over steps and nothing else. Allowed by MLflow: letters, digits, `_-. :/`.
 """
+
+from aimbot_lab.foundation.world import Cell
+
+EPISODE_WIN_RATE = "episode/win_rate"  # of the training's own episodes, since the last report
+EPISODE_WIN_RATE_LOWER = "episode/win_rate_lower"
+EPISODE_WIN_RATE_UPPER = "episode/win_rate_upper"
+EVAL_WIN_RATE = "eval/win_rate"  # of fixed episodes that are played while it trains
+EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
+EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"
 
 WIN_RATE_POOLED = "lesson/win_rate"
 WIN_RATE_LOWER = "lesson/lower"
@@ -20,39 +29,31 @@ EPISODE_RETURN = "rollout/return"
 EPISODES_ENDED = "rollout/episodes"
 EPISODES_UNPARSED = "rollout/unparsed_lines"
 STEPS_PER_SECOND = "time/steps_per_second"
-EVAL_WIN_RATE = "eval/win_rate"
-EVAL_WIN_RATE_LOWER = "eval/lower"
-EVAL_WIN_RATE_UPPER = "eval/upper"
-EVAL_SECONDS_TO_WIN = "eval/seconds"
-EVAL_RETURN = "eval/return"
-EVAL_TEMPERATURE = "eval/temperature"
+TEST_WIN_RATE = "test/win_rate"  # of what `evaluate` played, single values
+TEST_WIN_RATE_LOWER = "test/win_rate_lower"
+TEST_WIN_RATE_UPPER = "test/win_rate_upper"
+TEST_SECONDS_TO_WIN = "test/seconds"
+TEST_RETURN = "test/return"
+TEST_TEMPERATURE = "test/temperature"
 
 
-def cell_win_rate(target: str, difficulty: int) -> str:
-    """Win rate of one cell in the present lesson."""
-    return f"lesson/{_cell(target, difficulty)}"
-
-
-def evaluated_win_rate(target: str, difficulty: int) -> str:
-    """Win rate of one cell in an evaluation, by the agent at its temperature."""
-    return f"eval/{_cell(target, difficulty)}"
+def of_cell(measure: str, cell: Cell) -> str:
+    """A measure of one cell; of all cells together, whose target is empty, the measure itself."""
+    level = [str(cell.difficulty)] if cell.difficulty else []
+    return "/".join([measure, *[cell.target] * bool(cell.target), *level])
 
 
 def player_win_rate(player: str) -> str:
     """Win rate over all cells of an evaluation of another player: the agent's likeliest
     actions, those sampled as in training, or a baseline."""
-    return f"eval/{player}"
+    return f"test/{player}"
 
 
 def cell_share(target: str, difficulty: int) -> str:
     """Share of the episodes drawn of one cell, where the mix is not as the lesson is written."""
-    return f"mix/{_cell(target, difficulty)}"
+    return of_cell("mix", Cell(target, difficulty))
 
 
 def reward_term(term: str) -> str:
     """Mean sum of one reward term over an episode."""
     return f"reward/{term}"
-
-
-def _cell(target: str, difficulty: int) -> str:
-    return f"{target}_{difficulty}" if difficulty else target

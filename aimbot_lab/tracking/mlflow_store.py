@@ -41,6 +41,7 @@ from mlflow.utils.rest_utils import http_request_safe  # noqa: E402
 from sqlalchemy import Engine, event  # noqa: E402
 
 _REFUSALS = ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST")
+_KIND = {"mlflow.experimentKind": "custom_model_development"}  # which part of the page it is in
 ANSWER_SECONDS = 10.0  # in which a server must begin to answer
 _T = TypeVar("_T")
 
@@ -73,8 +74,7 @@ class MlflowStore:
     def experiment_id(self, name: str) -> str:
         """The id of the experiment `name`, made where it is missing.
 
-        Its files go to the data folder, or where the tracking server puts them.
-        Raises ConfigurationError where it was deleted.
+        Its files go where the server puts them. Raises ConfigurationError where it was deleted.
         """
         with _translated(self.address):
             experiment = self.client.get_experiment_by_name(name) or self._new_experiment(name)
@@ -83,6 +83,8 @@ class MlflowStore:
                     f"experiment {name!r} is deleted in {self.address.shown}; choose another name "
                     f"or run `mlflow experiments restore -x {experiment.experiment_id}`"
                 )
+            for key in _KIND.keys() - experiment.tags.keys():
+                self.client.set_experiment_tag(experiment.experiment_id, key, _KIND[key])
             return str(experiment.experiment_id)
 
     def _new_experiment(self, name: str) -> Experiment:

@@ -17,6 +17,7 @@ from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.tally import EpisodeTally
+from aimbot_lab.training.win_tally import WinTally
 
 MOST_POINTS = 2_400  # of a metric; charts draw at most 2,500
 
@@ -110,6 +111,7 @@ class ReportCallback(BaseCallback):
         super().__init__()
         self._env, self._progress = env, progress
         self._sink, self._observer, self._tally = sink, observer, tally
+        self._wins = WinTally()
         self._every_steps = every_steps
         self._stopped = stopped
         self._began = self._last_time = time.monotonic()
@@ -133,6 +135,7 @@ class ReportCallback(BaseCallback):
             "points": self._points,
             "every_steps": self._every_steps,
             "tally": self._tally.state(),
+            "wins": self._wins.state(),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
@@ -142,6 +145,7 @@ class ReportCallback(BaseCallback):
         self._last_time = now - state["seconds_since_report"]
         self._last_step, self._last_logged = state["last_step"], state["last_logged"]
         self._tally.resume(state["tally"])
+        self._wins.resume(state["wins"])
         self._points = state["points"]
         self._every_steps = max(self._every_steps, state["every_steps"])
 
@@ -151,6 +155,7 @@ class ReportCallback(BaseCallback):
         self._every_steps = max(self._every_steps, -(-steps // room))
 
     def _on_step(self) -> bool:
+        self._wins.add(self._progress.shown)
         if self._env.episodes:
             self._tally.add(self._env.episodes)
         return True
@@ -183,6 +188,7 @@ class ReportCallback(BaseCallback):
         self._tell_lost(learned)
         metrics = {
             **curriculum_metrics(view),
+            **self._wins.take(),
             **self._tally.take(),
             **learned,
             names.STEPS_PER_SECOND: speed,

@@ -4,6 +4,7 @@ from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.intervals import MIN_EPISODES
 
 LEARNER_PREFIX = "train/"
 
@@ -14,7 +15,7 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
         names.LESSON_NUMBER: view.lesson + 1.0,
         names.LESSON_EPISODES: float(view.episodes),
     }
-    if view.win_rate.win_rate is not None:
+    if view.win_rate.win_rate is not None and view.window >= MIN_EPISODES:
         metrics[names.WIN_RATE_POOLED] = view.win_rate.win_rate
         metrics[names.WIN_RATE_LOWER] = view.win_rate.lower
         metrics[names.WIN_RATE_UPPER] = view.win_rate.upper
@@ -27,9 +28,6 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
         metrics[names.LESSON_THRESHOLD] = view.measured.threshold
     for (target, difficulty), share in (view.shares or {}).items():
         metrics[names.cell_share(target, difficulty)] = share
-    for cell in view.cells:
-        if cell.win_rate is not None:
-            metrics[names.cell_win_rate(cell.target, cell.difficulty)] = cell.win_rate
     return metrics
 
 

@@ -11,6 +11,7 @@ from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
+from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.faces.registry import make_world
 from aimbot_lab.faces.reward_scale import reward_scale
 from aimbot_lab.faces.sb3 import WorldVecEnv
@@ -38,6 +39,7 @@ from aimbot_lab.training.links import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.model_state import model_state, restore_model
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.packing import pack, unpack
+from aimbot_lab.training.periodic_evaluation import EvaluationCallback
 from aimbot_lab.training.random_state import Space, random_state, restore_random
 from aimbot_lab.training.replay_parts import ReplayParts
 from aimbot_lab.training.settings import TrainSettings
@@ -58,6 +60,7 @@ class TrainingPlan:
     lessons: tuple[Lesson, ...]
     train: TrainSettings
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
+    evaluation: EvaluationSettings | None = None  # while it trains; None: none
 
 
 @dataclass(frozen=True)
@@ -148,23 +151,28 @@ class Training:
         Of a training that is stopped nothing counts that came after its last rollout began.
         """
         lessons, report, best = self._callbacks(sink, observer, should_stop, links)
+        plan = self.plan
+        evaluation = EvaluationCallback(
+            plan.evaluation, plan.lessons[-1], env=plan.env, train=plan.train, sink=sink
+        )
         if self._resumed is not None:
+            evaluation.resume(self._resumed["evaluation"])
             self._resume_callbacks(self._resumed, report, best)
 
         def keep() -> None:
             if links.record is not None:
                 links.record.sync()
             if links.checkpoints is not None:
-                links.checkpoints.keep(self._checkpoint(report, best))
+                links.checkpoints.keep(self._checkpoint(report, best, evaluation))
 
-        # Adjustments first: what is reported or kept where a rollout begins includes them.
-        first = adjustments(self.plan.train)
-        last = CheckpointCallback(self._set_mark, keep)
-        callback = CallbackList([*first, lessons, *self._kept(links), report, best, last])
-        if not self._run(callback, should_stop):
+        first = adjustments(plan.train)  # what is reported or kept at a rollout's start has them
+        last = [report, evaluation, best, CheckpointCallback(self._set_mark, keep)]
+        callback = CallbackList([*first, lessons, *self._kept(links), *last])
+        if not self._run(callback, should_stop) or lessons.stopped:
             lessons.stopped = True
-        if lessons.stopped:
             self._back_to_mark(links.record)
+        else:
+            evaluation.finish()
         return TrainingOutcome(
             steps=self.model.num_timesteps,
             seconds=report.seconds,
@@ -237,7 +245,9 @@ class Training:
             raise diverged(self.model)
         return True
 
-    def _checkpoint(self, report: ReportCallback, best: BestAgentCallback) -> Checkpoint:
+    def _checkpoint(
+        self, report: ReportCallback, best: BestAgentCallback, evaluation: EvaluationCallback
+    ) -> Checkpoint:
         parts = self._replay.take()
         state = {
             "format": FORMAT,
@@ -250,6 +260,7 @@ class Training:
             "report": report.state(),
             "best": self._best.state(),
             "best_offers": best.state(),
+            "evaluation": evaluation.state(),
         }
         return Checkpoint(self.model.num_timesteps, pack(state), parts)
 

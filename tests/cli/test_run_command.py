@@ -38,7 +38,9 @@ train:
   network: {layers: [16]}
   torch_threads: 1
 tracking: {experiment: tests}
+evaluation: {every: 2000, episodes: 30}
 """
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -111,13 +113,16 @@ def test_the_store_holds_the_run_with_its_metrics_and_files(finished: dict[str, 
     assert "| lesson&emsp; |" in run.data.tags["mlflow.note.content"]
     assert run.data.tags["lab.lessons_passed"] == "2 of 2"
     assert run.data.tags["lab.lesson"] == "second"
+    assert run.data.tags["lab.ended"] == "goal reached"
     wanted = {
-        names.WIN_RATE_POOLED,
         names.LESSON_NUMBER,
         names.EPISODE_LENGTH,
         names.STEPS_PER_SECOND,
         "train/loss",
-        *(names.cell_win_rate("goto", level) for level in (1, 2, 3, 4, 5)),
+        "eval/win_rate",
+        "eval/win_rate_lower",
+        "eval/win_rate_upper",
+        *(f"eval/win_rate/goto/{level}" for level in (1, 2, 3, 4, 5)),
         *(names.reward_term(term) for term in RewardWeights.__dataclass_fields__),
     }
     assert wanted <= set(run.data.metrics)
@@ -147,9 +152,27 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
     assert list(json.loads(again.stdout)["players"].items()) == [*document["players"].items()][:3]
     kept = find_run(DataFolder(folder / ".aimbot-lab"), finished["run_id"])
     sampled = document["players"]["sampled"]["overall"]
-    assert kept.metrics[names.EVAL_WIN_RATE] == sampled["win_rate"]
+    assert kept.metrics[names.TEST_WIN_RATE] == sampled["win_rate"]
     assert kept.status == "FINISHED"
     assert kept.tags["mlflow.note.content"].count("### Evaluation") == 1
+
+
+def test_compare_takes_the_mean_while_learning_from_the_evaluations(
+    folder: Path, finished: dict[str, Any]
+) -> None:
+    story = README.read_text(encoding="utf-8").partition("**The curve.**")[2]
+    line = story.partition("```yaml\n")[2].partition("\n")[0]
+    assert line.startswith("evaluation: {every: 500_000, episodes: 50}")
+    assert "aimbot-lab compare RUN RUN" in story
+    setting = ("--set", "evaluation.every=500_000", "--set", "evaluation.episodes=50")
+    done = call(folder, "run", "tiny.yaml", "--seed", "8", "--json", *setting)
+    assert done.returncode == 0, done.stderr
+    other = json.loads(done.stdout)["run_id"]
+    found = call(folder, "compare", finished["run_id"], other, "--episodes", "30", "--json")
+    assert found.returncode == 0, found.stderr
+    assert all(run["mean_win_rate"] is not None for run in json.loads(found.stdout)["runs"])
+    (page,) = (folder / ".aimbot-lab" / "comparisons").glob("*.html")
+    assert "eval/win_rate (the same episodes at every step)" in page.read_text(encoding="utf-8")
 
 
 def test_spent_steps_are_a_failed_run_that_names_the_weak_cell(folder: Path) -> None:

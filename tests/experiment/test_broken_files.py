@@ -8,7 +8,7 @@ from broken_curriculum import faults
 from aimbot_lab.experiment.document import MOST_BYTES, check_files
 
 FORM = (
-    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, "
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
     "environment_parameters, train, tracking"
 )
 

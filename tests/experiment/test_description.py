@@ -35,12 +35,36 @@ def test_a_run_without_a_name_is_told_by_its_seed(file: Path) -> None:
     assert described(file, "seed=4", name="mine").name == "mine"
 
 
-def test_parameters_are_few_flat_and_those_that_were_changed(file: Path) -> None:
-    params = described(file, "env.rays.tags=one_hot")
-    assert params.params["train.network.layers"] == "32 16"
-    assert params.params["env.rays.tags"] == "one_hot"
-    assert "env.floor_size" not in params.params
-    assert len(params.params) < 30
+def test_parameters_hold_defaults_by_the_keys_of_set_at_most_a_hundred(file: Path) -> None:
+    params = described(file, "env.rays.tags=one_hot").params
+    assert params["train.network.layers"] == "32 16"
+    assert params["env.rays.tags"] == "one_hot"
+    usual = {"train.aim": "bins", "train.clip_range": "0.2", "train.gae_lambda": "0.95"}
+    assert usual.items() <= params.items()
+    assert params["train.masks"] == "False"
+    assert params["env.rewards.in_area"] == "5.0"
+    assert len(params) <= 100
+
+
+def test_parameters_hold_the_thresholds_of_the_last_lessons(tmp_path: Path) -> None:
+    lessons = "".join(
+        f"  - {{name: l{number}, targets: {{goto: 1}}, "
+        f"completion_criteria: {{threshold: 0.{number + 10}}}}}\n"
+        for number in range(40)
+    )
+    (tmp_path / "many.yaml").write_text(f"name: many\nlessons:\n{lessons}", encoding="utf-8")
+    params = described(tmp_path / "many.yaml").params
+    assert params["lessons.39.completion_criteria.threshold"] == "0.49"
+    assert params["lessons"] == "40"
+    assert len(params) <= 100
+
+
+def test_evaluation_while_training_makes_no_other_kind_of_run(file: Path) -> None:
+    kinds = {
+        described(file, *overrides).tags["lab.config"]
+        for overrides in ((), ("evaluation.every=1000",))
+    }
+    assert len(kinds) == 1
 
 
 def test_lists_of_numbers_are_one_setting_and_others_go_by_index() -> None:

@@ -37,13 +37,13 @@ def test_the_first_player_gives_the_numbers_and_the_others_their_win_rate() -> N
     record = evaluation_record(EVALUATED, "")
     assert record.step == 0
     assert record.metrics == {
-        names.EVAL_WIN_RATE: 0.9,
-        names.EVAL_WIN_RATE_LOWER: 0.8,
-        names.EVAL_WIN_RATE_UPPER: 1.0,
-        names.EVAL_RETURN: -3.0,
-        names.EVAL_TEMPERATURE: 0.5,
-        names.evaluated_win_rate("goto", 1): 0.9,
-        names.evaluated_win_rate("goto", 2): 0.9,
+        names.TEST_WIN_RATE: 0.9,
+        names.TEST_WIN_RATE_LOWER: 0.8,
+        names.TEST_WIN_RATE_UPPER: 1.0,
+        names.TEST_RETURN: -3.0,
+        names.TEST_TEMPERATURE: 0.5,
+        "test/win_rate/goto/1": 0.9,
+        "test/win_rate/goto/2": 0.9,
         names.player_win_rate("deterministic"): 0.8,
         names.player_win_rate("random"): 0.1,
     }

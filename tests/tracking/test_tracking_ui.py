@@ -4,6 +4,7 @@ from urllib.parse import unquote
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
@@ -55,3 +56,14 @@ def test_runs_of_several_experiments_are_charted_together():
 def test_no_run_leads_to_the_experiments():
     assert page_of([]).startswith("/#/experiments?")
     assert page_of_experiment(run("a", "3")).startswith("/#/experiments/3/runs?")
+
+
+def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data_folder):
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, embedded_address(data_folder))
+    older = store.client.create_experiment("older")
+    for name in ("older", "newer"):
+        tags = store.client.get_experiment(store.experiment_id(name)).tags
+        assert tags["mlflow.experimentKind"] == "custom_model_development"
+    assert store.experiment_id("older") == older

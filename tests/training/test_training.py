@@ -12,6 +12,7 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.world import Cell
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.observer import SilentObserver
@@ -93,8 +94,10 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
     assert steps[-1] == 8192
     last = sink.logged[-1][1]
     wanted = {
+        names.EPISODE_WIN_RATE,
+        names.EPISODE_WIN_RATE_LOWER,
+        names.of_cell(names.EPISODE_WIN_RATE, Cell("goto", 1)),
         names.WIN_RATE_POOLED,
-        names.cell_win_rate("goto", 1),
         names.LESSON_NUMBER,
         names.EPISODE_LENGTH,
         names.reward_term("spin_penalty"),

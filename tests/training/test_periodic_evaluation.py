@@ -1,0 +1,81 @@
+"""Evaluation while an agent trains changes nothing in it, and its points come once."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tiny_training import Sink, plan
+
+from aimbot_lab.evaluation.settings import EvaluationSettings
+from aimbot_lab.training.checkpoint import Checkpoint
+from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.training import Training, TrainingPlan
+
+EVERY = 1024
+WITH = EvaluationSettings(every=EVERY, episodes=30)
+
+
+def learned(plan: TrainingPlan) -> tuple[str, Sink]:
+    sink = Sink()
+    ended = Training(plan).learn(sink, SilentObserver(), lambda: False)
+    return ended.state_sha256, sink
+
+
+def evaluations(sink: Sink) -> dict[int, dict[str, float]]:
+    return {step: metrics for step, metrics in sink.logged if "eval/win_rate" in metrics}
+
+
+@pytest.mark.parametrize("algo", ["ppo", "duel_ppo", "recurrent_ppo", "dqn"])
+def test_the_training_is_the_same_to_the_bit(algo: str) -> None:
+    without, _ = learned(plan(algo))
+    with_it, sink = learned(replace(plan(algo), evaluation=WITH))
+    assert with_it == without
+    assert len(evaluations(sink)) >= 3
+
+
+def test_points_come_before_training_every_so_many_steps_and_at_the_end() -> None:
+    _, sink = learned(replace(plan("ppo", total_steps=3584), evaluation=WITH))
+    found = evaluations(sink)
+    assert list(found) == [0, EVERY, 2 * EVERY, 3 * EVERY, 3584]
+    for metrics in found.values():
+        assert set(metrics) == {
+            "eval/win_rate",
+            "eval/win_rate_lower",
+            "eval/win_rate_upper",
+            *(f"eval/win_rate/goto/{level}" for level in (1, 2, 3, 4, 5)),
+        }
+        assert metrics["eval/win_rate_lower"] <= metrics["eval/win_rate"]
+        assert metrics["eval/win_rate"] <= metrics["eval/win_rate_upper"]
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+
+
+def test_a_resumed_training_goes_on_with_its_points() -> None:
+    evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
+    _, whole = learned(evaluated)
+    kept, before, after = Kept(), Sink(), Sink()
+    Training(evaluated).learn(
+        before, SilentObserver(), lambda: len(before.logged) > 6, links=RunLinks(checkpoints=kept)
+    )
+    last = kept.checkpoints[-1]
+    assert 0 < last.step < 4096
+    resumed = Training(evaluated)
+    resumed.resume(last.state)
+    resumed.learn(after, SilentObserver(), lambda: False)
+    steps = [*(step for step in evaluations(before) if step <= last.step), *evaluations(after)]
+    assert Counter(steps) == Counter(evaluations(whole))
+    joined = {**evaluations(before), **evaluations(after)}
+    assert joined == evaluations(whole)
+
+
+@pytest.mark.parametrize("episodes", [1, 29])
+def test_fewer_episodes_than_make_a_rate_are_refused(episodes: int) -> None:
+    with pytest.raises(ValueError, match="greater than or equal to 30"):
+        EvaluationSettings(every=1, episodes=episodes)
