@@ -27,7 +27,7 @@ _OF_LESSONS = "of which a run that is further ahead meets harder ones"
 CURVES: Mapping[str, str] = MappingProxyType(
     {
         names.EVAL_WIN_RATE: "the same episodes at every step",
-        names.EPISODE_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
+        names.LEARNING_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
         names.WIN_RATE_POOLED: f"the last episodes of the lesson in force, {_OF_LESSONS}",
     }
 )

@@ -11,7 +11,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import metric_history
 from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 
-MEASURES = names.EVAL_WIN_RATE, names.EPISODE_WIN_RATE, names.WIN_RATE_POOLED  # the best first
+MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.WIN_RATE_POOLED  # the best first
 FEWEST_POINTS = 2
 
 
@@ -37,7 +37,7 @@ class LearningCurve:
 
     points: tuple[CurvePoint, ...]  # by rising step
     lessons: tuple[LessonPassed, ...]  # of the whole curriculum
-    measure: str = names.EPISODE_WIN_RATE  # what the points are of, by its tracked name
+    measure: str = names.LEARNING_WIN_RATE  # what the points are of, by its tracked name
 
 
 def read_curves(

@@ -2,15 +2,15 @@
 
 The form is GROUP/MEASURE, or GROUP/MEASURE/TARGET/DIFFICULTY of a cell. What stands before the last
 slash makes a section of the tracking UI, which shows sections and charts by the alphabet and cuts
-names after a dozen letters: the most telling group comes first, so `episode` and `eval` hold win
+names after a dozen letters: the most telling group comes first, so `eval` and `learning` hold win
 rates over steps and nothing else. Allowed by MLflow: letters, digits, `_-. :/`.
 """
 
 from aimbot_lab.foundation.world import Cell
 
-EPISODE_WIN_RATE = "episode/win_rate"  # of the training's own episodes, since the last report
-EPISODE_WIN_RATE_LOWER = "episode/win_rate_lower"
-EPISODE_WIN_RATE_UPPER = "episode/win_rate_upper"
+LEARNING_WIN_RATE = "learning/win_rate"  # of the training's own episodes, since the last report
+LEARNING_WIN_RATE_LOWER = "learning/win_rate_lower"
+LEARNING_WIN_RATE_UPPER = "learning/win_rate_upper"
 EVAL_WIN_RATE = "eval/win_rate"  # of fixed episodes that are played while it trains
 EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
 EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"

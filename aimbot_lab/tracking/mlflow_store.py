@@ -26,6 +26,7 @@ from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_P
 from aimbot_lab.tracking.owner import OWNER_TAG
 from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import store_error
+from aimbot_lab.tracking.ui import EXPERIMENT_TAGS
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()
@@ -41,7 +42,6 @@ from mlflow.utils.rest_utils import http_request_safe  # noqa: E402
 from sqlalchemy import Engine, event  # noqa: E402
 
 _REFUSALS = ("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST")
-_KIND = {"mlflow.experimentKind": "custom_model_development"}  # which part of the page it is in
 ANSWER_SECONDS = 10.0  # in which a server must begin to answer
 _T = TypeVar("_T")
 
@@ -83,8 +83,8 @@ class MlflowStore:
                     f"experiment {name!r} is deleted in {self.address.shown}; choose another name "
                     f"or run `mlflow experiments restore -x {experiment.experiment_id}`"
                 )
-            for key in _KIND.keys() - experiment.tags.keys():
-                self.client.set_experiment_tag(experiment.experiment_id, key, _KIND[key])
+            for key in EXPERIMENT_TAGS.keys() - experiment.tags.keys():
+                self.client.set_experiment_tag(experiment.experiment_id, key, EXPERIMENT_TAGS[key])
             return str(experiment.experiment_id)
 
     def _new_experiment(self, name: str) -> Experiment:

@@ -13,7 +13,7 @@ import psutil
 
 from aimbot_lab.tracking.durable import replace_file
 
-OWNER_TAG = "lab.owner"
+OWNER_TAG = "mlflow.lab.owner"  # the page shows no tag that begins with mlflow
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _PID_NAMESPACE = "/proc/self/ns/pid"
 _CHECK = "check"  # key of the file's own hash; older files lack it
@@ -47,7 +47,7 @@ class Owner:
 
     @property
     def label(self) -> str:
-        """What the run's tag `lab.owner` says; it ends with the token."""
+        """What the run's tag `OWNER_TAG` says; it ends with the token."""
         return f"{self.host}:{self.pid}:{self.token}"
 
     @property

@@ -1,11 +1,14 @@
 """How to look at the runs: MLflow's own web page, started lean, and the way to what counts."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -15,6 +18,20 @@ from aimbot_lab.tracking.run_summary import RunSummary
 # Without these a server starts ten processes for features that training does not use.
 # MLflow's page has a part for training and one for language models, which it shows if not told.
 _TRAINING = "workflowType=machine_learning"
+_VIEW = "aimbot-lab"
+_COLUMNS = (
+    f"metrics.`{names.LEARNING_WIN_RATE}`",
+    f"metrics.`{names.EVAL_WIN_RATE}`",
+    "tags.`lab.ended`",
+    "attributes.`Duration`",
+)
+EXPERIMENT_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "mlflow.experimentKind": "custom_model_development",
+        f"mlflow.sharedViewState.{_VIEW}": json.dumps({"selectedColumns": _COLUMNS}),
+    }
+)
+"""That an experiment is one of training, and a view of it whose list of runs has win rates."""
 _LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
 
 
@@ -29,14 +46,14 @@ class UiCommand(NamedTuple):
 def page_of(runs: Sequence[RunSummary]) -> str:
     """The part of MLflow's page that shows `runs`, to be put behind its address.
 
-    One run: its own page. Several: charts of these alone, in their experiment, or in all of
+    One run: its own charts. Several: charts of these alone, in their experiment, or in all of
     theirs. None: the list of experiments.
     """
     if not runs:
         return f"/#/experiments?{_TRAINING}"
     experiments = list(dict.fromkeys(run.experiment_id for run in runs))
     if len(runs) == 1:
-        return f"/#/experiments/{experiments[0]}/runs/{runs[0].run_id}?{_TRAINING}"
+        return f"/#/experiments/{experiments[0]}/runs/{runs[0].run_id}/model-metrics?{_TRAINING}"
     ids = ", ".join(f"'{run_id}'" for run_id in dict.fromkeys(run.run_id for run in runs))
     shown = f"{_TRAINING}&compareRunsMode=CHART&searchFilter={_quoted(f'run_id IN ({ids})')}"
     if len(experiments) == 1:
@@ -53,7 +70,8 @@ def page_of_artifact(run: RunSummary, name: str) -> str:
 
 def page_of_experiment(run: RunSummary) -> str:
     """The part of MLflow's page that charts all runs of the experiment of `run`."""
-    return f"/#/experiments/{run.experiment_id}/runs?{_TRAINING}&compareRunsMode=CHART"
+    shown = f"{_TRAINING}&compareRunsMode=CHART&viewStateShareKey={_VIEW}"
+    return f"/#/experiments/{run.experiment_id}/runs?{shown}"
 
 
 def _quoted(text: str) -> str:
@@ -77,7 +95,9 @@ def ui_command(
         raise ConfigurationError(f"the runs are on {address.shown}: open that address in a browser")
     from aimbot_lab.tracking.mlflow_store import connect
 
-    connect(data_folder, address)
+    store = connect(data_folder, address)
+    for experiment in store.client.search_experiments():
+        store.experiment_id(experiment.name)  # gives it its tags, where it is older than these
     arguments = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
     # By environment, because the address may hold a password and arguments are seen by everyone.
     environment = {

@@ -39,9 +39,9 @@ class WinTally:
             episodes, wins = self._counts.pop(cell)
             if cell == ALL_CELLS:
                 _, lower, upper = wilson(wins, episodes)
-                metrics[names.EPISODE_WIN_RATE_LOWER] = lower
-                metrics[names.EPISODE_WIN_RATE_UPPER] = upper
-            metrics[names.of_cell(names.EPISODE_WIN_RATE, cell)] = wins / episodes
+                metrics[names.LEARNING_WIN_RATE_LOWER] = lower
+                metrics[names.LEARNING_WIN_RATE_UPPER] = upper
+            metrics[names.of_cell(names.LEARNING_WIN_RATE, cell)] = wins / episodes
         return metrics
 
     def state(self) -> list[list[Any]]:

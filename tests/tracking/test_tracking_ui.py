@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
@@ -5,8 +6,9 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.owner import OWNER_TAG
 from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
+from aimbot_lab.tracking.ui import EXPERIMENT_TAGS, page_of, page_of_experiment, ui_command
 
 
 def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypatch):
@@ -37,8 +39,9 @@ def run(run_id, experiment_id="1"):
     return RunSummary(run_id, "n", "e", experiment_id, "FINISHED", started, None, {}, {})
 
 
-def test_one_run_has_a_page_of_its_own():
-    assert page_of([run("a")]) == "/#/experiments/1/runs/a?workflowType=machine_learning"
+def test_one_run_is_opened_at_its_charts():
+    page = page_of([run("a")])
+    assert page == "/#/experiments/1/runs/a/model-metrics?workflowType=machine_learning"
 
 
 def test_several_runs_are_charted_alone_in_their_experiment():
@@ -65,5 +68,11 @@ def test_the_page_takes_an_experiment_for_one_of_training_also_an_older_one(data
     older = store.client.create_experiment("older")
     for name in ("older", "newer"):
         tags = store.client.get_experiment(store.experiment_id(name)).tags
-        assert tags["mlflow.experimentKind"] == "custom_model_development"
+        assert EXPERIMENT_TAGS.items() <= tags.items()
+    ((_, view),) = ((key, view) for key, view in EXPERIMENT_TAGS.items() if "View" in key)
+    assert "metrics.`learning/win_rate`" in json.loads(view)["selectedColumns"]
     assert store.experiment_id("older") == older
+
+
+def test_the_tag_of_the_owning_process_is_not_shown_on_the_page():
+    assert OWNER_TAG.startswith("mlflow.")

@@ -94,9 +94,9 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
     assert steps[-1] == 8192
     last = sink.logged[-1][1]
     wanted = {
-        names.EPISODE_WIN_RATE,
-        names.EPISODE_WIN_RATE_LOWER,
-        names.of_cell(names.EPISODE_WIN_RATE, Cell("goto", 1)),
+        names.LEARNING_WIN_RATE,
+        names.LEARNING_WIN_RATE_LOWER,
+        names.of_cell(names.LEARNING_WIN_RATE, Cell("goto", 1)),
         names.WIN_RATE_POOLED,
         names.LESSON_NUMBER,
         names.EPISODE_LENGTH,

@@ -19,8 +19,8 @@ def test_fewer_than_thirty_episodes_wait_for_more() -> None:
     assert tally.take() == {}
     tally.add(outcomes(EASY, 0, 29))
     found = tally.take()
-    assert found["episode/win_rate"] == found["episode/win_rate/goto/1"] == 0.5
-    assert found["episode/win_rate_lower"] < 0.5 < found["episode/win_rate_upper"]
+    assert found["learning/win_rate"] == found["learning/win_rate/goto/1"] == 0.5
+    assert found["learning/win_rate_lower"] < 0.5 < found["learning/win_rate_upper"]
     assert tally.take() == {}
 
 
@@ -30,8 +30,8 @@ def test_a_seldom_cell_has_its_point_when_it_has_episodes_enough() -> None:
     for _ in range(6):
         tally.add([*outcomes(EASY, 40, 0), *outcomes(HARD, 0, 10), *outcomes(None, 0, 1)])
         points.append(tally.take())
-    assert [("episode/win_rate/goto/3" in point) for point in points] == [False, False, True] * 2
-    assert all(point["episode/win_rate"] == 40 / 51 for point in points)
+    assert [("learning/win_rate/goto/3" in point) for point in points] == [False, False, True] * 2
+    assert all(point["learning/win_rate"] == 40 / 51 for point in points)
 
 
 def test_every_episode_is_in_one_point_also_over_a_stop() -> None:
@@ -45,6 +45,6 @@ def test_every_episode_is_in_one_point_also_over_a_stop() -> None:
         kept.resume(tally.state())
         tally = kept
         counted = {row[0]: row[2] for row in tally.state()}.get("", 0)
-        shown += tally.take().get("episode/win_rate", 0.0) * counted
+        shown += tally.take().get("learning/win_rate", 0.0) * counted
     left = {row[0]: row[3] for row in tally.state()}.get("", 0)
     assert round(shown) + left == wins
