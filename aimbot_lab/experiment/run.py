@@ -79,9 +79,7 @@ def run_curriculum(
         what = f"aborted: {_close(tracker)}, its agent {agent}"
         raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
     except BaseException:
-        with suppress(RuntimeError):  # which it raises where it is finished already
-            tracker.set_tags({"lab.ended": "error"})
-        tracker.finish("FAILED")
+        _fail(tracker)
         raise
 
 
@@ -220,6 +218,13 @@ def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
         resolved_text=without_password(curriculum.resolved_text),
         path=curriculum.path,
     )
+
+
+def _fail(tracker: Tracker) -> None:
+    """End a run in which something went wrong."""
+    with suppress(RuntimeError):  # which it raises where it is finished already
+        tracker.set_tags({"lab.ended": "error"})
+    tracker.finish("FAILED")
 
 
 def _close(tracker: Tracker) -> str:

@@ -1,8 +1,8 @@
 """Evaluation while an agent trains: the last lesson's cells, on seeds of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -23,6 +23,30 @@ from aimbot_lab.training.settings import TrainSettings
 SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes
 
 
+class EvaluatedPlan(Protocol):
+    """What a training is made from, as far as its evaluation goes by it."""
+
+    @property
+    def evaluation(self) -> EvaluationSettings | None:
+        """How often and how much; None: never."""
+        ...
+
+    @property
+    def lessons(self) -> Sequence[Lesson]:
+        """Of which the last is played."""
+        ...
+
+    @property
+    def env(self) -> ArenaSettings:
+        """The arena."""
+        ...
+
+    @property
+    def train(self) -> TrainSettings:
+        """The learner."""
+        ...
+
+
 class EvaluationCallback(BaseCallback):
     """Logs the agent's win rate before training, then where a rollout begins after `every` steps.
 
@@ -31,18 +55,11 @@ class EvaluationCallback(BaseCallback):
     training, which goes on as if it were not.
     """
 
-    def __init__(
-        self,
-        settings: EvaluationSettings | None,
-        lesson: Lesson,
-        *,
-        env: ArenaSettings,
-        train: TrainSettings,
-        sink: MetricSink,
-    ) -> None:
+    def __init__(self, plan: EvaluatedPlan, sink: MetricSink) -> None:
         super().__init__()
-        self._settings, self._lesson, self._train = settings, lesson, train
-        self._env, self._sink = env, sink
+        self._settings, self._lesson = plan.evaluation, plan.lessons[-1]
+        self._env, self._train = plan.env, plan.train
+        self._sink = sink
         self._world: BatchWorld | None = None  # made when it is needed
         self._last: int | None = None  # step of the last evaluation
 

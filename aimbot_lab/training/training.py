@@ -151,10 +151,7 @@ class Training:
         Of a training that is stopped nothing counts that came after its last rollout began.
         """
         lessons, report, best = self._callbacks(sink, observer, should_stop, links)
-        plan = self.plan
-        evaluation = EvaluationCallback(
-            plan.evaluation, plan.lessons[-1], env=plan.env, train=plan.train, sink=sink
-        )
+        evaluation = EvaluationCallback(self.plan, sink)
         if self._resumed is not None:
             evaluation.resume(self._resumed["evaluation"])
             self._resume_callbacks(self._resumed, report, best)
@@ -165,7 +162,8 @@ class Training:
             if links.checkpoints is not None:
                 links.checkpoints.keep(self._checkpoint(report, best, evaluation))
 
-        first = adjustments(plan.train)  # what is reported or kept at a rollout's start has them
+        # Adjustments first: what is reported or kept where a rollout begins includes them.
+        first = adjustments(self.plan.train)
         last = [report, evaluation, best, CheckpointCallback(self._set_mark, keep)]
         callback = CallbackList([*first, lessons, *self._kept(links), *last])
         if not self._run(callback, should_stop) or lessons.stopped:
