@@ -78,7 +78,7 @@ def compare(
     """The runs in the same episodes: each against the first, or by "config" over their seeds."""
     from aimbot_lab.experiment.comparison import ComparisonRequest, compare_agents
     from aimbot_lab.experiment.configurations import compare_configurations
-    from aimbot_lab.experiment.learning_curve import read_curve
+    from aimbot_lab.experiment.learning_curve import read_curves
     from aimbot_lab.experiment.tracked_agent import fetch_agent
 
     place = _place(data_dir)
@@ -86,7 +86,7 @@ def compare(
     agents = [fetch_agent(run, agent, data_folder=place) for run in runs]
     if by == "config":
         return compare_configurations(agents, request, on_cell=_unheard)
-    curves = [read_curve(one.run, one.config, data_folder=place) for one in agents]
+    curves = read_curves([(one.run, one.config) for one in agents], data_folder=place)
     return compare_agents(agents, curves, request, on_cell=_unheard)
 
 

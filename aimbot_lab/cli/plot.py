@@ -53,10 +53,10 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
     """The curves by configuration, each under the name of its first run's curriculum."""
     from aimbot_lab.experiment.configurations import CONFIG_TAG
     from aimbot_lab.experiment.document import load_curriculum
-    from aimbot_lab.experiment.learning_curve import read_curve
+    from aimbot_lab.experiment.learning_curve import read_curves
     from aimbot_lab.tracking.history import download_artifact, find_run
 
-    found: dict[str, list[LearningCurve]] = {}
+    played, labels = [], []
     for name in runs:
         run = find_run(place.folder, name, tracking_uri=place.tracking_uri)
 
@@ -66,7 +66,10 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
             )
 
         config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
-        curve = read_curve(run, config, data_folder=place.folder, tracking_uri=place.tracking_uri)
-        label = f"{config.name} ({run.tags.get(CONFIG_TAG, run.run_id)[:6]})"
-        found.setdefault(label, []).append(curve)
+        played.append((run, config))
+        labels.append(f"{config.name} ({run.tags.get(CONFIG_TAG, run.run_id)[:6]})")
+    curves = read_curves(played, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    found: dict[str, list[LearningCurve]] = {label: [] for label in labels}
+    for label, curve in zip(labels, curves, strict=True):
+        found[label].append(curve)
     return found
