@@ -10,10 +10,34 @@ from aimbot_lab.cli.text import print_json
 
 
 @click.command(short_help="Measure what evaluation while training costs.")
-@click.option("--every", default=500_000, show_default=True, type=click.IntRange(1, 10**9))
-@click.option("--episodes", default=50, show_default=True, type=click.IntRange(30, 10_000))
-@click.option("--steps", default=2_000_000, show_default=True, type=click.IntRange(1, 10**9))
-@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1, 100))
+@click.option(
+    "--every",
+    default=500_000,
+    show_default=True,
+    type=click.IntRange(1, 10**9),
+    help="Environment steps between two evaluations.",
+)
+@click.option(
+    "--episodes",
+    default=50,
+    show_default=True,
+    type=click.IntRange(30, 10_000),
+    help="Episodes of each difficulty in an evaluation.",
+)
+@click.option(
+    "--steps",
+    default=2_000_000,
+    show_default=True,
+    type=click.IntRange(1, 10**9),
+    help="Environment steps of a training.",
+)
+@click.option(
+    "--repeats",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="Trainings with evaluation, and as many without.",
+)
 @options.as_json
 def evaluation(every: int, episodes: int, steps: int, repeats: int, as_json: bool) -> None:
     """Measure what `evaluation: {every: N, episodes: M}` costs, in seconds of the processor.

@@ -72,10 +72,7 @@ class MlflowStore:
         self._data_folder = data_folder
 
     def experiment_id(self, name: str) -> str:
-        """The id of the experiment `name`, made where it is missing.
-
-        Its files go where the server puts them. Raises ConfigurationError where it was deleted.
-        """
+        """The id of `name`, made where it is missing. ConfigurationError where it was deleted."""
         with _translated(self.address):
             experiment = self.client.get_experiment_by_name(name) or self._new_experiment(name)
             if experiment.lifecycle_stage != "active":
@@ -83,9 +80,10 @@ class MlflowStore:
                     f"experiment {name!r} is deleted in {self.address.shown}; choose another name "
                     f"or run `mlflow experiments restore -x {experiment.experiment_id}`"
                 )
+            number = str(experiment.experiment_id)
             for key in EXPERIMENT_TAGS.keys() - experiment.tags.keys():
-                self.client.set_experiment_tag(experiment.experiment_id, key, EXPERIMENT_TAGS[key])
-            return str(experiment.experiment_id)
+                self.client.set_experiment_tag(number, key, EXPERIMENT_TAGS[key])
+            return number
 
     def _new_experiment(self, name: str) -> Experiment:
         location = None if self.address.is_server else self._data_folder.artifacts.as_uri()
