@@ -21,7 +21,8 @@ NO_SETTING_OF_TRAINING = "seed", "tracking", "evaluation"
 ENDED: Mapping[str, str] = MappingProxyType(
     {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
 )
-"""By status; a run that ended in an error has the status FAILED too."""
+"""By status; a run that an error ended has the status FAILED too, and is still unfinished."""
+UNFINISHED = "unfinished"
 CRITERIA = "measure", "threshold", "scope"
 
 
@@ -52,6 +53,7 @@ def describe_run(
         tags={
             **(tags or {}),
             "lab.curriculum": loaded.name,
+            "lab.ended": UNFINISHED,
             "lab.seed": str(config.seed),
             "lab.config": config_hash(config, start),
             **({"lab.init_from": start.source} if start else {}),

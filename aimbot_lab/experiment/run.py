@@ -79,7 +79,7 @@ def run_curriculum(
         what = f"aborted: {_close(tracker)}, its agent {agent}"
         raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
     except BaseException:
-        _fail(tracker)
+        tracker.finish("FAILED")
         raise
 
 
@@ -120,16 +120,8 @@ def _prepared(
     if cost.costly:
         observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")
-    training = Training(
-        TrainingPlan(
-            seed=config.seed,
-            env=config.env,
-            lessons=config.lessons,
-            train=config.train,
-            forgetting=config.forgetting,
-            evaluation=config.evaluation,
-        )
-    )
+    parts = config.seed, config.env, config.lessons, config.train
+    training = Training(TrainingPlan(*parts, config.forgetting, config.evaluation))
     if start is not None:
         training.start_from(start.saved.agent)
     if request.resume is None or claimed is None:
@@ -218,13 +210,6 @@ def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
         resolved_text=without_password(curriculum.resolved_text),
         path=curriculum.path,
     )
-
-
-def _fail(tracker: Tracker) -> None:
-    """End a run in which something went wrong."""
-    with suppress(RuntimeError):  # which it raises where it is finished already
-        tracker.set_tags({"lab.ended": "error"})
-    tracker.finish("FAILED")
 
 
 def _close(tracker: Tracker) -> str:
