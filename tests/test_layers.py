@@ -36,7 +36,7 @@ HOMES = {
         "foundation/fast_math.py",
         "foundation/matmul.py",
     ],
-    "scipy": ["sweep/report.py"],
+    "scipy": ["sweep/gains.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/products.py"],

@@ -134,6 +134,9 @@ def _begun(
     check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     joined = resume or address.is_shared
     record = begin(open_storage(address), loaded, resume=joined, trials=values.get("trials"))
+    begun = len(record.search_board().trials)
+    if begun > record.trials:
+        click.echo(f"{begun} trials have begun already: no other one begins", err=True)
     return record, folder, loaded.config.workers
 
 
@@ -201,6 +204,33 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
         print_json(found.as_json())
     else:
         click.echo(terminal_lines(report_text(found)))
+
+
+@sweep.command(short_help="How small a difference a sweep's confirmation finds.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """How often the confirmation of SWEEP would find differences of several sizes.
+
+    Simulated with planted differences, from the steps that the curriculum's own values took on
+    fresh seeds. For sweeps that count steps_to_goal, once these are confirmed.
+
+    \b
+    Example:
+      aimbot-lab sweep power rewards
+    """
+    from aimbot_lab.cli.text import table
+    from aimbot_lab.sweep.power import power
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    found = power(record)
+    if as_json:
+        print_json({"schema": 1, "sweep": record.name, "power": [*found.items()]})
+    else:
+        rows = [(f"{factor:g} times", f"{share:.1%}") for factor, share in found.items()]
+        click.echo(table(("steps of the defaults", "found in"), rows))
 
 
 @sweep.command("rerun", short_help="Run a finished trial again: is it the same?")

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aimbot_lab.cli.live import NOTICES_KEPT, cut_line, share_bar
-from aimbot_lab.cli.sweep_text import gain, number, short_names, shown, value
+from aimbot_lab.cli.sweep_text import fresh, number, short_names, value
 from aimbot_lab.cli.sweep_view import state_line
 from aimbot_lab.cli.terminal import quiet_keys
 from aimbot_lab.cli.text import duration
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepSnapshot
     from aimbot_lab.sweep.report import TrialReport
 
-BAR = 12  # characters
+BAR, CONFIRM_BAR = 12, 24  # characters
 OTHER_LINES = 12  # of the screen that the table of trials leaves free
 
 
@@ -62,6 +62,8 @@ class LiveSweepView:
             if snapshot.report.trials:
                 parts.append(self._trials(snapshot))
             parts += [cut_line(text) for text in _confirmed(snapshot)]
+            if snapshot.report.status == "confirming":
+                parts.append(_confirming(snapshot))
         return Group(*parts, *(Text(notice, style="bold yellow") for notice in [*self._notices]))
 
     def _trials(self, snapshot: "SweepSnapshot") -> Table:
@@ -97,5 +99,14 @@ class LiveSweepView:
 
 def _confirmed(snapshot: "SweepSnapshot") -> Iterator[str]:
     for one in snapshot.report.confirmed:
-        again = shown(one.value, one.lower, one.upper)
-        yield f"trial {one.number} on fresh seeds: {again}, over the defaults {gain(one)}"
+        yield f"trial {one.label} on fresh seeds: {fresh(one)}"
+
+
+def _confirming(snapshot: "SweepSnapshot") -> Table:
+    """How much of the confirmation is done, with the parts of what is at work."""
+    report = snapshot.report
+    at_work = [share for (stage, _), share in snapshot.at_work.items() if stage == "confirm"]
+    share = (report.confirm_ended + sum(at_work)) / max(report.to_confirm, 1)
+    drawn = Table.grid(padding=(0, 1))
+    drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{share:.0%}")
+    return drawn

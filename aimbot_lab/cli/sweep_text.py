@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.cli.text import duration, rate, table
 
+MANY = 1000  # from here on a value is a count of steps, not a rate
+
 if TYPE_CHECKING:
     from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
 
 
 def report_text(report: "SweepReport") -> str:
     """All trials, and the best once more on fresh seeds."""
+    from aimbot_lab.sweep.report import verdict
+
     keys = list(report.trials[0].params) if report.trials else []
     short = short_names(keys)
     head = ("trial", *short, f"{report.measure} [95 %]", "took", "state")
@@ -18,6 +22,9 @@ def report_text(report: "SweepReport") -> str:
     parts = [headline(report), table(head, rows)]
     if report.confirmed:
         parts.append(_confirmed(report.confirmed, keys))
+        found = verdict(report)
+        if found is not None:
+            parts.append(found)
     return "\n\n".join(parts)
 
 
@@ -38,8 +45,8 @@ def headline(report: "SweepReport") -> str:
     first = f"sweep {report.name}  {report.ended} of {report.total} trials ended, {report.status}"
     if best is None:
         return first
-    fresh = next((one for one in report.confirmed if one.number == best.number), None)
-    on_fresh = f"; {shown(fresh.value, fresh.lower, fresh.upper)} on fresh seeds" if fresh else ""
+    again = next((one for one in report.confirmed if one.number == best.number), None)
+    on_fresh = f"; {_again(again)} on fresh seeds" if again else ""
     return f"{first}\nbest: {best_line(best)}{on_fresh}"
 
 
@@ -49,15 +56,30 @@ def best_line(best: "TrialReport") -> str:
 
 
 def value(trial: "TrialReport") -> str:
-    """A trial's value, with its interval where there is one."""
-    return shown(trial.value, trial.lower, trial.upper)
+    """A trial's value, with its interval where there is one; `> ` before a lower bound."""
+    return ("> " if trial.at_least else "") + shown(trial.value, trial.lower, trial.upper)
 
 
 def shown(value: float | None, lower: float | None, upper: float | None) -> str:
     """A value with its interval where there is one."""
     if value is None:
         return "-"
-    return f"{value:,.6g}" if lower is None or upper is None else rate(value, lower, upper)
+    if lower is None or upper is None:
+        return f"{value:,.0f}" if abs(value) >= MANY else f"{value:,.6g}"
+    if abs(upper) >= MANY:  # steps
+        return f"{value:,.0f} [{lower:,.0f}, {upper:,.0f}]"
+    return rate(value, lower, upper)
+
+
+def fresh(one: "Confirmed") -> str:
+    """What values are worth on fresh seeds, and what they gain over the defaults."""
+    return _again(one) + ("" if one.gain is None else f"  over defaults {gain(one)}")
+
+
+def _again(one: "Confirmed") -> str:
+    more = "> " if one.censored else ""
+    never = f" ({one.censored} of {len(one.trainings)} never passed)" if one.censored else ""
+    return more + shown(one.value, one.lower, one.upper) + never
 
 
 def params_text(params: Mapping[str, Any]) -> str:
@@ -88,20 +110,22 @@ def _row(trial: "TrialReport", keys: Sequence[str]) -> Iterator[object]:
 
 
 def _confirmed(confirmed: "Sequence[Confirmed]", keys: Sequence[str]) -> str:
-    head = ("trial", *short_names(keys), "in the search", "on fresh seeds [95 %]", "over defaults")
+    fresh_head = "on fresh seeds [95 %]"
+    head = ("trial", *short_names(keys), "in the search", fresh_head, "over defaults [95 %]")
     rows = [
         (
-            f"{one.number} (defaults)" if one.is_default else one.number,
+            one.label,
             *(number(one.params[key]) for key in keys),
             shown(one.searched, None, None),
-            shown(one.value, one.lower, one.upper),
+            _again(one),
             gain(one),
         )
         for one in confirmed
     ]
     title = (
         "The best once more, on fresh seeds. The first column of values is too good, because the "
-        "best of\nmany is also the luckiest; the second is what to expect."
+        "best of\nmany is also the luckiest; the second is what to expect. The intervals over the "
+        "defaults\nhold the truth in 95 % all together."
     )
     return f"{title}\n\n{table(head, rows)}"
 
@@ -110,6 +134,10 @@ def gain(one: "Confirmed") -> str:
     """The difference to the defaults with its interval over the pairs of trainings."""
     if one.gain is None:
         return "-"
+    if abs(one.gain) >= MANY:  # steps
+        if one.gain_lower is None or one.gain_upper is None:
+            return f"{one.gain:+,.0f}"
+        return f"{one.gain:+,.0f} [{one.gain_lower:+,.0f}, {one.gain_upper:+,.0f}]"
     if one.gain_lower is None or one.gain_upper is None:
         return f"{one.gain:+.3f}"
     return f"{one.gain:+.3f} [{one.gain_lower:+.3f}, {one.gain_upper:+.3f}]"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from aimbot_lab.cli.sweep_text import best_line, gain, params_text, shown, value
+from aimbot_lab.cli.sweep_text import best_line, fresh, params_text, value
 from aimbot_lab.cli.text import duration
 from aimbot_lab.cli.view import wants_plain_lines
 from aimbot_lab.foundation.shown_text import terminal_lines
@@ -49,7 +49,7 @@ class PlainSweepView:
     """A line per trial that ends, and one every half minute."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, int]] = set()
+        self._told: set[tuple[str, int | str]] = set()
         self._last = time.monotonic()
 
     def progress(self, snapshot: "SweepSnapshot") -> None:
@@ -61,9 +61,8 @@ class PlainSweepView:
                 text = f"{value(trial)}  {params_text(trial.params)}"
                 self._say(f"trial {trial.number} {trial.state}{why}: {text}")
         for one in report.confirmed:
-            if self._is_news("c", one.number):
-                again = shown(one.value, one.lower, one.upper)
-                self._say(f"trial {one.number} on fresh seeds: {again}  over defaults {gain(one)}")
+            if self._is_news("c", one.label):
+                self._say(f"trial {one.label} on fresh seeds: {fresh(one)}")
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self._say(state_line(snapshot))
@@ -74,9 +73,9 @@ class PlainSweepView:
         with suppress(OSError):
             os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
 
-    def _is_news(self, stage: str, number: int) -> bool:
-        is_news = (stage, number) not in self._told
-        self._told.add((stage, number))
+    def _is_news(self, stage: str, label: int | str) -> bool:
+        is_news = (stage, label) not in self._told
+        self._told.add((stage, label))
         return is_news
 
     def _say(self, text: str) -> None:
@@ -109,8 +108,8 @@ def state_line(snapshot: "SweepSnapshot") -> str:
     best = report.best_trial
     parts = [f"{report.ended} of {report.total} trials ended"]
     if report.status == "confirming":
-        parts.append("scoring the best again on fresh seeds")
-    if snapshot.seconds_left is not None and report.status == "running":
+        parts.append(f"{report.confirm_ended} of {report.to_confirm} confirmed on fresh seeds")
+    if snapshot.seconds_left is not None:
         parts.append(f"about {duration(snapshot.seconds_left)} left")
     if best is not None:
         parts.append(f"best so far: {best_line(best)}")

@@ -11,9 +11,11 @@ from typing import Protocol
 from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.sweep.best import write_best
+from aimbot_lab.sweep.chart import Chart
+from aimbot_lab.sweep.costs import Pace, confirmation_cost, search_cost
 from aimbot_lab.sweep.crew import Crew
-from aimbot_lab.sweep.note import note
 from aimbot_lab.sweep.parent import join_parent
+from aimbot_lab.sweep.presence import Presence
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
@@ -31,7 +33,7 @@ class SweepSnapshot:
 
     report: SweepReport
     at_work: Mapping[tuple[str, int], float]  # share done of the trials in hand here, by stage
-    seconds_left: float | None  # at the present speed; None: not known yet
+    seconds_left: float | None  # of the stage that runs, at the present speed; None: not known yet
 
 
 class SweepObserver(Protocol):
@@ -80,7 +82,7 @@ def run_sweep(
         observer.notice(f"trial {number} was left by a dead worker and is picked up again")
     parent = join_parent(record, request.data_folder, tracking_uri=request.tracking_uri)
     try:
-        _work(request, observer, should_stop)
+        _work(request, observer, should_stop, parent=parent)
         return _conclude(request, parent)
     except KeyboardInterrupt as abort:
         _close(parent, "KILLED")
@@ -93,16 +95,28 @@ def run_sweep(
         raise
 
 
-def _work(request: SweepRequest, observer: SweepObserver, should_stop: Callable[[], bool]) -> None:
+def _work(
+    request: SweepRequest,
+    observer: SweepObserver,
+    should_stop: Callable[[], bool],
+    *,
+    parent: Tracker | None,
+) -> None:
     record = request.record
     order = Order(
         record.storage.address.url, record.name, request.data_folder.root, request.tracking_uri
     )
-    if report(record).status == "done":
+    begun = report(record)
+    if begun.status == "done":
         return
+    if begun.ended < begun.total:
+        observer.notice(search_cost(record, left=begun.total - begun.ended))
+    presence = Presence(record.storage, record.study, lease=record.config.lease)
+    presence.show()  # before there are workers, so that nobody takes the sweep for stopped
     crew = Crew(order, request.workers, tell=observer.notice)
+    look = _Look(request, observer, parent)
     try:
-        looked, stopping, pace = 0.0, False, _Pace()
+        looked, stopping = 0.0, False
         while not crew.is_done:
             crew.listen(LISTEN_SECONDS)
             if should_stop() and not stopping:
@@ -110,29 +124,37 @@ def _work(request: SweepRequest, observer: SweepObserver, should_stop: Callable[
                 crew.stop()
             if time.monotonic() - looked >= LOOK_SECONDS:
                 looked = time.monotonic()
-                now = report(record)
-                observer.progress(SweepSnapshot(now, crew.at_work, pace.seconds_left(now, crew)))
+                presence.show()
+                look(crew)
     finally:
         crew.kill()
         record.reap()
+        presence.leave()
 
 
-class _Pace:
-    """How fast trials end, measured since this coordinator began."""
+class _Look:
+    """Tells the observer and the sweep's run where the sweep stands."""
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._first: float | None = None
+    def __init__(
+        self, request: SweepRequest, observer: SweepObserver, parent: Tracker | None
+    ) -> None:
+        self._request, self._observer = request, observer
+        self._chart = None if parent is None else Chart(request.record, parent)
+        self._pace: dict[str, Pace] = {}
+        self._said = False
 
-    def seconds_left(self, now: SweepReport, crew: Crew) -> float | None:
-        """Until the last trial of the search ends, at the speed so far."""
-        shares = [share for (stage, _), share in crew.at_work.items() if stage == "search"]
-        done = now.ended + sum(shares)
-        if self._first is None:
-            self._first = done
-        gained = done - self._first
-        gone = time.monotonic() - self._began
-        return None if gained <= 0 else (now.total - done) * gone / gained
+    def __call__(self, crew: Crew) -> None:
+        """Look at all trials once more."""
+        now = report(self._request.record)
+        if now.status == "confirming" and not self._said:
+            self._said = True
+            cost = confirmation_cost(self._request.record, now, workers=self._request.workers)
+            self._observer.notice(cost)
+        pace = self._pace.setdefault(now.status, Pace())
+        left = pace.seconds_left(now, crew.at_work)
+        self._observer.progress(SweepSnapshot(now, crew.at_work, left))
+        if self._chart is not None:
+            self._chart.draw(now)
 
 
 def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
@@ -142,6 +164,7 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
     folder = sweep_folder(request.data_folder, record.name)
     best = write_best(record, final, folder) if is_done else None
     if parent is not None:
+        Chart(record, parent).draw(final)
         if is_done:
             _publish(record, final, best, parent)
         _close(parent, "FINISHED" if is_done else "KILLED")
@@ -155,9 +178,9 @@ def _publish(record: Record, final: SweepReport, best: Path | None, parent: Trac
     trial = final.best_trial
     if trial is not None and trial.value is not None:
         parent.log_metrics(final.total, {"best/search": trial.value})
-    if final.confirmed and final.confirmed[0].value is not None:
-        parent.log_metrics(final.total, {"best/confirmed": final.confirmed[0].value})
-    parent.set_note(note(final))
+    again = next((one for one in final.confirmed if one.number == final.best), None)
+    if again is not None and again.value is not None:
+        parent.log_metrics(final.total, {"best/confirmed": again.value})
     if best is not None:
         for path in (best, *(best.with_name(name) for name in record.base.files)):
             parent.log_file(path)

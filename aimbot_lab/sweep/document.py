@@ -22,7 +22,7 @@ from aimbot_lab.experiment.refusals import section_faults
 from aimbot_lab.experiment.tree import Tree, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.settings import SweepFile, sweep_faults
-from aimbot_lab.sweep.space import NEVER_SEARCHED, override_text, search_faults
+from aimbot_lab.sweep.space import NEVER_SEARCHED, also_faults, override_text, search_faults
 
 FOLDER = "sweeps"
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
@@ -56,6 +56,7 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
         raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins)
     faults = [*search_faults(config.search, base), *_rung_faults(config, base)]
+    faults += [*_goal_faults(config, base), *also_faults(config, base)]
     if faults:
         raise ConfigurationError(*origins.lines(faults))
     return LoadedSweep(config, base, text)
@@ -69,6 +70,17 @@ def _rung_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
         got = config.pruner.first_steps
         told = f"must be less than the steps of a trial's trainings, {steps} (got {got})"
         yield Fault(("pruner", "first_steps"), told)
+
+
+def _goal_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+    """Steps to a goal that there is not: each training would take all its steps."""
+    lesson = base.config.lessons[-1]
+    if config.objective.measure == "steps_to_goal" and lesson.completion_criteria is None:
+        yield Fault(
+            ("objective", "measure"),
+            f"must not be steps_to_goal: the last lesson of base, {lesson.name!r}, has no "
+            "completion_criteria, so no training reaches a goal",
+        )
 
 
 def _lines(origins: Origins, faults: list[Fault]) -> list[str]:

@@ -28,6 +28,14 @@ def _steps_to_goal(task: Task, watch: Watch) -> Score | None:
     return steps_to_goal(task, watch)
 
 
+def forget(task: Task) -> None:
+    """Delete what is left of a training that nobody will go on with."""
+    if task.sweep.objective.measure != "planted":
+        from aimbot_lab.sweep import trained
+
+        trained.forget(task)
+
+
 MEASURES: Mapping[str, Callable[[Task, Watch], Score | None]] = MappingProxyType(
     {"win_rate": _win_rate, "steps_to_goal": _steps_to_goal, "planted": planted}
 )

@@ -15,6 +15,13 @@ def join_parent(
 
     Raises StoreError where the store can't be used.
     """
+    tracker = _joined(record, data_folder, tracking_uri=tracking_uri)
+    if tracker is not None:  # a tag, because a sweep may be given more trials and a param stays
+        tracker.set_tags({"lab.sweep_trials": str(record.trials)})
+    return tracker
+
+
+def _joined(record: Record, data_folder: DataFolder, *, tracking_uri: str | None) -> Tracker | None:
     settings = record.config.tracking
     with record.storage.alone(record.name):
         known = record.parent_run
@@ -35,7 +42,6 @@ def _description(record: Record) -> RunDescription:
     return RunDescription(
         name=record.name,
         params={
-            "sweep.trials": config.trials,
             "sweep.seeds": config.seeds,
             "sweep.sampler": config.sampler,
             "sweep.pruner": config.pruner.kind,

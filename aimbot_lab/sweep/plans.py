@@ -12,6 +12,7 @@ from aimbot_lab.sweep.space import default_params, distributions
 from aimbot_lab.sweep.suggest import suggest, visible
 
 SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values it has
+Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
 
 
 class SearchPlan:
@@ -45,7 +46,7 @@ class SearchPlan:
 class ConfirmPlan:
     """Given values once more, on fresh seeds."""
 
-    def __init__(self, sweep: SweepFile, candidates: Mapping[int, Mapping[str, Any]]) -> None:
+    def __init__(self, sweep: SweepFile, candidates: Mapping[Candidate, Mapping[str, Any]]) -> None:
         self._distributions = distributions(sweep.search)
         self._candidates = candidates
 
@@ -63,6 +64,6 @@ class ConfirmPlan:
             return NewTrial(self._candidates[number], self._distributions, {SEARCH_TRIAL: number})
         return None
 
-    def _left(self, trials: Sequence[FrozenTrial]) -> list[int]:
+    def _left(self, trials: Sequence[FrozenTrial]) -> list[Candidate]:
         taken = {trial.user_attrs[SEARCH_TRIAL] for trial in trials}
         return [number for number in self._candidates if number not in taken]

@@ -37,6 +37,19 @@ def rungs(sweep: SweepFile, steps: int) -> list[int]:
     return found
 
 
+def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) -> float | None:
+    """The mean steps above which `race` gives trial `number` up, None where there are none.
+
+    They are the least value among the trials that its values were chosen from, and the margin.
+    Those have all ended before it began, so the limit stands whoever works on it.
+    """
+    if sweep.pruner.kind != "race" or number == 0:
+        return None
+    known = trials[: visible(sweep, number)]
+    values = [t.value for t in known if t.state == TrialState.COMPLETE and t.value is not None]
+    return min(values) * (1.0 + sweep.pruner.margin) if values else None
+
+
 def _never(
     _sweep: SweepFile, _trials: Sequence[FrozenTrial], _number: int, _params: Params, _own: Reports
 ) -> bool:
@@ -76,5 +89,5 @@ def _halving(
 
 
 _RULES: Mapping[str, Callable[[SweepFile, Sequence[FrozenTrial], int, Params, Reports], bool]] = (
-    MappingProxyType({"none": _never, "wilcoxon": _wilcoxon, "halving": _halving})
+    MappingProxyType({"none": _never, "race": _never, "wilcoxon": _wilcoxon, "halving": _halving})
 )

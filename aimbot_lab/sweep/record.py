@@ -15,9 +15,9 @@ from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.board import Board
 from aimbot_lab.sweep.document import LoadedSweep, is_path, load_sweep
-from aimbot_lab.sweep.plans import ConfirmPlan, SearchPlan
+from aimbot_lab.sweep.plans import Candidate, ConfirmPlan, SearchPlan
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import default_params
+from aimbot_lab.sweep.space import also_params, default_params
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 
@@ -47,10 +47,14 @@ class Record:
         value = self.study.user_attrs.get(PARENT)
         return None if value is None else str(value)
 
+    @property
+    def trials(self) -> int:
+        """How many trials are wanted; more may have begun."""
+        return int(self.study.user_attrs[TRIALS])
+
     def search_board(self) -> Board:
         """The sweep's trials."""
-        trials = int(self.study.user_attrs[TRIALS])
-        plan = SearchPlan(self.config, self.base, trials)
+        plan = SearchPlan(self.config, self.base, self.trials)
         return Board(self.storage, self.study, plan, lease=self.config.lease)
 
     def confirm_board(self) -> Board | None:
@@ -70,16 +74,20 @@ class Record:
             again.reap()
         return self.search_board().reap()
 
-    def candidates(self, trials: list[FrozenTrial]) -> dict[int, Mapping[str, Any]]:
-        """Values to confirm by the number of their trial: the best, and the first trial's.
+    def candidates(self, trials: list[FrozenTrial]) -> dict[Candidate, Mapping[str, Any]]:
+        """Values to confirm by their trial: the best and the first trial's; those of `also`.
 
-        Those are the curriculum's own values, to compare with, where they lie in the space.
+        The first trial's are the curriculum's own, to compare with, where they lie in the space.
         """
         best = ranked(self.config, trials)[: self.config.confirm.best]
-        found: dict[int, Mapping[str, Any]] = {trial.number: trial.params for trial in best}
+        if not best:
+            return {}
+        found: dict[Candidate, Mapping[str, Any]] = {}
         defaults = default_params(self.config.search, self.base)
-        if found and defaults is not None and 0 not in found:
-            found[0] = defaults
+        if defaults is not None:
+            found[0] = defaults  # first, so that the others have something to be compared with
+        found.update((trial.number, trial.params) for trial in best)
+        found.update(also_params(self.config, self.base).items())
         return found
 
 
@@ -95,9 +103,9 @@ def begin(
 ) -> Record:
     """The sweep in `storage`, begun now or, where it has been and `resume` says so, joined.
 
-    One that was begun has the number of trials that it was begun with, or more where `trials`
-    says so. Raises ConfigurationError where there is one
-    and it is not to be joined, or differs, or was begun by another version of this package.
+    One that was begun has the number of trials that it was begun with, or `trials` where that is
+    given; those that have begun by then are ended anyway. Raises ConfigurationError where there is
+    one and it is not to be joined, or differs, or was begun by another version of this package.
     """
     config = sweep.config
     with storage.alone(config.name):
@@ -113,7 +121,7 @@ def begin(
             raise ConfigurationError(_told_existing(storage, study, config.name))
         else:
             _check_same(stored, sweep, storage)
-            study.set_user_attr(TRIALS, max(trials or 0, int(study.user_attrs[TRIALS])))
+            study.set_user_attr(TRIALS, trials or study.user_attrs[TRIALS])
     return load(storage, config.name)
 
 

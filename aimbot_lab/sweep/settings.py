@@ -115,7 +115,8 @@ class ObjectiveSettings:
 
     measure: Literal["win_rate", "steps_to_goal", "planted"] = "win_rate"
     """win_rate: share of evaluation episodes won, the same for all trials. steps_to_goal: steps
-    until the last lesson passes. planted: a made-up task with a known optimum, which trains
+    until the last lesson passes; a training that spends train.total_steps before counts with
+    these and is known to take more. planted: a made-up task with a known optimum, which trains
     nothing, to try samplers and storages out."""
     episodes: Annotated[Int, Ge(1), Le(65536)] = 200
     """win_rate and planted: evaluation episodes of each target and difficulty."""
@@ -129,10 +130,11 @@ class ObjectiveSettings:
 class PrunerSettings:
     """Which trials are given up before their time."""
 
-    kind: Literal["none", "wilcoxon", "halving"] = "none"
+    kind: Literal["none", "wilcoxon", "halving", "race"] = "none"
     """wilcoxon: after a training, where the trial is worse than the best one on the same seeds,
     targets and difficulties. halving: during a training, where its win rate lags behind others'
-    after as many steps (asynchronous successive halving, as Hyperband uses it)."""
+    after as many steps (asynchronous successive halving, as Hyperband uses it). race: at any
+    moment, where a trial has taken more steps to the goal than the best one by a margin."""
     p_threshold: Annotated[Float, Gt(0), Le(0.5)] = 0.1
     """wilcoxon: the p value below which a trial counts as worse."""
     first_steps: Annotated[Int, Ge(1)] = 100_000
@@ -140,6 +142,9 @@ class PrunerSettings:
     as many, and so on."""
     reduction: Annotated[Int, Ge(2), Le(10)] = 3
     """halving: the best of this many go on."""
+    margin: Annotated[Float, Ge(0), Le(10)] = 0.5
+    """race: a trial is given up once the mean steps of its trainings so far, the one that runs
+    included, exceed the best trial's mean by this share of it."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -152,6 +157,11 @@ class ConfirmSettings:
     """Trainings of each, with fresh seeds, the same for all."""
     episodes: Annotated[Int, Ge(1), Le(65536)] = 500
     """Fresh evaluation episodes of each target and difficulty."""
+    also: Annotated[Mapping[SweepName, Mapping[Key, Value]], MaxLen(20)] = field(
+        default_factory=dict
+    )
+    """Values of your own to confirm beside the best, by a name: keys of search with their values,
+    the others as in the curriculum. They are compared, and never become best.yaml."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -205,11 +215,17 @@ def sweep_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
     if sweep.workers > sweep.parallel:
         yield ("workers",), f"must be at most parallel, {sweep.parallel} (got {sweep.workers})"
     yield from _optimum_faults(sweep)
+    for name, values in sweep.confirm.also.items():
+        for key in values:
+            if key not in sweep.search:
+                yield ("confirm", "also", name, key), "must be a key of search"
     measure, kind = sweep.objective.measure, sweep.pruner.kind
     if kind == "halving" and measure == "planted":
         yield ("pruner", "kind"), "must not be halving where objective.measure is planted"
     if kind == "wilcoxon" and measure == "steps_to_goal":
         yield ("pruner", "kind"), "must not be wilcoxon where objective.measure is steps_to_goal"
+    if kind == "race" and measure != "steps_to_goal":
+        yield ("pruner", "kind"), "must not be race unless objective.measure is steps_to_goal"
     if kind == "wilcoxon" and sweep.seeds == 1:
         yield ("pruner", "kind"), "must not be wilcoxon where seeds is 1: it compares in between"
 

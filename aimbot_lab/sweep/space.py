@@ -17,7 +17,7 @@ from optuna.distributions import (
 from aimbot_lab.experiment.document import LoadedCurriculum, again
 from aimbot_lab.experiment.faults import Fault
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange
+from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile
 
 NEVER_SEARCHED = ("name", "seed", "tracking", "env.threads", "train.torch_threads")
 Params = Mapping[str, Any]  # the values of a trial by their keys, as Optuna keeps them
@@ -48,7 +48,7 @@ def default_params(
         distribution = _distribution(dimension)
         if not _holds(distribution, value):
             return None
-        found[key] = float(value) if isinstance(dimension, FloatRange) else value
+        found[key] = _as_number(dimension, value)
     return found
 
 
@@ -66,6 +66,35 @@ def search_faults(search: Mapping[str, Dimension], base: LoadedCurriculum) -> It
                 path = ("search", key) if unknown else ("search", key, *place)
                 yield Fault(path, fault, about_key=unknown)
                 break
+
+
+def also_params(sweep: SweepFile, base: LoadedCurriculum) -> dict[str, dict[str, Any]]:
+    """The values of `confirm.also` by their names, filled up with the curriculum's own."""
+    own = {key: _at(asdict(base.config), key) for key in sweep.search}
+    return {
+        name: {
+            key: _as_number(dimension, _kept(dimension, values.get(key, own[key])))
+            for key, dimension in sweep.search.items()
+        }
+        for name, values in sweep.confirm.also.items()
+    }
+
+
+def also_faults(sweep: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+    """Values of `confirm.also` that lie outside of what is searched."""
+    space = distributions(sweep.search)
+    for name, values in also_params(sweep, base).items():
+        for key, value in values.items():
+            if not _holds(space[key], value):
+                given = key in sweep.confirm.also[name]
+                path = ("confirm", "also", name, *([key] if given else []))
+                whose = "" if given else f" {key} is left out, and the curriculum's own"
+                yield Fault(path, f"must lie within search.{key};{whose or ' this'} is {value!r}")
+
+
+def _as_number(dimension: Dimension, value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if isinstance(dimension, FloatRange) and is_number else value
 
 
 def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:

@@ -43,6 +43,7 @@ class Score:
     value: float
     steps: int
     seconds: float
+    censored: bool = False  # the steps were spent before the goal: the value is a lower bound
     episodes: int = 0
     wins: int = 0
     cells: Mapping[str, float] = field(default_factory=dict)  # win rate by target and difficulty

@@ -45,9 +45,21 @@ def win_rate(task: Task, watch: Watch) -> Score | None:
 
 
 def steps_to_goal(task: Task, watch: Watch) -> Score | None:
-    """The steps until the last lesson passed, or all steps; None where it was ended."""
+    """The steps until the last lesson passed; None where it was ended.
+
+    Where it did not pass these are all steps, and the score says that it takes more.
+    """
     result = _trained(task, watch, lambda _training, _tracker: None)
-    return None if result.status == "KILLED" else _score(task, result)
+    if result.status == "KILLED":
+        return None
+    return replace(_score(task, result), censored=result.status == "FAILED")
+
+
+def forget(task: Task) -> None:
+    """Delete the checkpoints of `task`, which nobody will go on with."""
+    if task.key is not None:
+        for run in unfinished_runs(task.data_folder, key=task.key):
+            run.folder.forget_checkpoints()
 
 
 class _Observer(SilentObserver):
@@ -71,7 +83,7 @@ def _trained(task: Task, watch: Watch, after: Callable[[Training, Tracker], None
             raise
         result = _run(task, watch, after, resume=None)  # its run was deleted, for example
     if result.status != "KILLED":
-        _forget(task)
+        forget(task)
     return result
 
 
@@ -104,15 +116,8 @@ def _unfinished(task: Task) -> UnfinishedRun | None:
     return next((run for run in left if not run.alive and run.record.spent_steps is None), None)
 
 
-def _forget(task: Task) -> None:
-    """Delete the checkpoints of `task`, which has been scored."""
-    if task.key is not None:
-        for run in unfinished_runs(task.data_folder, key=task.key):
-            run.folder.forget_checkpoints()
-
-
 def _score(task: Task, result: RunResult) -> Score:
-    """The score of a training by its steps; one that spent them all counts with all of them."""
+    """The score of a training by its steps."""
     return Score(
         seed=task.seed,
         value=float(result.steps),

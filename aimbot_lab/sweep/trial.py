@@ -11,8 +11,8 @@ from optuna.trial import TrialState
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.board import REASON, Board, Claim
-from aimbot_lab.sweep.measures import measure
-from aimbot_lab.sweep.pruning import is_hopeless, rungs
+from aimbot_lab.sweep.measures import forget, measure
+from aimbot_lab.sweep.pruning import is_hopeless, rungs, steps_allowed
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import TROUBLES
@@ -21,7 +21,7 @@ from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.tracking.data_folder import DataFolder
 
 Stage = Literal["search", "confirm"]
-MEAN = "mean_so_far"  # attribute of a trial that was given up between two trainings
+MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
 RENEWALS = 4  # in the time of a lease
 
 
@@ -101,7 +101,7 @@ def run_trial(bench: Bench, board: Board, claim: Claim, stage: Stage) -> None:
             tracker.end("FAILED", str(error))
             return
         if run.hopeless:
-            board.note(claim, MEAN, value_of(scores) if scores else None)
+            board.note(claim, MEAN, run.mean_so_far(scores))
             board.finish(claim, TrialState.PRUNED)
             tracker.end("KILLED", "Given up: not among the best.")
         elif run.stopped:
@@ -151,6 +151,10 @@ class _TrialRun:
         self._seeds = seeds_of(self._sweep, stage)
         self._reports = dict(claim.reports)
         self._judged = 0  # the steps after which it was last compared with others
+        self._limit = (
+            steps_allowed(self._sweep, board.trials, claim.number) if stage == "search" else None
+        )
+        self._before = 0  # steps of the trainings that have ended
 
     def scores(self, tracker: TrialTracker) -> list[Score]:
         """The scores of its trainings; fewer where it was stopped or given up."""
@@ -162,15 +166,27 @@ class _TrialRun:
             if score is None:
                 break
             found.append(score)
+            self._before += score.steps
             if self.hopeless or self._gives_up_after(score):
                 break
         return found
 
+    def mean_so_far(self, scores: Sequence[Score]) -> float | None:
+        """What a trial that was given up counts with.
+
+        In a race that is the limit, which its mean is known to exceed: the step at which that was
+        seen may differ where its worker died.
+        """
+        return self._limit or (value_of(scores) if scores else None)
+
     def _train(self, seed: int, tracker: TrialTracker) -> Score | None:
         task = task_of(self._bench, self._stage, params=self._claim.params, seed=seed)
-        score = self._measured(tracker.named(task, self._index))
+        task = tracker.named(task, self._index)
+        score = self._measured(task)
         if score is None:
             self.stopped = not self.hopeless
+            if self.hopeless:
+                forget(task)
         elif self._board.note(self._claim, score_key(self._index), score.as_attribute()):
             tracker.log(self._index, score)
         else:
@@ -195,6 +211,7 @@ class _TrialRun:
         """Tell how far it is, and compare it with others after certain steps."""
         share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
         self._bench.watcher.progress(Progress(self._stage, self._claim.number, share))
+        self._race(self._before + step)
         if self._stage != "search" or win_rate is None:
             return
         taken = self._index * steps + step
@@ -206,7 +223,15 @@ class _TrialRun:
                 self._report({due[-1]: win_rate})
             self.hopeless = self._is_hopeless(up_to=due[-1])
 
+    def _race(self, steps: int) -> None:
+        """Give the trial up where its `steps` so far are more than it is allowed."""
+        if self._limit is not None and steps > self._limit * (self._index + 1):
+            self.hopeless = True
+
     def _gives_up_after(self, score: Score) -> bool:
+        self._race(self._before)  # after the last one too: a late look must not save it
+        if self.hopeless:
+            return True
         last = self._index == len(self._seeds) - 1
         if self._stage != "search" or self._sweep.pruner.kind != "wilcoxon" or last:
             return False

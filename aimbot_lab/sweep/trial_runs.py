@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.board import Board, Claim
-from aimbot_lab.sweep.plans import SEARCH_TRIAL
+from aimbot_lab.sweep.plans import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.task import Score, Task
 from aimbot_lab.tracking.opening import RunDescription, open_run
 from aimbot_lab.tracking.rejoining import rejoin_run
@@ -42,9 +42,9 @@ class TrialTracker:
         """The run of the trial, a new one or the one it had before its worker died."""
         name = f"{bench.record.name} {claim.number}"
         if stage == "confirm":
-            number = int(claim.attributes[SEARCH_TRIAL])
-            again = f"{bench.record.name} {number} again"
-            yield cls(None, parent=_run_of(bench, number), name=again, stage=stage)
+            candidate = claim.attributes[SEARCH_TRIAL]
+            again = f"{bench.record.name} {candidate} again"
+            yield cls(None, parent=_run_of(bench, candidate), name=again, stage=stage)
             return
         tracker = _open(bench, board, claim, name)
         opened = cls(tracker, parent=tracker.run_id, name=name, stage=stage)
@@ -59,7 +59,7 @@ class TrialTracker:
         tags = {"lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
         if self._parent is not None:
             tags[PARENT_TAG] = self._parent
-        key = f"sweep {self._parent} {self._stage} {index}"
+        key = f"sweep {self._parent} {self._name} {self._stage} {index}"
         return replace(task, name=f"{self._name} seed {index}", tags=tags, key=key)
 
     def log(self, index: int, score: Score) -> None:
@@ -99,7 +99,9 @@ def _open(bench: "Bench", board: Board, claim: Claim, name: str) -> Tracker:
     return tracker
 
 
-def _run_of(bench: "Bench", number: int) -> str | None:
-    """The run of the trial `number`; the sweep's own where it has none."""
+def _run_of(bench: "Bench", candidate: Candidate) -> str | None:
+    """The run of the trial with that number; the sweep's own where it has none."""
+    if isinstance(candidate, str):
+        return bench.record.parent_run
     trials = bench.record.study.get_trials(deepcopy=False)
-    return trials[number].user_attrs.get(RUN) or bench.record.parent_run
+    return trials[candidate].user_attrs.get(RUN) or bench.record.parent_run

@@ -88,6 +88,44 @@ def test_a_log_gets_one_line_for_each_trial(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
+def test_a_confirmation_is_shown_as_a_bar_with_the_time_left() -> None:
+    confirming = replace(REPORT, status="confirming", ended=3, total=3, to_confirm=4)
+    snapshot = SweepSnapshot(replace(confirming, confirm_ended=1), {("confirm", 1): 0.5}, 125.0)
+    shown = StringIO()
+    console = Console(file=shown, width=160, height=30, color_system=None)
+    view = LiveSweepView("rewards", console)
+    view.progress(snapshot)
+    console.print(view.draw())
+    line = next(line for line in shown.getvalue().splitlines() if line.startswith("confirming"))
+    assert "38%" in line
+    assert "━" in line
+    assert "1 of 4 confirmed on fresh seeds; about 2:05 left" in state_line(snapshot)
+
+
+def test_a_report_ends_with_what_the_confirmation_found() -> None:
+    done = replace(REPORT, status="done", ended=3, total=3)
+    unclear = report_text(replace(done, confirmed=[AGAIN]))
+    assert unclear.splitlines()[-1] == "no trial is clearly better than the defaults"
+    clear = report_text(replace(done, confirmed=[replace(AGAIN, gain_lower=0.01)]))
+    assert clear.splitlines()[-1] == "clearly better than the defaults: trial 1"
+    fewer_steps = replace(AGAIN, gain=-0.1, gain_lower=-0.2, gain_upper=-0.01)
+    steps = report_text(replace(done, maximizes=False, confirmed=[fewer_steps]))
+    assert steps.splitlines()[-1] == "clearly better than the defaults: trial 1"
+    named = replace(AGAIN, gain_lower=0.01, number=None, name="mine")
+    assert "no trial" in report_text(replace(done, confirmed=[named])).splitlines()[-1]
+
+
+def test_steps_that_were_spent_are_told_as_more() -> None:
+    spent = replace(
+        AGAIN, value=2e6, lower=None, upper=None, trainings=[{}] * 4, censored=3, gain=1e6,
+        gain_lower=9e5, gain_upper=1.1e6, searched=None, number=None, name="greedy",
+    )  # fmt: skip
+    last = report_text(replace(REPORT, status="done", confirmed=[spent])).splitlines()
+    row = next(line for line in last if line.startswith("greedy"))
+    assert "> 2,000,000 (3 of 4 never passed)" in row
+    assert "+1,000,000 [+900,000, +1,100,000]" in row
+
+
 def test_the_state_names_the_best_with_its_interval() -> None:
     assert state_line(SNAPSHOT) == (
         "2 of 12 trials ended; about 2:05 left; "
@@ -97,8 +135,8 @@ def test_the_state_names_the_best_with_its_interval() -> None:
 
 def test_the_report_shows_both_numbers_of_the_best() -> None:
     text = report_text(replace(REPORT, status="done", ended=3, total=3, confirmed=[AGAIN]))
-    last = text.splitlines()[-1]
-    assert last.split() == ["1", "0.5", "3", "0.6", "0.520", "[0.500,", "0.540]", "+0.100",
+    row = next(line for line in text.splitlines() if "+0.100" in line)
+    assert row.split() == ["1", "0.5", "3", "0.6", "0.520", "[0.500,", "0.540]", "+0.100",
                             "[-0.020,", "+0.220]"]  # fmt: skip
     assert "0.520 [0.500, 0.540] on fresh seeds" in text.splitlines()[1]
 

@@ -53,9 +53,24 @@ tracking: {experiment: tests}
 """
 
 
+MEASURED_STEPS = (
+    1090304, 1132288, 916736, 892672
+)  # fmt: skip
+GOAL = CURRICULUM.replace(
+    "train:", "    completion_criteria: {threshold: 0.01, min_lesson_length: 5}\ntrain:"
+).replace("goto_win_radius: 12.0", "goto_win_radius: 16.0")
+RACE = (
+    SWEEP.replace("base: tiny.yaml", "base: goal.yaml")
+    .replace("{measure: win_rate, episodes: 10}", "{measure: steps_to_goal}")
+    .replace("lease: 600", "lease: 600\noverrides: {train.total_steps: 4096}")
+    .replace("trials: 3", "trials: 3\nparallel: 1\nworkers: 1\npruner: {kind: race, margin: 0.5}")
+)
+
+
 def write_sweep(folder: Path, text: str = SWEEP) -> Path:
     """The path of a sweep file in `folder`, beside its curriculum."""
     (folder / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+    (folder / "goal.yaml").write_text(GOAL, encoding="utf-8")
     path = folder / "sweep.yaml"
     path.write_text(text, encoding="utf-8")
     return path

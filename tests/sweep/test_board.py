@@ -16,7 +16,10 @@ from sweep_files import PLANTED, changed, write_sweep
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.board import DEATHS, MOST_DEATHS, Board
 from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.leases import Lease
+from aimbot_lab.sweep.presence import COORDINATORS, Presence
 from aimbot_lab.sweep.record import Record, begin, load
+from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.owner import Owner, this_process
@@ -159,13 +162,43 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
     with pytest.raises(ConfigurationError, match=r"0 of 8 trials ended.*--resume"):
         begin(storage, same, resume=False)
     assert begin(storage, same, resume=True).study.user_attrs["trials"] == 8
-    assert begin(storage, same, resume=True, trials=9).study.user_attrs["trials"] == 9
+    assert begin(storage, same, resume=True, trials=9).trials == 9
     other = changed(PLANTED, ("high: 30", "high: 31"))
     with pytest.raises(ConfigurationError, match="begun with another search: begin"):
         begin(storage, load_sweep(write_sweep(tmp_path, other)), resume=True)
     wider = load_sweep(write_sweep(tmp_path, PLANTED), {"parallel": 4})
     with pytest.raises(ConfigurationError, match="begun with another parallel: begin"):
         begin(storage, wider, resume=True)
+
+
+def test_fewer_trials_are_enough_where_a_resume_says_so(
+    tmp_path: Path, storage: Storage, record: Record
+) -> None:
+    sweep = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 2})
+    for number in range(2):
+        claim = record.search_board().take(me(str(number)))
+        assert claim is not None
+        assert record.search_board().finish(claim, TrialState.COMPLETE, 0.5)
+    fewer = begin(storage, sweep, resume=True, trials=2)
+    assert fewer.search_board().is_done()
+    assert fewer.search_board().take(me()) is None
+    begun = begin(storage, sweep, resume=True, trials=1).search_board()
+    assert begun.plan.total(begun.trials) == 2  # what has begun is ended
+
+
+def test_a_sweep_runs_while_a_coordinator_is_at_work(storage: Storage, record: Record) -> None:
+    assert report(record).status == "stopped"
+    presence = Presence(storage, record.study, lease=600)
+    presence.show()
+    assert report(record).status == "running"
+    presence.leave()
+    assert report(record).status == "stopped"
+
+
+def test_a_coordinator_that_was_killed_is_not_at_work(storage: Storage, record: Record) -> None:
+    lease = Lease(dead_worker(), until=1e12)
+    record.study.set_user_attr(COORDINATORS, {"dead": lease.as_attribute()})
+    assert report(record).status == "stopped"
 
 
 def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage) -> None:

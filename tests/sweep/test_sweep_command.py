@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_files import PLANTED, SWEEP, changed, write_sweep
+from sweep_files import PLANTED, RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 
+IN_AREA = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 
 
@@ -33,7 +34,8 @@ def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "sweeps").mkdir()
-    write_sweep(folder / "sweeps").rename(folder / "sweeps" / "small.yaml")
+    also = ("{best: 1,", "{best: 1, also: {greedy: {env.rewards.in_area: 50}},")
+    write_sweep(folder / "sweeps", changed(SWEEP, also)).rename(folder / "sweeps" / "small.yaml")
     return folder
 
 
@@ -72,7 +74,26 @@ def test_the_best_is_scored_again_on_seeds_that_no_trial_has_seen(swept: dict[st
     assert not searched & fresh
     assert any(one["is_default"] for one in swept["confirmed"])
     for one in swept["confirmed"]:
-        assert one["searched"] == swept["trials"][one["number"]]["value"]
+        if one["number"] is not None:
+            assert one["searched"] == swept["trials"][one["number"]]["value"]
+
+
+def test_named_values_are_confirmed_beside_the_best_and_never_win(swept: dict[str, Any]) -> None:
+    (greedy,) = (one for one in swept["confirmed"] if one["name"] == "greedy")
+    assert greedy["params"] == {"env.rewards.spin_penalty": 1.0, "env.rewards.in_area": 50.0}
+    assert (greedy["number"], greedy["searched"]) == (None, None)
+    assert greedy["gain"] is not None
+    assert swept["best"] in range(3)
+
+
+def test_the_defaults_stay_the_best_unless_a_trial_is_clearly_better(swept: dict[str, Any]) -> None:
+    better = [
+        one["number"]
+        for one in swept["confirmed"]
+        if one["gain_lower"] is not None and one["gain_lower"] > 0 and one["name"] is None
+    ]
+    assert swept["best"] in (better or [0])
+    assert ("no trial is clearly better" in swept["verdict"]) is not better
 
 
 def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
@@ -90,12 +111,15 @@ def test_the_store_holds_a_run_with_its_trials_and_their_trainings(
     assert len(experiments) == 1  # MLflow nests only within one
     sweep = swept["run_id"]
     assert f"**Best: trial {swept['best']}**" in notes[sweep]
-    trials = [run for run, parent in parents.items() if parent == sweep]
+    below = [run for run, parent in parents.items() if parent == sweep]
+    greedy = [run for run in below if "greedy" in runs[run].name]  # it has no trial to lie below
+    trials = [run for run in below if run not in greedy]
     assert sorted(runs[run].name for run in trials) == ["small 0", "small 1", "small 2"]
+    assert len(greedy) == 2
     assert {run.status for run in runs.values()} == {"FINISHED"}
     assert sorted(trial["run_id"] for trial in swept["trials"]) == sorted(trials)
     trainings = [run for run, parent in parents.items() if parent in trials]
-    assert len(trainings) == 3 * 2 + len(swept["confirmed"]) * 2
+    assert len(trainings) == 3 * 2 + (len(swept["confirmed"]) - 1) * 2
 
 
 def test_the_best_values_are_a_curriculum_that_runs_as_it_is(
@@ -124,6 +148,7 @@ def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, A
     assert "3 of 3 trials ended, done" in status.stdout
     report = call(folder, "sweep", "report", "small")
     assert "on fresh seeds" in report.stdout
+    assert report.stdout.splitlines()[-1] == swept["verdict"]
     again = call(folder, "sweep", "small", "--resume", "--json")
     assert json.loads(again.stdout)["trials"] == swept["trials"]
 
@@ -134,6 +159,7 @@ def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, A
         (("sweep", "status", "none"), "no sweep 'none'"),
         (("sweep", "rerun", "small", "9"), "has no trial 9; its trials are 0 to 2"),
         (("sweep", "small"), "go on with --resume"),
+        (("sweep", "power", "small"), "does not count steps_to_goal"),
     ],
 )
 def test_what_is_not_there_is_told_in_a_line(
@@ -180,3 +206,22 @@ def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> N
     states = {trial["state"]: trial["reason"] for trial in json.loads(done.stdout)["trials"]}
     assert "diverged" in states["failed"]
     assert states["done"] is None
+
+
+def test_a_race_is_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
+    """A margin of 0 gives up whatever has fallen behind the best trial."""
+    ended = []
+    for workers in ("1", "2"):
+        folder = tmp_path / workers
+        folder.mkdir()
+        strict = ("margin: 0.5", "margin: 0"), ("parallel: 1", "parallel: 2")
+        hard = "env.goto_win_radius: {type: float, low: 4, high: 20}"
+        write_sweep(folder, changed(RACE, *strict, (IN_AREA, hard), ("trials: 3", "trials: 6")))
+        done = call(folder, "sweep", "sweep.yaml", "--json", "--workers", workers)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["trials"]
+        worth = [(t["state"], t["params"], t["value"], t["at_least"]) for t in found]
+        learned = [[score["state_sha256"] for score in t["trainings"]] for t in found]
+        ended.append((worth, learned))
+    assert ended[0] == ended[1]
+    assert "given up" in {state for state, *_ in ended[0][0]}

@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.sweep.record import find_record
+from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
 
@@ -129,6 +130,7 @@ def test_a_stop_saves_and_the_sweep_goes_on(tmp_path: Path, undisturbed: dict[st
     assert TrialState.RUNNING not in {trial.state for trial in trials(tmp_path)}
     statuses = {run.status for run in list_runs(DataFolder(tmp_path / "data"))}
     assert statuses <= {"KILLED", "FINISHED"}
+    assert report(find_record(DataFolder(tmp_path / "data"), "planted", None)).status == "stopped"
     again = subprocess.run(
         [*COMMAND, "sweep.yaml", "--data-dir", "data"],
         cwd=tmp_path,

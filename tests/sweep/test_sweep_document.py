@@ -61,6 +61,14 @@ CASES = [
     (("measure: win_rate", "measure: planted, optimum: {env.rewards.in_area: 0, "
       "env.rewards.spin_penalty: 1}"), "optimum.env.rewards.in_area: must lie in the range that is "
      "searched, 0.5 to 50 (got 0)"),
+    (("measure: win_rate, episodes: 10", "measure: steps_to_goal"), "7:22: objective.measure: must "
+     "not be steps_to_goal: the last lesson of base, 'near', has no completion_criteria"),
+    (("trials: 3", "trials: 3\npruner: {kind: race}"), "pruner.kind: must not be race unless "
+     "objective.measure is steps_to_goal"),
+    (("best: 1,", "best: 1, also: {one: {env.rewards.facing: 1}},"), "confirm.also.one."
+     "env.rewards.facing: must be a key of search"),
+    (("best: 1,", "best: 1, also: {one: {env.rewards.in_area: 51}},"), "confirm.also.one."
+     "env.rewards.in_area: must lie within search.env.rewards.in_area; this is 51"),
     (("search:", "serch:"), "serch: unknown key (nearest valid key: search)"),
 ]  # fmt: skip
 

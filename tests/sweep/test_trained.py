@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sweep_files import SWEEP, changed, params, write_sweep
+from sweep_files import RACE, SWEEP, changed, params, write_sweep
 
 from aimbot_lab.experiment.unfinished import unfinished_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.measures import measure
+from aimbot_lab.sweep.measures import forget, measure
 from aimbot_lab.sweep.task import Task
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.history import list_runs
@@ -88,10 +88,26 @@ def test_rewards_change_the_training_and_not_what_it_is_scored_by(
     assert worth[0].episodes == 10 * len(worth[0].cells) == 20
 
 
-def test_steps_to_goal_counts_steps(tmp_path: Path) -> None:
-    path = write_sweep(tmp_path, changed(SWEEP, ("measure: win_rate", "measure: steps_to_goal")))
-    sweep = load_sweep(path)
-    assert not sweep.config.maximizes
-    score = measure(task_of(sweep, tmp_path / "data", None), Watch())
-    assert score is not None
-    assert score.value == score.steps == 1024
+def test_steps_to_goal_says_whether_the_goal_was_reached(tmp_path: Path) -> None:
+    scores = []
+    for threshold in (0.01, 0.999):
+        given = f"4096, lessons.0.completion_criteria.threshold: {threshold}"
+        sweep = load_sweep(write_sweep(tmp_path, changed(RACE, ("4096", given))))
+        assert not sweep.config.maximizes
+        scores.append(measure(task_of(sweep, tmp_path / "data", None), Watch()))
+    passed, spent = scores
+    assert passed is not None
+    assert spent is not None
+    assert passed.value == passed.steps < 4096
+    assert spent.value == spent.steps == 4096
+    assert (passed.censored, spent.censored) == (False, True)
+
+
+def test_a_training_that_is_given_up_leaves_no_checkpoints(
+    sweep: LoadedSweep, tmp_path: Path
+) -> None:
+    task = task_of(sweep, tmp_path / "data", "sweep 1 search 0")
+    assert measure(task, Watch(stop_at=2048)) is None
+    assert unfinished_runs(task.data_folder)
+    forget(task)
+    assert not unfinished_runs(task.data_folder)

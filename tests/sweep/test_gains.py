@@ -1,0 +1,51 @@
+"""A confirmation finds differences that are there, and hardly ever one that is not."""
+
+from math import pi, tan
+
+import pytest
+from sweep_files import MEASURED_STEPS
+
+from aimbot_lab.sweep.gains import found_share, gain_over, mean_interval
+
+# As sweeps/rewards.yaml confirms: the best two and values of its own, each with the defaults.
+SHIPPED = {"seeds": 20, "comparisons": 3, "limit": 2_000_000}
+
+
+def test_the_interval_of_two_values_is_cauchys() -> None:
+    # t with one degree of freedom: its 97.5 % quantile is tan(0.475 pi).
+    lower, upper = mean_interval([1.0, 2.0])
+    assert (lower + upper) / 2 == pytest.approx(1.5)
+    assert upper - lower == pytest.approx(tan(0.475 * pi))
+
+
+def test_intervals_of_several_comparisons_share_their_error() -> None:
+    lower, upper = mean_interval([1.0, 2.0], comparisons=5)
+    assert upper - lower == pytest.approx(tan(0.495 * pi))
+
+
+def test_a_gain_is_that_of_pairs() -> None:
+    """What both trainings on a seed have in common falls out."""
+    gain = gain_over([10.0, 110.0, 1010.0], [9.0, 109.0, 1009.0], comparisons=3)
+    assert gain.mean == pytest.approx(1.0)
+    assert gain.lower == pytest.approx(1.0)
+    assert gain_over([2.0], [5.0], comparisons=1).lower is None
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25, 2.5])
+def test_a_planted_difference_is_found_nine_times_in_ten(factor: float) -> None:
+    """By values that take 0.8, 1.25 or 2.5 times the steps, the last mostly cut by the budget."""
+    assert found_share(MEASURED_STEPS, factor, **SHIPPED) >= 0.9
+
+
+def test_a_difference_that_is_not_there_is_hardly_ever_found() -> None:
+    assert found_share(MEASURED_STEPS, 1.0, rounds=4000, **SHIPPED) <= 0.05 / 3 + 0.007
+    alone = {**SHIPPED, "comparisons": 1}
+    assert found_share(MEASURED_STEPS, 1.0, rounds=4000, **alone) <= 0.05 + 0.01
+
+
+def test_fewer_seeds_find_less() -> None:
+    shares = [
+        found_share(MEASURED_STEPS, 1.15, **{**SHIPPED, "seeds": seeds}) for seeds in (3, 8, 20)
+    ]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.2
