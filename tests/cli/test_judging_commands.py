@@ -213,7 +213,7 @@ def test_whatever_shows_an_agent_says_how_its_actions_are_drawn(
     ways = dict.fromkeys([label, "sampled", "temperature 0.5", "deterministic", "random", "greedy"])
     assert list(evaluated["players"]) == list(ways)
     assert (evaluated["temperature"], evaluated["advised"]) == (temperature, 1)
-    assert find_run(data_folder, run_id).metrics[names.EVAL_TEMPERATURE] == temperature
+    assert find_run(data_folder, run_id).metrics[names.TEST_TEMPERATURE] == temperature
     compared = json.loads(invoke(data_folder, "compare", run_id, run_id, *shown).stdout)
     assert [run["temperature"] for run in compared["runs"]] == [temperature] * 2
     replay = tmp_path / "episode.json"
