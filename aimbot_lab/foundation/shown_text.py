@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
+_JOINERS = "\u200c\u200d"  # of letters and emoji: they are invisible, and change no direction
 _MARKDOWN = re.compile(r"[^\w ,()/%='.-]|_|(?<=[wW]{3})\.")
 MAX_LINE = 1_000  # characters of a refusal
 
@@ -18,7 +19,10 @@ def is_seen(text: str) -> bool:
     """Whether `text` consists of visible characters and spaces on one line."""
     if text.isascii():
         return text.isprintable()
-    return not any(unicodedata.category(character) in _UNSEEN for character in text)
+    return not any(
+        unicodedata.category(character) in _UNSEEN and character not in _JOINERS
+        for character in text
+    )
 
 
 def one_line(text: str) -> str:
