@@ -66,8 +66,12 @@ def _refusal(entry: str, folder: Path, find: Find | None) -> str | None:
     """What is wrong with the path `entry`, None where there is such a file or folder."""
     if "\n" in entry or "\0" in entry or (find is not None and is_kept_name(entry)):
         return None  # what is wrong with these is found where they are read
-    if (folder / entry).exists():
-        return _useless(folder / entry)
+    try:
+        if (folder / entry).exists():
+            return _useless(folder / entry)
+    except OSError as error:  # too long a name, a folder that may not be looked into
+        shown = entry if len(entry) <= MOST_SHOWN else f"{entry[:MOST_SHOWN]}..."
+        return f"cannot be read: {error.strerror}: {shown}"
     elsewhere = "" if isabs(entry) else f"; {RULE}"
     if not isabs(entry) and Path(entry).exists():
         elsewhere += ", not at the working directory, where there is one"

@@ -20,6 +20,18 @@ START_FOLDER = "start"
 """Where a run keeps the agent that it began with, among its artifacts and its checkpoints."""
 
 
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "name": str,
+    "curriculum": str,
+    "file": str,
+    "begun_ms": int,
+    "key": (str, type(None)),
+    "spent_steps": (int, type(None)),
+    "versions": Mapping,
+    "configuration": (str, type(None)),
+}
+
+
 class StartMark(NamedTuple):
     """Which agent a run began with, as its record keeps it."""
 
@@ -90,9 +102,11 @@ def read_record(folder: Path) -> RunRecord | None:
     try:
         values = json.loads((folder / RECORD_NAME).read_bytes())
         start = values.pop("start", None)
-        return RunRecord(**values, start=None if start is None else StartMark(*start))
-    except (OSError, ValueError, TypeError):
+        record = RunRecord(**values, start=None if start is None else StartMark(*start))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+    fits = all(isinstance(getattr(record, name), kind) for name, kind in _TYPES.items())
+    return record if fits else None
 
 
 def _write(folder: Path, record: RunRecord) -> None:

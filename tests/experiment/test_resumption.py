@@ -415,3 +415,23 @@ def die(tracker: Any) -> None:
     tracker._sender._thread.join()
     tracker._journal.close()
     tracker._folder.hold.release()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "null",
+        "5",
+        "[" * 100_000,
+        '{"name": "a", "curriculum": "a", "file": "a", "begun_ms": "x"}',
+        '{"name": "a", "curriculum": "a", "file": "a", "begun_ms": 1, "spent_steps": "x"}',
+    ],
+    ids=["null", "number", "deep", "text for begun_ms", "text for spent_steps"],
+)
+def test_a_record_of_any_other_kind_hides_no_other_run(
+    data_folder: DataFolder, file: Path, content: str
+) -> None:
+    damaged = begun(data_folder, "a1", load_curriculum(file))
+    begun(data_folder, "b2", load_curriculum(file))
+    (damaged.folder.checkpoints / "run.json").write_text(content, encoding="utf-8")
+    assert [run.run_id for run in unfinished_runs(data_folder)] == ["b2"]
