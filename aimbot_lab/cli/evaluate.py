@@ -9,6 +9,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.progress import progress
 from aimbot_lab.cli.tables import Section, show_table
 from aimbot_lab.cli.text import print_json, rate
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
@@ -64,7 +65,7 @@ def evaluate(
         print_json(found.as_json())
     else:
         show_table(HEAD, [_section(*player) for player in found.players.items()])
-        click.echo(_explained(found), err=True)
+        click.echo(one_line(_explained(found)), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
