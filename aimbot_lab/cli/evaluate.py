@@ -65,7 +65,7 @@ def evaluate(
         print_json(found.as_json())
     else:
         show_table(HEAD, [_section(*player) for player in found.players.items()])
-        click.echo(one_line(_explained(found)), err=True)
+        click.echo(_explained(found), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
@@ -92,7 +92,7 @@ def _numbers(score: "Score") -> tuple[str, ...]:
 
 
 def _explained(found: "Evaluated") -> str:
-    return (
+    return one_line(
         f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
         f"seed {found.seed}. Time to win is over the won episodes, the return over all. "
         f"Deploy it with --temperature {found.advised:g}: record, compare and export do so where "

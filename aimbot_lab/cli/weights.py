@@ -7,6 +7,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.text import print_json, table
+from aimbot_lab.foundation.shown_text import one_line
 
 WAIT_SECONDS = 60.0  # a run listens between two steps, but not during an update
 Levels = tuple[int, ...]
@@ -103,4 +104,4 @@ def _text(answer: dict[str, Any], *, changed: bool) -> str:
     ]
     verb = "changed" if changed else "as they are"
     head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
-    return f"{head}\n" + table(("difficulty", "weight", ""), rows)
+    return f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows)

@@ -3,13 +3,19 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from aimbot_lab.cli.evaluate import _explained
 from aimbot_lab.cli.replay import _tell
 from aimbot_lab.cli.text import table
+from aimbot_lab.cli.weights import _text
 from aimbot_lab.curriculum.reports import LessonReport
+from aimbot_lab.experiment.curve_picture import draw_curves
 from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve
 from aimbot_lab.experiment.note import note
 from aimbot_lab.experiment.result import RunResult
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -39,6 +45,20 @@ def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixtur
     )  # fmt: skip
     _tell(told)
     assert is_harmless(capsys.readouterr().err)
+
+
+def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
+    found: Any = SimpleNamespace(
+        agent="best", run_id="a" * 32, name=HOSTILE, step=1, seed=2, advised=1.0
+    )
+    told = _explained(found)
+    assert is_harmless(told)
+    assert "owned" in told
+
+
+def test_the_answer_of_a_runs_mailbox_is_shown_escaped() -> None:
+    answer = {"target": HOSTILE, "lesson": 1, "step": 2, "weights": [1.0], "locked": [False]}
+    assert is_harmless(_text(answer, changed=False))
 
 
 def test_a_run_cannot_be_called_by_what_turns_the_direction_of_writing() -> None:
@@ -88,3 +108,9 @@ def test_a_refusal_repeats_no_long_names(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError) as caught:
             load_curriculum(path, [override])
         assert max(map(len, caught.value.faults)) <= 1_000
+
+
+def test_a_name_with_dollars_is_no_formula_in_a_picture(tmp_path: Path) -> None:
+    curve = LearningCurve((CurvePoint(0, 0.0), CurvePoint(100, 1.0)), ())
+    draw_curves({rf"$\frac{HOSTILE}$": [curve]}, tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").stat().st_size > 0
