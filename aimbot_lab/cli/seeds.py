@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.stopping import handled_signals
 from aimbot_lab.cli.text import print_json
+from aimbot_lab.cli.tied_training import tied
 from aimbot_lab.cli.training import EXIT_CODES, SHORT_ID
 
-COMMAND = (sys.executable, "-m", "aimbot_lab", "run")
 ONE_THREAD = ("--set", "env.threads=1", "--set", "train.torch_threads=1")
 EPISODES = 100  # of each cell, that every agent plays at the end
 
@@ -91,8 +90,8 @@ def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
     name = [] if request.name is None else ["--name", f"{request.name} seed {seed}"]
     threads = () if alone else ONE_THREAD
     process = subprocess.Popen(
-        [*COMMAND, *request.words, *threads, *name, "--seed", str(seed), "--json"],
-        stdin=subprocess.DEVNULL,
+        tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
+        stdin=subprocess.PIPE,  # never written to: its end tells that this process is gone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

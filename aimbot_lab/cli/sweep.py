@@ -66,6 +66,7 @@ def sweep() -> None:
 @click.option("--seed", type=int, help="Seed of the sweep.")
 @click.option("--name", help="Name of the sweep; a new one begins anew.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that has begun.")
+@options.tags
 @storage
 @options.data_dir
 @options.tracking_uri
@@ -73,6 +74,7 @@ def sweep() -> None:
 def start(
     sweep: str,
     resume: bool,
+    tags: tuple[str, ...],
     storage: str | None,
     data_dir: Path | None,
     tracking_uri: str | None,
@@ -99,7 +101,7 @@ def start(
 
     values = {key: value for key, value in given.items() if value is not None}
     record, folder, workers = _begun(
-        sweep, values, resume=resume, where=(storage, data_dir, tracking_uri)
+        sweep, values, resume=resume, tags=tags, where=(storage, data_dir, tracking_uri)
     )
     with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
         request = SweepRequest(record, folder, workers, tracking_uri)
@@ -116,6 +118,7 @@ def _begun(
     values: dict[str, Any],
     *,
     resume: bool,
+    tags: tuple[str, ...],
     where: tuple[str | None, Path | None, str | None],
 ) -> "tuple[Record, DataFolder, int]":
     """The sweep, its data folder and its workers, once all is found to be usable."""
@@ -126,6 +129,7 @@ def _begun(
     from aimbot_lab.tracking.opening import check_destination, check_server
 
     storage, data_dir, tracking_uri = where
+    own_tags = options.parsed_tags(tags)
     loaded = load_sweep(sweep, values)
     folder = locate_data_folder(data_dir)
     check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
@@ -133,7 +137,9 @@ def _begun(
     check_storage(address)
     check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     joined = resume or address.is_shared
-    record = begin(open_storage(address), loaded, resume=joined, trials=values.get("trials"))
+    record = begin(
+        open_storage(address), loaded, resume=joined, trials=values.get("trials"), tags=own_tags
+    )
     begun = len(record.search_board().trials)
     if begun > record.trials:
         click.echo(f"{begun} trials have begun already: no other one begins", err=True)

@@ -49,10 +49,14 @@ class LessonReport:
     Of a lesson that was passed that is the window which shows most: over all its episodes, an
     agent that has just learned it would seem worse than it had become. The interval at 95 % holds
     for the mean win rate over the window although the lesson was stopped when it looked good.
+
+    `ended_at_step` is the one step number of a passed lesson: the environment steps, over all
+    environments, when the episode that passed it was counted. Live view, result, note, `explain`,
+    the metric of the lesson's number and `compare` tell this number; the next update comes later.
     """
 
     name: str
-    ended_at_step: int | None  # None: it never ended
+    ended_at_step: int | None  # None: it is not passed
     episodes: int  # counted episodes
     window: int
     win_rate: float | None

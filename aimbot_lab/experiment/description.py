@@ -9,6 +9,7 @@ from types import MappingProxyType
 from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import LoadedCurriculum
 from aimbot_lab.experiment.git_state import git_tags
+from aimbot_lab.experiment.harmless_settings import harmless_settings, without
 from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.result import RunResult, outcome
 from aimbot_lab.experiment.run_record import StartMark
@@ -17,7 +18,7 @@ from aimbot_lab.sim.preset_source import named_entries
 from aimbot_lab.tracking.opening import RunDescription
 
 MOST_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
-NO_SETTING_OF_TRAINING = "seed", "tracking", "evaluation"
+NO_SETTING_OF_TRAINING = frozenset({"seed", "tracking", "evaluation"})
 ENDED: Mapping[str, str] = MappingProxyType(
     {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
 )
@@ -77,9 +78,10 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
 def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
     """Twelve letters that stand for all settings but the seed and what changes no training.
 
-    And for the agent that a run began with.
+    And for the agent that a run began with. `harmless_settings` says what changes no training.
     """
-    values = {k: v for k, v in plain_settings(config).items() if k not in NO_SETTING_OF_TRAINING}
+    idle = harmless_settings(config.train) | NO_SETTING_OF_TRAINING
+    values = without(plain_settings(config), idle)
     if start is not None:
         values["start"] = start.sha256
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]

@@ -9,11 +9,13 @@ from aimbot_lab.curriculum.replay import Replay, Replayed, World, replays
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.trainings import find_training
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.sim.scenario import DIFFICULTIES
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.growing_files import growing_file
-from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.history import download_artifact
+from aimbot_lab.tracking.run_summary import RunSummary
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,19 @@ def explain_run(
 ) -> Explanation:
     """The lessons of the one run that begins with `run`, which may still be running.
 
-    Raises ConfigurationError where no single run is meant or no lesson takes `threshold`, LabError
-    where the run kept no record or one that can't be read.
+    Raises ConfigurationError where no single training is meant or no lesson takes `threshold`,
+    LabError where the run kept no record or one that can't be read.
     """
     reap_dead_runs(data_folder)
-    run_id = find_run(data_folder, run, tracking_uri=tracking_uri).run_id
+    found = find_training(run, data_folder, tracking_uri=tracking_uri)
+    run_id = found.run_id
 
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
     config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
     world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
-    record = _record(data_folder.run_folder(run_id), fetch)
+    record = _record(found, data_folder.run_folder(run_id), fetch)
     replayed = tuple(replays(record, world, threshold=threshold))
     refusals = [one.refused for one in replayed if one.refused]
     if refusals and not any(one.other for one in replayed):
@@ -54,14 +57,24 @@ def explain_run(
     return Explanation(run_id, config.name, world, replayed)
 
 
-def _record(run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:
+def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:
     texts = [_text(name, run_folder, fetch) for name in (EPISODES_NAME, EVENTS_NAME)]
     if not any(texts):
-        raise LabError("the run has counted no episode, or is from before episodes were recorded")
+        raise LabError(_without_episodes(run))
     try:
         return read_record(*texts)
     except (ValueError, KeyError) as error:
         raise LabError(f"the run's record can't be read: {error}") from error
+
+
+def _without_episodes(run: RunSummary) -> str:
+    told = f"run {run.run_id[:8]} ({run.name})"
+    if run.status == "RUNNING":
+        return f"{told} has counted no episode so far: explain it once the first ones have ended"
+    return (
+        f"{told} ended before an episode was counted, so that nothing tells why a lesson ended or "
+        "did not; a lesson counts the episodes that begin and end in it"
+    )
 
 
 def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:

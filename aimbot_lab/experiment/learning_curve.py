@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import isfinite
 from typing import NamedTuple
 
@@ -17,7 +18,10 @@ FEWEST_POINTS = 2
 
 @dataclass(frozen=True)
 class LessonPassed:
-    """A lesson and when it was passed; as well as updates, at which runs report, tell."""
+    """A lesson and when it was passed.
+
+    `step` is that of `LessonReport.ended_at_step`; `seconds` end where the update after it began.
+    """
 
     name: str
     step: int | None  # environment steps; None: it was not
@@ -76,21 +80,27 @@ def lessons_passed(
 ) -> tuple[LessonPassed, ...]:
     """When each lesson was passed, from the recorded `numbers` of the lesson in force.
 
-    The last is passed where the run reached its goal and that asked for something.
+    One that was begun again later counts from its last passing. The last lesson is passed where
+    the run reached its goal and that asked for something.
     """
     began = run.started.timestamp()
     asks = config.lessons[-1].completion_criteria is not None
     ended = numbers[-1:] if run.status == "FINISHED" and asks else []
     passed = []
     for number, lesson in enumerate(config.lessons, start=1):
-        later = [point for point in numbers if point.value > number]
-        first = next(iter(later or (ended if number == len(config.lessons) else [])), None)
+        later = _since_last_above(number, numbers)
+        first = next(iter(later[-1:] or (ended if number == len(config.lessons) else [])), None)
         passed.append(
             LessonPassed(lesson.name, None, None)
             if first is None
             else LessonPassed(lesson.name, first.step, first.time_ms / 1000 - began)
         )
     return tuple(passed)
+
+
+def _since_last_above(number: int, numbers: Sequence[MetricPoint]) -> list[MetricPoint]:
+    """The last of `numbers`, newest first, as far back as all lie above `number`."""
+    return list(takewhile(lambda point: point.value > number, reversed(numbers)))
 
 
 def common_steps(curves: Sequence[LearningCurve]) -> tuple[int, int] | None:

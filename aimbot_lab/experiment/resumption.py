@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.document import LoadedCurriculum
+from aimbot_lab.experiment.harmless_settings import harmless_settings
 from aimbot_lab.experiment.own_presets import plain_settings
 from aimbot_lab.experiment.paths import one_line
 from aimbot_lab.experiment.request import RunRequest
@@ -17,16 +18,11 @@ from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.reopening import refuse_unless_free
 from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.training.settings import any_threads
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.starting import Start
 
-HARMLESS = frozenset({"name", "env.threads"})
-"""Keys that can't change the result of a run that has begun."""
 BUDGET = "train.total_steps"
-ALLOWED = HARMLESS | {BUDGET}
-THREADS = "train.torch_threads"  # harmless where the engine is the project's own
 _MISSING = "nothing"
 
 
@@ -119,8 +115,8 @@ def _refuse_if_altered(run: UnfinishedRun) -> None:
 
 def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
     """Whether none of `changes`, which led to `config`, can change the result."""
-    own = ALLOWED | {THREADS} if any_threads(config.train) else ALLOWED
-    return all(change.key in own for change in changes)
+    allowed = harmless_settings(config.train) | {BUDGET}
+    return all(change.key in allowed for change in changes)
 
 
 def find_unfinished(

@@ -8,9 +8,10 @@ from aimbot_lab.experiment.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.orphan_runs import reap_dead_runs
 from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.history import download_artifact
 from aimbot_lab.tracking.run_summary import RunSummary
 from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
 
@@ -43,8 +44,8 @@ def fetch_agent(
     """The `which` ("best" or "last") agent of the one run whose id begins with `run`.
 
     Before that, what dead processes left undelivered is delivered: the agent may be among it.
-    Raises ConfigurationError where no single run is meant, LabError, which says why, where it has
-    no such agent or its files can't be read.
+    Raises ConfigurationError where no single training is meant, LabError, which says why, where it
+    has no such agent or its files can't be read.
     """
     found, folder = fetch_agent_files(run, which, data_folder=data_folder, uri=tracking_uri)
 
@@ -60,7 +61,7 @@ def fetch_agent_files(
 ) -> AgentFiles:
     """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
     reap_dead_runs(data_folder)
-    found = find_run(data_folder, run, tracking_uri=uri)
+    found = find_training(run, data_folder, tracking_uri=uri)
 
     def fetch(name: str) -> Path:
         return download_artifact(

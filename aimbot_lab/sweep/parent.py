@@ -17,7 +17,7 @@ def join_parent(
     """
     tracker = _joined(record, data_folder, tracking_uri=tracking_uri)
     if tracker is not None:  # a tag, because a sweep may be given more trials and a param stays
-        tracker.set_tags({"lab.sweep_trials": str(record.trials)})
+        tracker.set_tags({**record.tags, "lab.sweep_trials": str(record.trials)})
     return tracker
 
 
@@ -49,5 +49,5 @@ def _description(record: Record) -> RunDescription:
             "sweep.seed": config.seed,
             "sweep.measure": config.objective.measure,
         },
-        tags={"lab.sweep": record.name},
+        tags={**record.tags, "lab.sweep": record.name},
     )

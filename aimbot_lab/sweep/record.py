@@ -21,7 +21,7 @@ from aimbot_lab.sweep.space import also_params, default_params
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 
-RECORD, TRIALS, PARENT = "sweep", "trials", "parent_run"
+RECORD, TRIALS, PARENT, TAGS = "sweep", "trials", "parent_run", "tags"
 CONFIRM = "/confirm"
 # What may differ between those who work on one sweep: how much, not what.
 _FREE = ("trials", "workers", "lease", "tracking")
@@ -51,6 +51,11 @@ class Record:
     def trials(self) -> int:
         """How many trials are wanted; more may have begun."""
         return int(self.study.user_attrs[TRIALS])
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of the user, for the sweep's run and all below it."""
+        return dict(self.study.user_attrs.get(TAGS, {}))
 
     def search_board(self) -> Board:
         """The sweep's trials."""
@@ -99,13 +104,19 @@ def ranked(sweep: SweepFile, trials: list[FrozenTrial]) -> list[FrozenTrial]:
 
 
 def begin(
-    storage: Storage, sweep: LoadedSweep, *, resume: bool, trials: int | None = None
+    storage: Storage,
+    sweep: LoadedSweep,
+    *,
+    resume: bool,
+    trials: int | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> Record:
     """The sweep in `storage`, begun now or, where it has been and `resume` says so, joined.
 
     One that was begun has the number of trials that it was begun with, or `trials` where that is
-    given; those that have begun by then are ended anyway. Raises ConfigurationError where there is
-    one and it is not to be joined, or differs, or was begun by another version of this package.
+    given; those that have begun by then are ended anyway. It keeps its tags, to which `tags` come.
+    Raises ConfigurationError where there is one and it is not to be joined, or differs, or was
+    begun by another version of this package.
     """
     config = sweep.config
     with storage.alone(config.name):
@@ -122,6 +133,8 @@ def begin(
         else:
             _check_same(stored, sweep, storage)
             study.set_user_attr(TRIALS, trials or study.user_attrs[TRIALS])
+        if tags:
+            study.set_user_attr(TAGS, {**study.user_attrs.get(TAGS, {}), **tags})
     return load(storage, config.name)
 
 

@@ -1,6 +1,6 @@
 """Trials in the tracking store: a child of the sweep's run for each, its trainings below it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,9 +26,16 @@ class TrialTracker:
     of the trial whose values it has."""
 
     def __init__(
-        self, tracker: Tracker | None, *, parent: str | None, name: str, stage: "Stage"
+        self,
+        tracker: Tracker | None,
+        *,
+        parent: str | None,
+        name: str,
+        stage: "Stage",
+        tags: Mapping[str, str],
     ) -> None:
         self._tracker = tracker
+        self._tags = tags
         self._parent = parent
         self._name = name
         self._stage = stage
@@ -40,14 +47,14 @@ class TrialTracker:
         cls, bench: "Bench", board: Board, claim: Claim, stage: "Stage"
     ) -> Iterator["TrialTracker"]:
         """The run of the trial, a new one or the one it had before its worker died."""
-        name = f"{bench.record.name} {claim.number}"
+        name, tags = f"{bench.record.name} {claim.number}", bench.record.tags
         if stage == "confirm":
             candidate = claim.attributes[SEARCH_TRIAL]
             again = f"{bench.record.name} {candidate} again"
-            yield cls(None, parent=_run_of(bench, candidate), name=again, stage=stage)
+            yield cls(None, parent=_run_of(bench, candidate), name=again, stage=stage, tags=tags)
             return
         tracker = _open(bench, board, claim, name)
-        opened = cls(tracker, parent=tracker.run_id, name=name, stage=stage)
+        opened = cls(tracker, parent=tracker.run_id, name=name, stage=stage, tags=tags)
         try:
             yield opened
         except BaseException:
@@ -56,7 +63,7 @@ class TrialTracker:
 
     def named(self, task: Task, index: int) -> Task:
         """`task` with the name and tags of the trial's training `index`."""
-        tags = {"lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
+        tags = {**self._tags, "lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
         if self._parent is not None:
             tags[PARENT_TAG] = self._parent
         key = f"sweep {self._parent} {self._name} {self._stage} {index}"
@@ -87,7 +94,8 @@ def _open(bench: "Bench", board: Board, claim: Claim, name: str) -> Tracker:
             return rejoin_run(
                 bench.data_folder, config.tracking, before, tracking_uri=bench.tracking_uri
             )
-    tags = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
+    own = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
+    tags = {**bench.record.tags, **own}
     parent = bench.record.parent_run
     if parent is not None:
         tags[PARENT_TAG] = parent

@@ -9,6 +9,7 @@ from aimbot_lab.tracking.run_summary import RunSummary
 
 PARENT = "mlflow.parentRunId"
 SWEEP = "lab.sweep"
+SWEEP_STAGE = "lab.sweep_stage"  # of the trainings of a sweep
 ATTRIBUTES = ("name", "experiment", "status")
 
 
@@ -50,6 +51,11 @@ def is_part_of_sweep(run: RunSummary) -> bool:
 def is_own_training(run: RunSummary) -> bool:
     """Whether `run` is a training that is no part of a sweep, nor the sweep itself."""
     return not is_part_of_sweep(run) and SWEEP not in run.tags
+
+
+def is_training(run: RunSummary) -> bool:
+    """Whether `run` has trained: a sweep and its trials only have runs below them that did."""
+    return SWEEP not in run.tags or SWEEP_STAGE in run.tags
 
 
 def selected(

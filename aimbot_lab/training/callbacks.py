@@ -12,6 +12,7 @@ from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.training.best_agent import BestAgent
 from aimbot_lab.training.checkpoint import LARGEST_SHARE
+from aimbot_lab.training.lesson_changes import LessonChanges
 from aimbot_lab.training.links import UNLINKED, RunLinks
 from aimbot_lab.training.live_weights import LiveWeights
 from aimbot_lab.training.metrics import curriculum_metrics, learner_metrics
@@ -118,6 +119,7 @@ class ReportCallback(BaseCallback):
         self._last_step = 0
         self._last_logged: int | None = None
         self._points = 0  # reports so far
+        self._lessons = LessonChanges(progress)
         self._has_told = False  # of losses that are no numbers
 
     @property
@@ -156,17 +158,25 @@ class ReportCallback(BaseCallback):
 
     def _on_step(self) -> bool:
         self._wins.add(self._progress.shown)
+        self._lessons.look(self.num_timesteps)
         if self._env.episodes:
             self._tally.add(self._env.episodes)
         return True
 
     def _on_rollout_start(self) -> None:
         # The algorithm has made its update by now, except before the first rollout.
-        if self.num_timesteps - self._last_step >= max(self._every_steps, 1):
-            self._report()
+        self._log(is_due=self.num_timesteps - self._last_step >= max(self._every_steps, 1))
+        self._lessons.begin_rollout()
 
     def _on_training_end(self) -> None:
-        if self.num_timesteps != self._last_logged and not self._stopped():
+        if not self._stopped():
+            self._log(is_due=self.num_timesteps != self._last_logged)
+
+    def _log(self, *, is_due: bool) -> None:
+        """Tell at which steps lessons changed, and report where that `is_due`."""
+        for step, metric in self._lessons.take(reported_at=self.num_timesteps if is_due else None):
+            self._sink.log_metrics(step, metric)
+        if is_due:
             self._report()
 
     def _report(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from tiny_runs import invoke, train, write
 
@@ -92,6 +93,27 @@ def test_a_fault_is_told_once_and_before_any_training(
     told = invoke(data, "run", file, "--seeds", 2, *words, wanted=2)
     assert "seed 7:" not in told.said
     assert len(list_runs(DataFolder(data), max_results=1000)) == before
+
+
+def test_trainings_whose_starter_is_killed_stop_and_save(file: Path, tmp_path: Path) -> None:
+    words = ["run", str(file), "--seeds", "1", "--set", "train.total_steps=500000000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    next(line for line in process.stderr if "steps/s" in line)
+    trainings = psutil.Process(process.pid).children()
+    process.kill()
+    process.communicate()
+    _, left = psutil.wait_procs(trainings, timeout=120)
+    for training in left:
+        training.kill()
+    assert trainings
+    assert not left
+    (run,) = list_runs(DataFolder(tmp_path))
+    assert (run.status, run.tags["lab.ended"]) == ("KILLED", "stopped")
 
 
 def test_ctrl_c_stops_all_and_each_can_be_resumed(file: Path, tmp_path: Path) -> None:

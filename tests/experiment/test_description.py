@@ -9,6 +9,7 @@ from aimbot_lab.experiment.description import describe_run
 from aimbot_lab.experiment.differing import flat_settings
 from aimbot_lab.experiment.document import load_curriculum
 from aimbot_lab.experiment.git_state import git_tags
+from aimbot_lab.experiment.harmless_settings import harmless_settings
 from aimbot_lab.tracking.opening import RunDescription
 
 TEXT = """
@@ -16,7 +17,7 @@ name: one
 lessons:
   - name: only
     targets: {goto: 1}
-train: {network: {layers: [32, 16]}}
+train: {algo: duel_ppo, network: {layers: [32, 16]}}
 """
 
 
@@ -78,6 +79,28 @@ def test_runs_that_differ_in_their_seed_alone_are_of_one_kind(file: Path) -> Non
         for overrides in ((), ("seed=2",), ("tracking.experiment=x",), ("train.gamma=0.98",))
     ]
     assert kinds[0] == kinds[1] == kinds[2] != kinds[3]
+
+
+def kinds(file: Path, *overrides: str) -> set[str]:
+    """The tags of runs without and with each of `overrides`."""
+    runs = ((), *((one,) for one in overrides))
+    return {described(file, *one).tags["lab.config"] for one in runs}
+
+
+def test_names_and_threads_that_change_no_result_make_no_other_kind(file: Path) -> None:
+    harmless = ("name=two", "env.threads=2", "train.torch_threads=3")
+    assert len(kinds(file, *harmless)) == 1
+    assert set(map(key_of, harmless)) == harmless_settings(load_curriculum(file).config.train)
+
+
+def test_threads_of_torch_make_another_kind_where_torch_learns(file: Path) -> None:
+    torch = described(file, "train.engine=torch").tags["lab.config"]
+    three = described(file, "train.engine=torch", "train.torch_threads=3").tags["lab.config"]
+    assert torch != three
+
+
+def key_of(override: str) -> str:
+    return override.partition("=")[0]
 
 
 def test_a_commit_and_whether_files_differ_from_it_are_told(tmp_path: Path) -> None:

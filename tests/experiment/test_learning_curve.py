@@ -56,6 +56,14 @@ def test_a_lesson_was_passed_when_the_next_was_first_reported() -> None:
     ]
 
 
+def test_a_lesson_that_was_begun_again_counts_from_its_last_passing() -> None:
+    rows = [(100, 1.0), (200, 2.0), (300, 1.0), (400, 2.0)]
+    first, *others = lessons_passed(run("FAILED"), config(), points(rows=rows))
+    assert (first.step, [one.step for one in others]) == (400, [None, None])
+    again = lessons_passed(run("FAILED"), config(), points(rows=rows[:3]))
+    assert [one.step for one in again] == [None] * 3
+
+
 @pytest.mark.parametrize(("status", "goal"), [("FAILED", True), ("FINISHED", False)])
 def test_the_last_lesson_is_passed_only_where_its_goal_was_reached(status: str, goal: bool) -> None:
     *_, last = lessons_passed(run(status), config(goal=goal), points(rows=NUMBERS))

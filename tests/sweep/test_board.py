@@ -17,11 +17,13 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.board import DEATHS, MOST_DEATHS, Board
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.leases import Lease
+from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.presence import COORDINATORS, Presence
 from aimbot_lab.sweep.record import Record, begin, load
 from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.history import find_run
 from aimbot_lab.tracking.owner import Owner, this_process
 
 
@@ -199,6 +201,21 @@ def test_a_coordinator_that_was_killed_is_not_at_work(storage: Storage, record: 
     lease = Lease(dead_worker(), until=1e12)
     record.study.set_user_attr(COORDINATORS, {"dead": lease.as_attribute()})
     assert report(record).status == "stopped"
+
+
+def test_the_tags_of_a_sweep_are_kept_and_added_to(tmp_path: Path, storage: Storage) -> None:
+    sweep, folder = load_sweep(write_sweep(tmp_path, PLANTED)), DataFolder(tmp_path / "data")
+    for given, kept in (
+        ({"a": "1"}, {"a": "1"}),
+        ({}, {"a": "1"}),
+        ({"b": "2"}, {"a": "1", "b": "2"}),
+    ):
+        record = begin(storage, sweep, resume=True, tags=given)
+        assert record.tags == load(storage, "planted").tags == kept
+        parent = join_parent(record, folder)
+        assert parent is not None
+        parent.finish("KILLED")
+        assert kept.items() <= find_run(folder, parent.run_id).tags.items()
 
 
 def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage) -> None:

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def swept(folder: Path) -> dict[str, Any]:
     """The JSON document of a sweep that is done."""
-    done = call(folder, "sweep", "small", "--json")
+    done = call(folder, "sweep", "small", "--json", "--tag", "why=weights")
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -94,6 +94,15 @@ def test_the_defaults_stay_the_best_unless_a_trial_is_clearly_better(swept: dict
     ]
     assert swept["best"] in (better or [0])
     assert ("no trial is clearly better" in swept["verdict"]) is not better
+
+
+def test_the_sweep_its_trials_and_their_trainings_have_its_tags(
+    folder: Path, swept: dict[str, Any]
+) -> None:
+    tags = [run.tags for run in list_runs(DataFolder(folder / "data"))]
+    assert {one.get("why") for one in tags if "lab.sweep" in one} == {"weights"}
+    stages = {one.get("lab.sweep_stage") for one in tags}
+    assert stages >= {None, "search", "confirm"}
 
 
 def test_the_store_holds_a_run_with_its_trials_and_their_trainings(

@@ -34,10 +34,12 @@ class Sink:
 class Watcher(SilentObserver):
     def __init__(self) -> None:
         self.promoted: list[str] = []
+        self.promoted_at: list[int] = []
         self.snapshots: list[Any] = []
 
     def promotion(self, report: Any, step: int) -> None:
         self.promoted.append(report.name)
+        self.promoted_at.append(step)
 
     def progress(self, snapshot: Any) -> None:
         self.snapshots.append(snapshot)
@@ -84,6 +86,17 @@ def test_lessons_are_passed_in_order_and_end_the_training() -> None:
     assert not outcome.stopped
     assert outcome.steps < 65_536
     assert sink.logged[-1][0] == outcome.steps
+
+
+def test_the_lesson_changes_in_the_metrics_at_the_step_at_which_it_was_passed() -> None:
+    training = Training(plan(total_steps=65_536))
+    outcome, sink, watcher = learn(training)
+    numbers = [(at, each[names.LESSON_NUMBER]) for at, each in sink.logged if len(each) == 1]
+    assert numbers == [(watcher.promoted_at[0], 2.0)]
+    assert [one.ended_at_step for one in training.progress.lesson_reports] == watcher.promoted_at
+    assert outcome.steps == watcher.promoted_at[-1]
+    steps = [step for step, _ in sink.logged]
+    assert steps == sorted(set(steps))
 
 
 def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
