@@ -45,7 +45,7 @@ def evaluate(
     the agent at the temperature at which record, compare and export play it as well (1: sampled
     as in training), at 0.5, with its likeliest action each time, and two baselines, random
     actions and a greedy script. All meet the same episodes.
-    The run keeps the result: numbers under eval/, a file, and a section of its note.
+    The run keeps the result: numbers under test/, a file, and a section of its note.
 
     \b
     Example:

@@ -116,7 +116,7 @@ def _confirmed(confirmed: "Sequence[Confirmed]", keys: Sequence[str]) -> str:
         (
             one.label,
             *(number(one.params[key]) for key in keys),
-            shown(one.searched, None, None),
+            ("> " if one.searched_at_least else "") + shown(one.searched, None, None),
             _again(one),
             gain(one),
         )

@@ -91,7 +91,7 @@ def sin_cos(x: float) -> tuple[float, float]:
     """Sine and cosine of `x` rad, together little more than one of them.
 
     x = n pi / 2 + r + rest, where `rest` is what r does not hold. From 1e6 rad on the reduction
-    wears out: the values are then those of some angle.
+    wears out: the values are those of some angle up to 1e15, and no sine and cosine far beyond.
     """
     n = (x * PER_QUARTER + ROUNDING) - ROUNDING
     far = x - n * QUARTER_1

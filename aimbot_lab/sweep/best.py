@@ -24,8 +24,12 @@ def best_text(record: Record, report: SweepReport) -> str | None:
     confirmed = next((one for one in report.confirmed if one.number == best.number), None)
     lines = [
         f"# Best of sweep {record.name}: trial {best.number} of {report.total}. "
-        f"{report.measure} {_shown(best.value)} in the search"
-        + (f", {_shown(confirmed.value)} on fresh seeds." if confirmed else "."),
+        f"{report.measure} {_shown(best.value, at_least=best.at_least)} in the search"
+        + (
+            f", {_shown(confirmed.value, at_least=confirmed.censored > 0)} on fresh seeds."
+            if confirmed
+            else "."
+        ),
         "# " + ", ".join(given),
     ]
     return "\n".join([*lines, loaded.resolved_text])
@@ -43,5 +47,5 @@ def write_best(record: Record, report: SweepReport, folder: Path) -> Path | None
     return folder / BEST_FILE
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"
+def _shown(value: float | None, *, at_least: bool) -> str:
+    return "-" if value is None else ("> " if at_least else "") + f"{value:.6g}"

@@ -81,6 +81,14 @@ def _goal_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
             f"must not be steps_to_goal: the last lesson of base, {lesson.name!r}, has no "
             "completion_criteria, so no training reaches a goal",
         )
+    key = "train.total_steps"
+    if config.objective.measure == "steps_to_goal" and key in config.search:
+        yield Fault(
+            ("search", key),
+            "must not be searched where objective.measure is steps_to_goal: a training that never "
+            "passes counts with these steps, so that fewer would look better",
+            about_key=True,
+        )
 
 
 def _lines(origins: Origins, faults: list[Fault]) -> list[str]:

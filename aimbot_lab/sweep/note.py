@@ -50,7 +50,7 @@ def _trial_row(trial: TrialReport, keys: list[str]) -> tuple[str, ...]:
 def _row(one: Confirmed) -> tuple[str, ...]:
     return (
         one.label,
-        _shown(one.searched),
+        ("> " if one.searched_at_least else "") + _shown(one.searched),
         ("> " if one.censored else "") + _shown(one.value),
         _interval(one.lower, one.upper),
         _shown(one.gain),

@@ -62,6 +62,7 @@ class Confirmed:
     gain_upper: float | None
     name: str | None = None  # in confirm.also
     censored: int = 0  # trainings that spent their steps: the value and the gain are bounds
+    searched_at_least: bool = False  # whether the value in the search is a lower bound
 
     @property
     def label(self) -> str:
@@ -247,6 +248,7 @@ def _one_confirmed(
         gain_upper=gain.upper if gain else None,
         name=candidate if isinstance(candidate, str) else None,
         censored=_censored(scores),
+        searched_at_least=number is not None and _censored(trainings(trials[number])) > 0,
     )
 
 

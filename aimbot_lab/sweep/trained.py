@@ -47,12 +47,14 @@ def win_rate(task: Task, watch: Watch) -> Score | None:
 def steps_to_goal(task: Task, watch: Watch) -> Score | None:
     """The steps until the last lesson passed; None where it was ended.
 
-    Where it did not pass these are all steps, and the score says that it takes more.
+    Where it did not pass these are all steps, and the score says that it takes more. What the last
+    rollout takes beyond train.total_steps does not count: its length may be searched.
     """
     result = _trained(task, watch, lambda _training, _tracker: None)
     if result.status == "KILLED":
         return None
-    return replace(_score(task, result), censored=result.status == "FAILED")
+    value = min(result.steps, task.base.config.train.total_steps)
+    return replace(_score(task, result), value=float(value), censored=result.status == "FAILED")
 
 
 def forget(task: Task) -> None:

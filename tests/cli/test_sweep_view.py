@@ -1,5 +1,6 @@
 """What a person sees of a sweep: on a terminal, in a log, and at its end."""
 
+import re
 from dataclasses import replace
 from io import StringIO
 
@@ -143,3 +144,10 @@ def test_the_report_shows_both_numbers_of_the_best() -> None:
 
 def test_keys_keep_their_sections_where_their_last_parts_are_alike() -> None:
     assert short_names(["env.gun.range", "env.rays.range"]) == ["env.gun.range", "env.rays.range"]
+
+
+def test_a_value_of_the_search_that_is_a_lower_bound_says_so() -> None:
+    again = replace(AGAIN, searched=2_000_000.0, value=2_000_000.0, lower=None, upper=None)
+    again = replace(again, censored=2, searched_at_least=True)
+    text = report_text(replace(REPORT, status="done", confirmed=[again]))
+    assert re.search(r"> 2,000,000 +> 2,000,000 \(2 of ", text)

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sweep_files import SWEEP, changed, write_sweep
+from sweep_files import RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import load_sweep
@@ -82,6 +82,14 @@ def test_a_fault_is_one_line_with_its_place(
         load_sweep(path)
     assert any(told in line and line.startswith(f"{path}:") for line in caught.value.faults)
     assert all("\n" not in line for line in caught.value.faults)
+
+
+def test_steps_to_goal_is_no_measure_where_the_steps_are_searched(tmp_path: Path) -> None:
+    """Of trainings that never pass, those with fewer steps would count as the faster ones."""
+    steps = "train.total_steps: {type: int, low: 512, high: 1024}"
+    path = write_sweep(tmp_path, changed(RACE, (FACING, steps)))
+    with pytest.raises(ConfigurationError, match=r"6:3: search\.train\.total_steps: must not be"):
+        load_sweep(path)
 
 
 @pytest.mark.parametrize(

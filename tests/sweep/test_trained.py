@@ -103,6 +103,19 @@ def test_steps_to_goal_says_whether_the_goal_was_reached(tmp_path: Path) -> None
     assert (passed.censored, spent.censored) == (False, True)
 
 
+@pytest.mark.parametrize("n_steps", [32, 96])
+def test_trainings_that_never_pass_are_worth_the_same_whatever_their_rollouts(
+    tmp_path: Path, n_steps: int
+) -> None:
+    """The last rollout reaches beyond the steps, which must not look like a difference."""
+    given = "4096, lessons.0.completion_criteria.threshold: 0.999"
+    text = changed(RACE, ("4096", f"{given}, train.n_steps: {n_steps}"))
+    sweep = load_sweep(write_sweep(tmp_path, text))
+    score = measure(task_of(sweep, tmp_path / "data", None), Watch())
+    assert score is not None
+    assert (score.value, score.censored) == (4096, True)
+
+
 def test_a_training_that_is_given_up_leaves_no_checkpoints(
     sweep: LoadedSweep, tmp_path: Path
 ) -> None:
