@@ -20,6 +20,8 @@ LOSS: Colour = (208, 36, 48)
 PRESSED: Colour = (24, 104, 214)
 FIRE: Colour = (255, 120, 0)
 ENDINGS = (WIN, LOSE)  # told by the result; their bars would dwarf all others
+SMALLEST = 0.7  # of a text's size, before it is cut
+FEWEST_PIXELS = 7.0  # of a text's height
 FEWEST_LINES = 24  # of text from top to bottom: its size follows
 REWARDS_TOP, RESULT_TOP = 10.2, FEWEST_LINES - 2.8  # lines from the top
 MOST_PER_TERM = 1.9  # lines
@@ -61,11 +63,9 @@ class Panel:
     def _text(
         self, at: Place, text: str, *, size: float = 0.78, fill: Colour = INK, anchor: str = "lm"
     ) -> None:
-        """`text` at (pixels from the left, lines from the top), cut where the panel ends."""
-        font = ImageFont.load_default(max(self._line * size, 7.0))
+        """`text` at (pixels from the left, lines from the top), made to fit the panel."""
         room = self._right - at[0] if anchor[0] == "l" else self._right
-        while len(text) > 1 and font.getlength(text) > room:
-            text = text[:-2] + "…"
+        text, font = fitted(text, size=self._line * size, room=room)
         place = at[0], at[1] * self._line
         self._draw.text(place, text, fill=fill, font=font, anchor=anchor)
 
@@ -170,6 +170,22 @@ class Panel:
     def _rule(self, top: float) -> None:
         y = top * self._line
         self._draw.line((self._left, y, self._right, y), fill=RULE)
+
+
+def fitted(
+    text: str, *, size: float, room: float
+) -> tuple[str, ImageFont.FreeTypeFont | ImageFont.ImageFont]:
+    """`text` and a font in which it takes at most `room` pixels.
+
+    The font is `size` pixels high, or smaller down to `SMALLEST` of that; then text is cut.
+    """
+    for share in (1.0, 0.9, 0.8, SMALLEST):
+        font = ImageFont.load_default(max(size * share, FEWEST_PIXELS))
+        if font.getlength(text) <= room:
+            return text, font
+    while len(text) > 1 and font.getlength(text) > room:
+        text = text[:-2] + "…"
+    return text, font
 
 
 def bar_scale(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

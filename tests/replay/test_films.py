@@ -16,6 +16,7 @@ from aimbot_lab.replay import panel
 from aimbot_lab.replay.film import Film, check_film, write_film
 from aimbot_lab.replay.frames import (
     COLOURS,
+    PANEL_SHARE,
     Look,
     frames,
     frames_held,
@@ -53,6 +54,18 @@ def test_there_is_a_picture_of_the_beginning_and_of_every_decision(won: Any) -> 
     assert len(shown) == 1 + len(won.episode.actions)
     assert {picture.shape for picture in shown} == {(120, 180, 3)}
     assert all((a != b).any() for a, b in pairwise(shown))
+
+
+@pytest.mark.parametrize("size", [320, 480])
+@pytest.mark.parametrize(
+    "text", ["shoot those in the circle: 12 left", "reach the circle: 100 m away", "x" * 200]
+)
+def test_goals_fit_beside_an_arena_and_what_is_longer_is_cut(size: int, text: str) -> None:
+    line = size / panel.FEWEST_LINES
+    room = round(size * PANEL_SHARE) - 2 * 0.8 * line
+    shown, font = panel.fitted(text, size=line * 0.78, room=room)
+    assert font.getlength(shown) <= room
+    assert (shown == text) == (len(text) < 100)
 
 
 def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
