@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Go on even though another process may still train RUN; if it does, it notices and stops.",
+    help="Go on even though another process may still train RUN; if it does, it notices and stops, "
+    "unless it is of an older version: end such a one yourself.",
 )
 @options.place
 @options.as_json

@@ -25,13 +25,12 @@ from aimbot_lab.experiment.run_record import (
     write_record,
 )
 from aimbot_lab.experiment.starting import Start, check_fit, kept_start, log_start
-from aimbot_lab.experiment.taking_up import TakenUp, claim, take_up
+from aimbot_lab.experiment.taking_up import TakenUp, go_on
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.mailbox import Mailbox
 from aimbot_lab.tracking.opening import open_run
-from aimbot_lab.tracking.reopening import reopen_run
-from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME, RunFolder
+from aimbot_lab.tracking.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.tracking.trouble import Tell, silent
 from aimbot_lab.training.links import RunLinks
@@ -88,15 +87,12 @@ def _opened(
 ) -> tuple[Training, TakenUp | None, Tracker]:
     """The training, put where the run that is resumed had come to, and the run's tracker."""
     reap_dead_runs(request.data_folder)
-    claimed = None if request.resume is None else claim(request, request.resume.run_id)
-    try:
-        training, taken_up = _prepared(request, claimed, observer, tell=on_trouble)
-        observer.stage("opening the tracking store (made once, then kept)")
-        return training, taken_up, _open(request, claimed, on_trouble=on_trouble)
-    except BaseException:
-        if claimed is not None:
-            claimed.release()
-        raise
+    training = _prepared(request, observer)
+    observer.stage("opening the tracking store (made once, then kept)")
+    if request.resume is None:
+        return training, None, _open(request, on_trouble=on_trouble)
+    run = request.resume
+    return training, *go_on(request, run, training, observer=observer, tell=on_trouble)
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
@@ -109,10 +105,8 @@ def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[
     return asked
 
 
-def _prepared(
-    request: RunRequest, claimed: RunFolder | None, observer: Observer, *, tell: Tell
-) -> tuple[Training, TakenUp | None]:
-    """The training, put where the run that is resumed had come to."""
+def _prepared(request: RunRequest, observer: Observer) -> Training:
+    """The training, with the agent that it begins with."""
     config, start = request.curriculum.config, _start_of(request)
     if start is not None:
         check_fit(start, config)
@@ -124,11 +118,7 @@ def _prepared(
     training = Training(TrainingPlan(*parts, config.forgetting, config.evaluation))
     if start is not None:
         training.start_from(start.saved.agent)
-    if request.resume is None or claimed is None:
-        return training, None
-    taken_up = take_up(replace(request.resume, folder=claimed), training, tell=tell)
-    observer.stage(f"going on with run {request.resume.run_id} from step {taken_up.step:,}")
-    return training, taken_up
+    return training
 
 
 def _start_of(request: RunRequest) -> Start | None:
@@ -139,13 +129,7 @@ def _start_of(request: RunRequest) -> Start | None:
     return None if mark is None else kept_start(request.resume.folder.checkpoints, mark)
 
 
-def _open(request: RunRequest, claimed: RunFolder | None, *, on_trouble: Tell) -> Tracker:
-    if request.resume is not None:
-        run_id = request.resume.run_id
-        tracker = reopen_run(request.data_folder, run_id, claimed=claimed, on_trouble=on_trouble)
-        with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
-            note_spent_steps(request.resume.folder.checkpoints, None)
-        return tracker
+def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
     curriculum = _without_passwords(request.curriculum)
     return open_run(
         request.data_folder,

@@ -1,17 +1,23 @@
 """Putting a training where a run's newest checkpoint was."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from aimbot_lab.experiment.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.run_record import RESOLVED_NAME, configuration_hash
+from aimbot_lab.experiment.run_record import (
+    RESOLVED_NAME,
+    configuration_hash,
+    note_spent_steps,
+)
 from aimbot_lab.experiment.unfinished import UnfinishedRun
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.tracking.address import choose_address
-from aimbot_lab.tracking.reopening import claim_run
-from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.trouble import Tell
+from aimbot_lab.tracking.reopening import check_reopening, claim_run, reopen_run
+from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.tracking.trouble import Tell, silent
+from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training
 from aimbot_lab.training.versions import versions
 
@@ -23,15 +29,34 @@ class TakenUp(NamedTuple):
     folder: CheckpointFolder
 
 
-def claim(request: RunRequest, run_id: str) -> RunFolder:
-    """The folder of the run that is resumed, which this process owns from now on.
+def go_on(
+    request: RunRequest, run: UnfinishedRun, training: Training, *, observer: Observer, tell: Tell
+) -> tuple[TakenUp, Tracker]:
+    """Have `training` go on where `run` was, which this process owns from now on.
 
-    Raises ConfigurationError where another process has it, StoreError where the disk refuses.
+    Where another process may still train it, all that can fail is tried before it is taken from
+    it; what fails after that gives it back, so that a living trainer goes on.
+    Raises ConfigurationError where another process has it, StoreError where the store or the disk
+    refuses, LabError where the checkpoint is of another kind of training.
     """
     data_folder, setting = request.data_folder, request.curriculum.config.tracking.uri
     address = choose_address(data_folder, explicit=request.tracking_uri, setting=setting)
     uri = None if address.embedded else address.uri
-    return claim_run(data_folder, run_id, take_over=request.take_over, tracking_uri=uri)
+    check_reopening(data_folder, run.run_id, tracking_uri=uri)
+    if not run.folder.is_free:
+        take_up(run, training, tell=silent)
+    claimed = claim_run(data_folder, run.run_id, take_over=request.take_over, tracking_uri=uri)
+    try:
+        taken_up = take_up(replace(run, folder=claimed), training, tell=tell)
+        observer.stage(f"going on with run {run.run_id} from step {taken_up.step:,}")
+        tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_trouble=tell)
+    except BaseException:
+        if claimed.give_back():
+            tell(f"run {run.run_id} was given back; where a process trains it unaware, it goes on")
+        raise
+    with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
+        note_spent_steps(run.folder.checkpoints, None)
+    return taken_up, tracker
 
 
 def take_up(run: UnfinishedRun, training: Training, *, tell: Tell) -> TakenUp:

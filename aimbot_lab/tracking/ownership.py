@@ -39,6 +39,7 @@ class Hold:
         self._lock = owner.lock
         self._descriptor = descriptor
         self._lost_to: Owner | None = None
+        self.before: bytes | None = None  # the file of an owner that may live, to be put back
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="run-lease", daemon=True)
         self._thread.start()
@@ -105,16 +106,19 @@ def take_hold(folder: Path, owner: Owner) -> tuple[Owner, Hold]:
 def is_free(folder: Path, owner: Owner) -> bool:
     """Whether `owner` writes the run in `folder` no more.
 
-    It has said so, it is dead, or it is on another machine and its lease is over.
+    It has said so, it is dead, or it is on another machine and its lease is over. A machine of
+    this one's name may be another one, whose locks can't be seen: there both must say so.
     """
     if owner.is_unknown:
         return False
     if owner.pid is None:
         return True
-    if owner.lock is None:  # an older version's
+    if owner.lock is None or not (folder / owner.lock).exists():  # an older version's, or deleted
         return owner.is_gone()
-    if owner.locked and (owner.is_on_this_machine() or owner.is_here()):
+    if owner.locked and owner.is_on_this_machine():
         return not _is_locked(folder / owner.lock)
+    if owner.locked and owner.is_here() and _is_locked(folder / owner.lock):
+        return False
     return owner.is_gone() or lease_left(folder, owner) <= 0.0
 
 
@@ -129,11 +133,15 @@ def lease_left(folder: Path, owner: Owner) -> float:
     return renewed + LEASE_SECONDS - _clock(folder)
 
 
-def part_from(folder: Path, owner: Owner, keep: Owner) -> None:
-    """Wait, where that can be seen, until `owner` sees that `keep` has its run; forget its lock."""
+def wait_for(folder: Path, owner: Owner) -> None:
+    """Wait, where that can be seen, until `owner` sees that another one has its run."""
     until = time.monotonic() + _WAIT_SECONDS
     while not _is_let_go(folder, owner) and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
+
+
+def forget_locks(folder: Path, keep: Owner) -> None:
+    """Delete the lock files of all owners but `keep`."""
     for path in folder.glob(f"{_LOCK}*"):
         if path.name != keep.lock:
             with suppress(OSError):

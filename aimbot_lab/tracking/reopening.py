@@ -33,7 +33,7 @@ def refuse_unless_free(folder: RunFolder) -> None:
             f"{folder.path / OWNER_NAME}: is damaged, so it is not known whether run "
             f"{folder.run_id} is still being trained; if no process trains it: {way}"
         )
-    if owner.is_on_this_machine() or (owner.locked and owner.is_here()):
+    if owner.is_on_this_machine():
         raise ConfigurationError(
             f"run {folder.run_id} is still being trained by {who}; "
             f"end that process first, or train on here and have it stop there: {way}"
@@ -56,13 +56,11 @@ def claim_run(
     With `take_over` also where another process may still train it, which then stops. Where the
     file that tells its store is damaged, that is the one at `tracking_uri`, None for the embedded
     one. Raises ConfigurationError where the run has no folder here or another process has it,
-    StoreError where the disk refuses.
+    StoreError where the disk refuses; then its owner has it still.
     """
     # Held by whoever closes dead runs or takes one over.
     with exclusive(data_folder.reaper_lock):
-        folder = find_run_folder(data_folder, run_id)
-        if folder is None:
-            raise ConfigurationError(f"run {run_id} has no folder in {data_folder.runs}")
+        folder = _folder_of(data_folder, run_id)
         if not take_over:
             refuse_unless_free(folder)
         return folder.taken_over(_successor(folder, tracking_uri))
@@ -80,26 +78,53 @@ def reopen_run(
     The run may be `claimed` already, else it is now. What it had logged before it does not log
     again. `on_trouble` is as for `open_run`.
     Raises ConfigurationError where the run has no folder here or another process has it, and
-    StoreError where the store can't be used or has no such run; then nothing has changed.
+    StoreError where the store can't be used or has no such run; then nothing has changed. Where
+    the disk refuses, which is a StoreError too, what was claimed here is given back, be it to an
+    owner that may live; what the caller claimed is the caller's to give back.
     """
-    found = claimed or find_run_folder(data_folder, run_id)
-    if found is None:
+    found = claimed or _folder_of(data_folder, run_id)
+    store, run = _stored(data_folder, run_id, found.owner.tracking_uri)
+    folder = claimed or claim_run(data_folder, run_id)
+    try:
+        if folder.hold is not None and folder.hold.before is not None:
+            folder.part()
+        folder.unsettle()
+        tracker = _start(run, folder, store, on_trouble=on_trouble)
+    except BaseException:
+        if claimed is None:
+            folder.give_back()
+        raise
+    tracker.set_tags({OWNER_TAG: folder.owner.label})
+    return tracker
+
+
+def check_reopening(
+    data_folder: DataFolder, run_id: str, *, tracking_uri: str | None = None
+) -> None:
+    """Raise what `reopen_run` would for want of the run's folder or its store; changes nothing.
+
+    `tracking_uri` is as for `claim_run`.
+    """
+    owner = _successor(_folder_of(data_folder, run_id), tracking_uri)
+    _stored(data_folder, run_id, owner.tracking_uri)
+
+
+def _folder_of(data_folder: DataFolder, run_id: str) -> RunFolder:
+    folder = find_run_folder(data_folder, run_id)
+    if folder is None:
         raise ConfigurationError(f"run {run_id} has no folder in {data_folder.runs}")
-    uri = found.owner.tracking_uri
+    return folder
+
+
+def _stored(
+    data_folder: DataFolder, run_id: str, uri: str | None
+) -> tuple["MlflowStore", RunAddress]:
+    """The store at `uri`, None for the embedded one, and where the run is found in it."""
     address = TrackingAddress(uri, embedded=False) if uri else embedded_address(data_folder)
     from aimbot_lab.tracking.mlflow_store import connect
 
     store = connect(data_folder, address)
-    run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
-    folder = claimed or claim_run(data_folder, run_id)
-    try:
-        folder.unsettle()
-        tracker = _start(run, folder, store, on_trouble=on_trouble)
-    except BaseException:
-        folder.release()
-        raise
-    tracker.set_tags({OWNER_TAG: folder.owner.label})
-    return tracker
+    return store, RunAddress(run_id, store.experiment_of(run_id), address.shown)
 
 
 def _successor(folder: RunFolder, tracking_uri: str | None) -> Owner:
@@ -113,6 +138,8 @@ def _until(folder: RunFolder) -> str:
     """What is known of an owner's lease."""
     if folder.owner.lock is None:
         return ", by an older version, which renews no lease"
+    if not (folder.path / folder.owner.lock).exists():
+        return ", whose lock file was deleted"
     left = max(lease_left(folder.path, folder.owner), 0.0)
     return (
         f", which renewed its lease {LEASE_SECONDS - left:.0f} s ago: it can be resumed in "

@@ -21,9 +21,10 @@ from aimbot_lab.tracking.owner import UNKNOWN, Owner, read_owner, write_owner
 from aimbot_lab.tracking.ownership import (
     OWNER_NAME,
     Hold,
+    forget_locks,
     is_free,
-    part_from,
     take_hold,
+    wait_for,
 )
 from aimbot_lab.tracking.reserve import RESERVE_NAME
 from aimbot_lab.tracking.tracker import RunStatus
@@ -82,8 +83,7 @@ class RunFolder:
             # Where the disk refuses, freeing the lock does the same.
             with suppress(OSError):
                 write_owner(self.path / OWNER_NAME, replace(self.owner, pid=None, lock=None))
-                if self.owner.lock is not None:
-                    (self.path / self.owner.lock).unlink(missing_ok=True)
+                self._forget_lock()
         self._let_go()
 
     def settle(self, status: RunStatus) -> None:
@@ -117,32 +117,62 @@ class RunFolder:
     def taken_over(self, owner: Owner) -> "RunFolder":
         """This folder as that of `owner`, which is this process.
 
-        An owner before it that still lives finds its own files taken away, so that what it may
-        be writing at this moment arrives nowhere. Raises StoreError where the disk refuses.
+        An owner before it that may still live, unseen from here, can have it back by `give_back`
+        until `part`. Raises StoreError where the disk refuses; then it has it back.
         """
         was_free = self.is_free
         try:
+            before = None if was_free else (self.path / OWNER_NAME).read_bytes()
             taken, hold = take_hold(self.path, owner)
         except OSError as error:
             raise disk_error(self.path, error) from error
         folder = replace(self, owner=taken, hold=hold)
+        hold.before = before
         try:
-            part_from(self.path, self.owner, keep=taken)
-            if not (was_free and self.owner.is_on_this_machine()):
-                folder._detach()
+            if before is not None:
+                wait_for(self.path, self.owner)
+            if was_free and self.owner.is_on_this_machine():
+                forget_locks(self.path, keep=taken)
+            elif is_free(self.path, self.owner):
+                folder.part()
         except BaseException:
-            folder.release()
+            folder.give_back()
             raise
         return folder
 
-    def _detach(self) -> None:
+    def part(self) -> None:
+        """Have an owner before this one, which may still live, write nothing into this folder.
+
+        Its own files are taken away, so that what it may be writing at this moment arrives
+        nowhere. Raises StoreError where the disk refuses.
+        """
         journal = self.path / JOURNAL_NAME
         try:
             if journal.exists():
                 replace_file(journal, journal.read_bytes())
+            if self.hold is not None:
+                self.hold.before = None
             detach_growing(self.path)
         except OSError as error:
             raise disk_error(self.path, error) from error
+        forget_locks(self.path, keep=self.owner)
+
+    def give_back(self) -> bool:
+        """Release the run; whether to the owner before, which may live and goes on if it does."""
+        before = None if self.hold is None else self.hold.before
+        if self.hold is None or before is None or self._was_taken_over():
+            self.release()
+            return False
+        self.hold.stop()
+        try:
+            replace_file(self.path / OWNER_NAME, before)
+        except OSError:
+            self.release()
+            return False
+        self.hold.before = None
+        self._forget_lock()
+        self._let_go()
+        return True
 
     def remove(self) -> None:
         """Delete the folder; renamed first, so that a half-deleted one is never taken for a run."""
@@ -161,6 +191,11 @@ class RunFolder:
         except RunLostError:
             return True
         return False
+
+    def _forget_lock(self) -> None:
+        if self.owner.lock is not None:
+            with suppress(OSError):
+                (self.path / self.owner.lock).unlink(missing_ok=True)
 
     def _let_go(self) -> None:
         if self.hold is not None:

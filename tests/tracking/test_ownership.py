@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from dead_runs import leave_elsewhere, let_lease_end
@@ -294,3 +295,31 @@ def test_a_folder_that_can_not_be_held_is_not_left_behind(data_folder, monkeypat
     with pytest.raises(StoreError, match="No space left"):
         create_run_folder(data_folder, this_process("x", None))
     assert list(data_folder.runs.iterdir()) == []
+
+
+def test_a_machine_of_the_same_name_is_believed_until_its_lease_is_over(
+    data_folder, dead_run, monkeypatch
+):
+    dead_run.checkpoints.mkdir()
+    with monkeypatch.context() as patch:
+        seen_from(patch, boot="another boot")  # whose locks, on a network's disk, are its own
+        assert reap_dead_runs(data_folder) == []
+        with pytest.raises(ConfigurationError, match="renewed its lease"):
+            claim_run(data_folder, dead_run.run_id)
+        let_lease_end(dead_run.path)
+        assert reap_dead_runs(data_folder) == [dead_run.run_id]
+
+
+def test_a_lock_file_that_was_deleted_ends_no_living_run(data_folder, dead_run):
+    living = create_run_folder(data_folder, this_process("living", None)).named("a" * 32)
+    for folder in (living, dead_run):
+        (folder.path / folder.owner.lock).unlink()
+    assert not find_run_folder(data_folder, "a" * 32).is_free
+    with pytest.raises(ConfigurationError, match="still being trained"):
+        claim_run(data_folder, "a" * 32)
+    gone = replace(dead_run.owner, pid=2**22 + 1)
+    write_owner(dead_run.path / "owner.json", gone)
+    assert find_run_folder(data_folder, dead_run.run_id).is_free
+    write_owner(dead_run.path / "owner.json", replace(gone, host="other", boot="another"))
+    with pytest.raises(ConfigurationError, match=r"whose lock file was deleted.* --take-over"):
+        claim_run(data_folder, dead_run.run_id)
