@@ -87,12 +87,14 @@ class Record:
         best = ranked(self.config, trials)[: self.config.confirm.best]
         if not best:
             return {}
-        found: dict[Candidate, Mapping[str, Any]] = {}
+        # Values of one's own first: where these are the slow ones, no worker waits for them alone.
+        found: dict[Candidate, Mapping[str, Any]] = dict(
+            also_params(self.config, self.base).items()
+        )
         defaults = default_params(self.config.search, self.base)
         if defaults is not None:
-            found[0] = defaults  # first, so that the others have something to be compared with
+            found[0] = defaults
         found.update((trial.number, trial.params) for trial in best)
-        found.update(also_params(self.config, self.base).items())
         return found
 
 
