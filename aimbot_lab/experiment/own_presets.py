@@ -15,6 +15,7 @@ from typing import Any
 from aimbot_lab.experiment.faults import Fault, Origins
 from aimbot_lab.experiment.paths import one_line
 from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.foundation.bounded_file import is_of_the_kernel
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sim.kept_presets import kept_presets
 from aimbot_lab.sim.preset_source import holds_presets, is_kept_name, kept_name, named_entries
@@ -84,7 +85,8 @@ def _useless(path: Path) -> str | None:
     """Why no preset can come from what is at `path`, None where one might."""
     if path.is_dir():
         return None if holds_presets(path) else "the folder holds no *.yaml or *.yml file"
-    return None if path.is_file() else "is no regular file"
+    regular = path.is_file() and not is_of_the_kernel(path)
+    return None if regular else "is no regular file"
 
 
 def _source(entry: str, folder: Path, find: Find | None) -> Path | str:

@@ -3,6 +3,18 @@
 import errno
 from pathlib import Path
 
+_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
+
+
+def is_of_the_kernel(path: Path) -> bool:
+    """Whether the kernel makes up what is at `path`: reading it may wait for ever."""
+    found = path.resolve()
+    return any(folder in found.parents for folder in _KERNEL) and not _is_on_a_disk(found)
+
+
+def _is_on_a_disk(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
 
 def read_bounded(path: Path, most: int) -> bytes:
     """The bytes of the file at `path`, at most `most` of them.
@@ -11,6 +23,8 @@ def read_bounded(path: Path, most: int) -> bytes:
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is no regular file", str(path))
+    if is_of_the_kernel(path):
+        raise OSError(errno.EINVAL, "is no file of a disk", str(path))
     with path.open("rb") as stream:
         data = stream.read(most + 1)
     if len(data) > most:

@@ -32,6 +32,7 @@ PRESET_KEYS = ("name", "fire_base", "obstacles", "enemies")
 FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
 MAX_NAME_LENGTH = 60
+WHOLE = "the file"
 MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
 
 
@@ -101,7 +102,7 @@ class _FileReader:
         faults_before = len(self.faults)
         root = self.root()
         found: list[tuple[Preset, str]] = []
-        for target, difficulties in self.fields(root, "the file", allowed=TARGETS).items():
+        for target, difficulties in self.fields(root, WHOLE, allowed=TARGETS).items():
             cells = self.fields(difficulties, target, allowed=DIFFICULTIES)
             for difficulty, listed in cells.items():
                 for node in self.items(listed, f"{target}: {difficulty}"):
@@ -179,7 +180,9 @@ class _FileReader:
             return found
         if not isinstance(node, MappingNode):
             keys = ", ".join(allowed)
-            self.fault(node, f"{where}: must be a mapping of {keys} (got {_shown(node)})")
+            # Of a file that is none of presets nothing is repeated: it may be anyone's.
+            got = "text" if isinstance(node, ScalarNode) and where == WHOLE else _shown(node)
+            self.fault(node, f"{where}: must be a mapping of {keys} (got {got})")
             return found
         for key, value in node.value:
             if not isinstance(key, ScalarNode) or key.value not in allowed:

@@ -39,6 +39,7 @@ def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> 
     assert refusal(tmp_path, "nope/") == at + no_file
     assert refusal(tmp_path, "loop") == at + no_file
     assert refusal(tmp_path, "/dev/zero") == at + "is no regular file"
+    assert refusal(tmp_path, "/proc/self/status") == at + "is no regular file"  # kmsg would wait
     assert refusal(tmp_path, "pipe") == at + "is no regular file"
     assert refusal(tmp_path, "itself").startswith(at + "there is no file or folder")
 
@@ -55,4 +56,5 @@ def test_a_file_without_presets_is_refused_by_its_own_line_and_column(tmp_path: 
     (tmp_path / "deep.yaml").write_text("goto: " + "[" * 3000 + "]" * 3000, encoding="utf-8")
     assert refusal(tmp_path, "huge.yaml").startswith("HERE/huge.yaml:1:1: cannot be read")
     assert refusal(tmp_path, "passwd").startswith("HERE/passwd:1:1: the file: must be a mapping")
+    assert "root" not in refusal(tmp_path, "passwd")
     assert "nested too deeply" in refusal(tmp_path, "deep.yaml")
