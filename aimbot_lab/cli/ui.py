@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.foundation.shown_text import terminal_lines
+from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.run_summary import RunSummary
@@ -20,6 +20,7 @@ OPEN_TO_ALL = (
     "warning: --host {host} lets everyone who reaches this machine see, change and delete all "
     "runs: the page asks for no password"
 )
+MOST_HOST = 100  # characters of it in a message
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 
 
@@ -55,7 +56,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     part = _part(_found(runs, place), place)
     command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
     if not _is_loopback(host):
-        click.echo(OPEN_TO_ALL.format(host=host), err=True)
+        click.echo(OPEN_TO_ALL.format(host=terminal_lines(shortened(host, MOST_HOST))), err=True)
     click.echo("starting the page ...", err=True)
     with running_server(command.arguments, command.environment) as server:
         if server.wait_until(lambda: _answers(host, port)):
@@ -115,12 +116,14 @@ def _answers(host: str, port: int) -> bool:
 def _refuse_taken_port(host: str, port: int) -> None:
     from aimbot_lab.foundation.errors import ConfigurationError
 
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.socket() as probe:
+        with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
+        reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
-            f"--host {host} --port {port}: {reason}; choose another with --port"
+            f"--host {shortened(host, MOST_HOST)} --port {port}: {shortened(str(reason), 200)}; "
+            "choose another with --port or --host"
         ) from error

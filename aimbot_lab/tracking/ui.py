@@ -107,4 +107,10 @@ def ui_command(
         "MLFLOW_BACKEND_STORE_URI": address.uri,
         "MLFLOW_DEFAULT_ARTIFACT_ROOT": data_folder.artifacts.as_uri(),
     }
-    return UiCommand([*arguments, "--workers", "1"], environment, f"http://{host}:{port}")
+    return UiCommand(
+        [*arguments, "--workers", "1"], environment, f"http://{_in_address(host)}:{port}"
+    )
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
