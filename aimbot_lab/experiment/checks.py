@@ -61,13 +61,17 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
         return
     steps = env.num_envs * train.n_steps
     product = f"env.num_envs * train.n_steps = {steps}"
-    if steps > MOST_ROLLOUT_STEPS:
+    if _is_too_large(env, train):
         what = f"is too large: {product} must be at most {MOST_ROLLOUT_STEPS}"
         yield Fault(("train", "n_steps"), what)
     elif steps % train.batch_size and train.algo not in ONE_CHOICE:
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Fault(("train", "batch_size"), f"must divide {product} ({got})")
+
+
+def _is_too_large(env: ArenaSettings, train: TrainSettings) -> bool:
+    return env.num_envs * train.n_steps > MOST_ROLLOUT_STEPS
 
 
 def cost_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:
@@ -78,7 +82,7 @@ def cost_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Itera
     if cost.weights > MAX_WEIGHTS:
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
         yield Fault(("train", "network", "layers"), what)
-    elif cost.multiply_adds > MAX_MULTIPLY_ADDS:
+    elif cost.multiply_adds > MAX_MULTIPLY_ADDS and not _is_too_large(env, train):
         what = (
             f"is too much work: an update would take {cost.multiply_adds:.1e} multiply-adds, "
             f"must be at most {MAX_MULTIPLY_ADDS:.0e}"

@@ -104,6 +104,7 @@ class Training:
         self._best = BestAgent()
         self._replay = ReplayParts(self.model)
         self._resumed: Mapping[str, Any] | None = None
+        self._random = random_state(self._spaces)
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
 
     def start_from(self, agent: Agent) -> None:
@@ -131,7 +132,7 @@ class Training:
         self._best.resume(state["best"])
         restore_model(self.model, state["model"])
         self._replay.resume(state["replay"], read_part)
-        self._resumed = state
+        self._resumed, self._random = state, state["random"]
 
     @property
     def _spaces(self) -> tuple[Space, ...]:
@@ -185,8 +186,6 @@ class Training:
         if state["total_steps"] != self.plan.train.total_steps:
             report.spread(self.plan.train.total_steps - self.model.num_timesteps)
         best.resume(state["best_offers"])
-        # Here, because whatever came between may have drawn from them.
-        restore_random(state["random"], self._spaces)
 
     def _callbacks(
         self,
@@ -225,6 +224,7 @@ class Training:
 
     def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:
         """Train; False where `should_stop` ended that in the middle of an update."""
+        restore_random(self._random, self._spaces)  # whatever came between may have drawn
         # A training that goes on has its counter from before; these steps come on top of it.
         steps = self.plan.train.total_steps
         fresh = self._resumed is None

@@ -8,7 +8,7 @@ from broken_curriculum import GOOD, REFERENCE, faults
 from aimbot_lab.experiment.document import check_files, load_curriculum
 
 ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'duel_ppo'"
-KEYS = "name, seed, env, lessons, forgetting, environment_parameters, train, tracking"
+KEYS = "name, seed, env, lessons, forgetting, evaluation, environment_parameters, train, tracking"
 
 # What is replaced in GOOD, by what, and the line that follows.
 REPLACED = [

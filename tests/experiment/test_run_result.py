@@ -51,7 +51,7 @@ def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:
     rows = [line.replace("&emsp;", "") for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in rows[:5]}) == 1
     assert "| 1 | open ground | 9,000 | 800 | 90.0 % | 83.0 % to 94.0 % | 120 |" in rows
-    assert "| 2 | two / doors | - | 50 | 50.0 % | 37.0 % to 63.0 % | 50 |" in rows
+    assert "| 2 | two &#124; doors | - | 50 | 50.0 % | 37.0 % to 63.0 % | 50 |" in rows
     assert "| 3 | all levels | - | 0 | - | - | - |" in rows
     assert "| goto 5 | 20 | 20.0 % | 8.0 % to 42.0 % |" in rows
     assert "aimbot-lab run resolved.yaml" in text

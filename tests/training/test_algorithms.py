@@ -228,6 +228,7 @@ def test_duel_ppo_with_nothing_switched_on_is_ppo() -> None:
 def test_masks_shown_are_the_worlds() -> None:
     training = Training(plan("duel_ppo", masks=True))
     face = training.env
+    face.world.set_scenario(Scenario({"attack": 1.0}))
     masks = np.ones((ROWS, 8), np.bool_)
     shown, masked = face.reset(), 0
     for _ in range(40):

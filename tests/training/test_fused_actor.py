@@ -15,6 +15,7 @@ from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.workers import Workers
+from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.sim.spec import arena_spec
 from aimbot_lab.training.core.parts import Networks
@@ -143,6 +144,7 @@ def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) 
     network = NetworkSettings(layers=(16,), scaling=scaling)
     given = plan("duel_ppo", masks=masks, engine="fused", network=network)
     training = Training(replace(given, env=replace(given.env, num_envs=150)))
+    training.env.world.set_scenario(Scenario({"goto": 1.0}))
     compares = ComparesInputs()
     training.model.learn(2 * 32 * 150, callback=compares)
     assert compares.seen == 2
