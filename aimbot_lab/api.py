@@ -54,15 +54,22 @@ def evaluate(
     episodes: int = 200,
     seed: int = 1,
     agent: str = "last",
+    temperature: float | None = None,
     baselines: bool = True,
     data_dir: DataDir = None,
 ) -> "Evaluated":
-    """How a run's agent does where its curriculum ends: `episodes` of every cell."""
+    """How a run's agent does where its curriculum ends: `episodes` of every cell.
+
+    `temperature` is that of the first player: 1 samples, 0 takes the likeliest action, None is the
+    one that agents are advised to play at.
+    """
+    from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.experiment.evaluation import EvaluationRequest, evaluate_agent
     from aimbot_lab.experiment.tracked_agent import fetch_agent
 
+    played = None if temperature is None else Temperature(temperature)
+    request = EvaluationRequest(episodes, seed, baselines, played)
     fetched = fetch_agent(run, agent, data_folder=_place(data_dir))
-    request = EvaluationRequest(episodes, seed, baselines)
     return evaluate_agent(fetched, request, on_cell=_unheard)
 
 

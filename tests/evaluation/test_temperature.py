@@ -2,9 +2,11 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
+import aimbot_lab
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 
@@ -20,3 +22,8 @@ def test_a_temperature_has_a_label_and_is_a_number_in_json() -> None:
     labels = [way.label for way in (SAMPLED, LIKELIEST, COOLER, Temperature(0.25))]
     assert labels == ["sampled", "deterministic", "temperature 0.5", "temperature 0.25"]
     assert json.dumps({"at": copy.deepcopy(COOLER)}) == '{"at": 0.5}'
+
+
+def test_python_refuses_what_is_no_temperature_before_it_looks_for_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="temperature 20"):
+        aimbot_lab.evaluate("missing", temperature=20, data_dir=tmp_path)
