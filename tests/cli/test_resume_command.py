@@ -100,23 +100,26 @@ def unbroken(folder: Path) -> dict[str, Any]:
 LONG = "train.total_steps=500000000"
 
 
-def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(
-    folder: Path, unbroken: dict[str, Any]
-) -> None:
-    code, output, messages = broken_off(folder, signal.SIGINT, "run", "tiny.yaml", "--json")
-    if code == 1:
-        pytest.skip("it had all its steps before the signal came")
+def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(folder: Path) -> None:
+    # More steps than can be made before the signal comes; how many it is to be is known after it.
+    given = ("run", "tiny.yaml", "--json", "--set")
+    code, output, messages = broken_off(folder, signal.SIGINT, *given, LONG)
     stopped = json.loads(output)
     assert (code, stopped["status"]) == (130, "KILLED")
     assert stopped["resumes_at"] <= stopped["steps"]
     assert status(folder, stopped["run_id"]) == "KILLED"
     told = next(line for line in messages.splitlines() if line.startswith("Go on with it: "))
     assert told.endswith(f"resume {stopped['run_id'][:12]}")
-    code, output, messages = call(folder, *told[told.index("resume") :].split(), "--json")
+    steps = f"train.total_steps={stopped['steps'] + 4096}"
+    way = (*told[told.index("resume") :].split(), "--set", steps, "--json")
+    code, output, messages = call(folder, *way)
     resumed = json.loads(output)
     assert f"resuming run {stopped['run_id'][:12]} (tiny)" in messages
     assert f"going on with run {stopped['run_id']} from step " in messages
     assert (code, resumed["run_id"]) == (1, stopped["run_id"])
+    code, output, _ = call(folder, *given, steps)
+    unbroken = json.loads(output)
+    assert code == 1
     for key in ("steps", "state_sha256", "lessons", "cells"):
         assert resumed[key] == unbroken[key]
     assert status(folder, resumed["run_id"]) == "FAILED"
