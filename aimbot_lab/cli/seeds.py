@@ -79,6 +79,8 @@ class _Crew:
         for child in self.children:
             for reader in child.readers:
                 reader.join()
+            with child.process:  # closes its pipes
+                pass
 
 
 def side_by_side(count: int) -> int:

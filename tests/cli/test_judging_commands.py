@@ -147,7 +147,7 @@ def test_a_run_without_an_agent_is_told_from_a_store_that_fails(
     data_folder: DataFolder, run_id: str, status: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = replace(find_run(data_folder, run_id), status=status)
-    monkeypatch.setattr(tracked_agent, "find_run", lambda *_, **__: run)
+    monkeypatch.setattr(tracked_agent, "find_training", lambda *_, **__: run)
     monkeypatch.setattr(tracked_agent, "AGENT_FOLDER", "none")
     with pytest.raises(LabError, match=f"{run_id} has no best agent that can be read: .*{reason}"):
         invoke(data_folder, "evaluate", run_id, "--agent", "best")

@@ -167,8 +167,9 @@ def test_a_run_has_the_tags_that_it_is_given(tmp_path: Path) -> None:
 
 def test_curves_of_seeds_are_drawn_as_one(tmp_path: Path) -> None:
     data, file = tmp_path / "data", write(tmp_path)
+    often = ("--set", "evaluation.every=1024", "--set", "evaluation.episodes=30")
     for seed in (1, 2):
-        train(data, file, "--seed", seed)
+        train(data, file, "--seed", seed, *often)
     picture = tmp_path / "curve.svg"
     invoke(data, "plot", "--filter", "experiment=tests", "-o", picture)
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
