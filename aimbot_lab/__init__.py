@@ -5,10 +5,27 @@ heavy is imported here, so that the command line answers at once. Importing the 
 environments known to Gymnasium, now or as soon as that is imported.
 """
 
-from aimbot_lab.api import compare, evaluate, load, train
+from typing import TYPE_CHECKING, Any
+
 from aimbot_lab.faces.gymnasium_ids import register_with_gymnasium
+
+if TYPE_CHECKING:
+    from aimbot_lab.api import compare, evaluate, load, train
 
 __all__ = ["__version__", "compare", "evaluate", "load", "train"]
 __version__ = "0.1.0"
 
 register_with_gymnasium()
+
+
+def __getattr__(name: str) -> Any:
+    """`train`, `evaluate`, `compare` and `load`, imported when first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from aimbot_lab import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -6,7 +6,10 @@ names after a dozen letters: the most telling group comes first, so `eval` and `
 rates over steps and nothing else. Allowed by MLflow: letters, digits, `_-. :/`.
 """
 
-from aimbot_lab.foundation.world import Cell
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # numpy would come with it
+    from aimbot_lab.foundation.world import Cell
 
 LEARNING_WIN_RATE = "learning/win_rate"  # of the training's own episodes, since the last report
 LEARNING_WIN_RATE_LOWER = "learning/win_rate_lower"
@@ -37,10 +40,9 @@ TEST_RETURN = "test/return"
 TEST_TEMPERATURE = "test/temperature"
 
 
-def of_cell(measure: str, cell: Cell) -> str:
+def of_cell(measure: str, cell: "Cell") -> str:
     """A measure of one cell; of all cells together, whose target is empty, the measure itself."""
-    level = [str(cell.difficulty)] if cell.difficulty else []
-    return "/".join([measure, *[cell.target] * bool(cell.target), *level])
+    return _joined(measure, *cell)
 
 
 def player_win_rate(player: str) -> str:
@@ -51,9 +53,14 @@ def player_win_rate(player: str) -> str:
 
 def cell_share(target: str, difficulty: int) -> str:
     """Share of the episodes drawn of one cell, where the mix is not as the lesson is written."""
-    return of_cell("mix", Cell(target, difficulty))
+    return _joined("mix", target, difficulty)
 
 
 def reward_term(term: str) -> str:
     """Mean sum of one reward term over an episode."""
     return f"reward/{term}"
+
+
+def _joined(measure: str, target: str, difficulty: int) -> str:
+    level = [str(difficulty)] if difficulty else []
+    return "/".join([measure, *[target] * bool(target), *level])

@@ -34,7 +34,10 @@ train:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("project")
+    return new_project(tmp_path_factory.mktemp("project"))
+
+
+def new_project(folder: Path) -> Path:
     (folder / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
     (folder / ".aimbot-lab").mkdir()
     return folder
@@ -100,7 +103,8 @@ def unbroken(folder: Path) -> dict[str, Any]:
 LONG = "train.total_steps=500000000"
 
 
-def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(folder: Path) -> None:
+def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path: Path) -> None:
+    folder = new_project(tmp_path)
     # More steps than can be made before the signal comes; how many it is to be is known after it.
     given = ("run", "tiny.yaml", "--json", "--set")
     code, output, messages = broken_off(folder, signal.SIGINT, *given, LONG)
