@@ -7,7 +7,7 @@ environments known to Gymnasium, now or as soon as that is imported.
 
 from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.faces.gymnasium_ids import register_with_gymnasium
+from aimbot_lab.adapters.gymnasium_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from aimbot_lab.api import compare, evaluate, load, train

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.comparison import Comparison
-    from aimbot_lab.experiment.configurations import ComparedConfigurations
-    from aimbot_lab.experiment.evaluation import Evaluated
-    from aimbot_lab.experiment.result import RunResult
-    from aimbot_lab.training.agents import SavedAgent
+    from aimbot_lab.experiment.judging.comparison import Comparison
+    from aimbot_lab.experiment.judging.configurations import ComparedConfigurations
+    from aimbot_lab.experiment.judging.evaluation import Evaluated
+    from aimbot_lab.experiment.runs.result import RunResult
+    from aimbot_lab.training.agents.agent_files import SavedAgent
 
 DataDir = str | PathLike[str] | None  # None: as the command line finds it
 
@@ -34,10 +34,10 @@ def train(
     `init_from` is a run, or a folder with an agent, to begin with. A run whose steps were spent
     before its last lesson passed returns too, with status FAILED.
     """
-    from aimbot_lab.experiment.document import load_curriculum
-    from aimbot_lab.experiment.request import RunRequest
-    from aimbot_lab.experiment.run import run_curriculum
-    from aimbot_lab.experiment.starting import find_start
+    from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.experiment.runs.run import run_curriculum
+    from aimbot_lab.experiment.runs.starting import find_start
     from aimbot_lab.training.observer import SilentObserver
 
     place = _place(data_dir)
@@ -64,8 +64,8 @@ def evaluate(
     one that agents are advised to play at.
     """
     from aimbot_lab.evaluation.temperature import Temperature
-    from aimbot_lab.experiment.evaluation import EvaluationRequest, evaluate_agent
-    from aimbot_lab.experiment.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.judging.evaluation import EvaluationRequest, evaluate_agent
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     played = None if temperature is None else Temperature(temperature)
     request = EvaluationRequest(episodes, seed, baselines, played)
@@ -83,10 +83,10 @@ def compare(
     data_dir: DataDir = None,
 ) -> "Comparison | ComparedConfigurations":
     """The runs in the same episodes: each against the first, or by "config" over their seeds."""
-    from aimbot_lab.experiment.comparison import ComparisonRequest, compare_agents
-    from aimbot_lab.experiment.configurations import compare_configurations
-    from aimbot_lab.experiment.learning_curve import read_curves
-    from aimbot_lab.experiment.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.judging.comparison import ComparisonRequest, compare_agents
+    from aimbot_lab.experiment.judging.configurations import compare_configurations
+    from aimbot_lab.experiment.judging.learning_curve import read_curves
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     place = _place(data_dir)
     request = ComparisonRequest(episodes=episodes, seed=seed, margin=0.05)
@@ -101,8 +101,8 @@ def load(
     source: str | PathLike[str], *, agent: str = "last", data_dir: DataDir = None
 ) -> "SavedAgent":
     """The agent in the folder `source`, or that of the run `source` means."""
-    from aimbot_lab.experiment.tracked_agent import fetch_agent
-    from aimbot_lab.training.agents import load_agent
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.training.agents.agent_files import load_agent
 
     if Path(source).exists():
         return load_agent(source)

@@ -30,7 +30,7 @@ except SystemExit:
 
 def test_checking_a_curriculum_loads_no_heavy_library() -> None:
     code = """
-from aimbot_lab.experiment.document import check_files
+from aimbot_lab.experiment.config.document import check_files
 assert check_files(["curricula/goto.yaml"]) == []
 """
     assert loaded_by(code) == set()

@@ -12,10 +12,10 @@ from typing import Any
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SWITCHES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

@@ -10,10 +10,10 @@ from statistics import median
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ def seconds_to_first_step() -> float:
     import numpy as np
 
     from aimbot_lab.foundation.world import Scenario, new_step_buffers
-    from aimbot_lab.sim.arena import Arena
-    from aimbot_lab.sim.settings import ArenaSettings
+    from aimbot_lab.worlds.arena.arena import Arena
+    from aimbot_lab.worlds.arena.settings import ArenaSettings
 
     arena = Arena(ArenaSettings(num_envs=16))
     arena.set_scenario(Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0}))

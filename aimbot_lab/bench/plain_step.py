@@ -7,8 +7,8 @@ import numpy as np
 from aimbot_lab.bench.plan import FULL
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.sim.presets import load_presets
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 
 def plain_steps_per_second(num_envs: int, repeats: int, *, seconds: float) -> float:

@@ -7,9 +7,9 @@ import numpy as np
 
 from aimbot_lab.evaluation.scripted import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.presets import Preset
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.presets.files import Preset
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SEED = 20_240_229
 PREPARED_STEPS = 64  # random actions, played again and again

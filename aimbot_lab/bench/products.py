@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aimbot_lab.training.core.parts import Floats
-from aimbot_lab.training.fused_engine import FusedEngine
-from aimbot_lab.training.fused_gradient import PIECE
-from aimbot_lab.training.fused_weights import NetShape
+from aimbot_lab.training.fused.core.parts import Floats
+from aimbot_lab.training.fused.engine import FusedEngine
+from aimbot_lab.training.fused.gradient import PIECE
+from aimbot_lab.training.fused.weights import NetShape
 
 Product = tuple[Floats, Floats, Floats]  # two factors, and where their product goes
 PIECES = 16  # in one timing

@@ -15,11 +15,11 @@ from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.rollout_times import rollout_times
+from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 RESAMPLES = 2000
 REPLAYS_A_LESSON = 3

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.curriculum.evidence import EvidenceTest
+from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 
 Outcomes = npt.NDArray[np.bool_]  # [episodes, lessons]
 NEVER = 2**62

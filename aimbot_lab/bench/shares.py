@@ -15,11 +15,17 @@ import numpy as np
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Float32Array, Scenario
-from aimbot_lab.sim.core.parts import begin_all, cast_all_rays, move_all, observe_all, reward_all
-from aimbot_lab.sim.presets import load_presets
-from aimbot_lab.sim.scenario import scenario_tables
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.tables import new_tables
+from aimbot_lab.worlds.arena.allocate import new_tables
+from aimbot_lab.worlds.arena.core.parts import (
+    begin_all,
+    cast_all_rays,
+    move_all,
+    observe_all,
+    reward_all,
+)
+from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.scenario import scenario_tables
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 STATES = 4  # that one timing of the parts takes the mean over
 

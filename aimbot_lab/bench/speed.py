@@ -7,8 +7,8 @@ from itertools import product
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.sim.presets import load_presets
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.worlds.arena.presets.files import load_presets
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 Say = Callable[[str], None]  # takes a line of progress
 

@@ -16,9 +16,9 @@ from aimbot_lab.bench.products import seconds_of_products
 from aimbot_lab.bench.speed import Say
 from aimbot_lab.bench.train_plan import OURS, THEIRS, TrainBenchPlan, Variant
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
 from aimbot_lab.training.training import Training
 
 

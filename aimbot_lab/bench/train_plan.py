@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import Algo, NetworkSettings, TrainSettings
 from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 OURS, THEIRS = "duel_ppo", "stable-baselines3"
 ALGORITHMS: dict[str, Algo] = {OURS: "duel_ppo", THEIRS: "ppo"}

@@ -6,26 +6,26 @@ from typing import Any
 import click
 
 import aimbot_lab
-from aimbot_lab.cli.bench import bench
-from aimbot_lab.cli.check import check
-from aimbot_lab.cli.compare import compare
-from aimbot_lab.cli.convert import convert
-from aimbot_lab.cli.delete import delete
-from aimbot_lab.cli.evaluate import evaluate
-from aimbot_lab.cli.explain import explain
-from aimbot_lab.cli.export import export
-from aimbot_lab.cli.plot import plot
-from aimbot_lab.cli.presets import presets
-from aimbot_lab.cli.record import record
-from aimbot_lab.cli.replay import replay
-from aimbot_lab.cli.resume import resume
-from aimbot_lab.cli.run import run
-from aimbot_lab.cli.runs import runs
-from aimbot_lab.cli.schema import schema
-from aimbot_lab.cli.streams import guard_streams
-from aimbot_lab.cli.sweep import sweep
-from aimbot_lab.cli.ui import ui
-from aimbot_lab.cli.weights import weights
+from aimbot_lab.cli.bench.command import bench
+from aimbot_lab.cli.commands.check import check
+from aimbot_lab.cli.commands.compare import compare
+from aimbot_lab.cli.commands.convert import convert
+from aimbot_lab.cli.commands.delete import delete
+from aimbot_lab.cli.commands.evaluate import evaluate
+from aimbot_lab.cli.commands.explain import explain
+from aimbot_lab.cli.commands.export import export
+from aimbot_lab.cli.commands.plot import plot
+from aimbot_lab.cli.commands.presets import presets
+from aimbot_lab.cli.commands.record import record
+from aimbot_lab.cli.commands.replay import replay
+from aimbot_lab.cli.commands.resume import resume
+from aimbot_lab.cli.commands.run import run
+from aimbot_lab.cli.commands.runs import runs
+from aimbot_lab.cli.commands.schema import schema
+from aimbot_lab.cli.commands.sweep import sweep
+from aimbot_lab.cli.commands.ui import ui
+from aimbot_lab.cli.commands.weights import weights
+from aimbot_lab.cli.processes.streams import guard_streams
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
 INTERRUPTED = 130

@@ -180,8 +180,8 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: Place) ->
     Raises ConfigurationError where there are none.
     """
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.tracking.history import MOST_RUNS, list_runs
-    from aimbot_lab.tracking.selection import is_own_training, selected
+    from aimbot_lab.tracking.runs.history import MOST_RUNS, list_runs
+    from aimbot_lab.tracking.runs.selection import is_own_training, selected
 
     taken: list[str] = []
     if filters:

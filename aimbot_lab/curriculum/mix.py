@@ -9,7 +9,7 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Cell, Scenario
-from aimbot_lab.sim.difficulty_weights import DifficultyWeights
+from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 Shares = Mapping[Cell, float]
 

@@ -3,7 +3,7 @@
 from collections.abc import Container, Sequence
 from typing import Any, Literal, NamedTuple
 
-from aimbot_lab.foundation.results import UnparsedLineError, parse_line
+from aimbot_lab.foundation.result_lines import UnparsedLineError, parse_line
 from aimbot_lab.foundation.world import Cell
 
 Order = Literal["beginnings", "ends"]  # in which episodes count

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.open_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import OpenLesson
 from aimbot_lab.curriculum.reports import LessonReport, lesson_report, not_begun
 from aimbot_lab.curriculum.settings import Lesson
 

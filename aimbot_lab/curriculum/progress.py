@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.guard import Fall, Guard
+from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.forgetting_monitor import Fall, Guard
 from aimbot_lab.curriculum.mix import LiveMix, cell_shares
-from aimbot_lab.curriculum.ml_agents import MlAgentsMemory
-from aimbot_lab.curriculum.open_lesson import OpenLesson
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.path import LessonPath
+from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.reading import Reader
 from aimbot_lab.curriculum.records import Piece, RunRecord
 from aimbot_lab.curriculum.reports import (
@@ -30,7 +30,7 @@ from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.sim.difficulty_weights import DifficultyWeights
+from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 
 class CurriculumProgress:

@@ -6,7 +6,7 @@ from typing import Any
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Outcome, Reading, read_outcome
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.results import UnparsedLineError
+from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Cell
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from aimbot_lab.curriculum.open_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import OpenLesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.world import Cell

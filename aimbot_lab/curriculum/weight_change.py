@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.difficulty_weights import DifficultyWeights
+from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 
 class WeightChange(NamedTuple):

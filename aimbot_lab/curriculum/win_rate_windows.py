@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.curriculum.confidence_sequence import Bounds, confidence_bounds
-from aimbot_lab.curriculum.evidence import RESTART_EVERY
+from aimbot_lab.curriculum.promotion.confidence_sequence import Bounds, confidence_bounds
+from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY
 from aimbot_lab.foundation.intervals import WinRate
 from aimbot_lab.foundation.world import Cell
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.results import EpisodeResult, UnparsedLineError, parse_line
+from aimbot_lab.foundation.result_lines import EpisodeResult, UnparsedLineError, parse_line
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (

@@ -1,4 +1,4 @@
-"""What every other package may use: errors, the world protocol, episodes, seeds, kernels.
+"""What every other package may use: errors, the world protocol, episodes, seeds, settings.
 
-Imported by all layers, imports none of them. Holds no settings and no files.
+Imported by all layers, imports none of them.
 """

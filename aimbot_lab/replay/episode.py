@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.results import EpisodeResult, parse_line
+from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.solo import RowArrays
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.single_row import RowArrays
 
 About = Mapping[str, str | int | float]  # what a person should know: run, lesson, step
 

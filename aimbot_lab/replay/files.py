@@ -18,9 +18,9 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.replay.episode import RecordedEpisode, Replay, ReplayError
 from aimbot_lab.replay.playback import verify
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.solo import OF_ALL_ROWS, RowArrays
-from aimbot_lab.sim.tables import new_state, new_tables
+from aimbot_lab.worlds.arena.allocate import new_state, new_tables
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.single_row import OF_ALL_ROWS, RowArrays
 
 FORMAT, VERSION = "aimbot-lab replay", 1
 SEAL = "content_sha256"

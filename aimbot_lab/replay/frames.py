@@ -12,11 +12,11 @@ from aimbot_lab.replay import panel
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.panel import Panel, Told, bar_scale
 from aimbot_lab.replay.playback import Moment, moments
-from aimbot_lab.sim import canvas as paint
-from aimbot_lab.sim import draw
-from aimbot_lab.sim.core import state as core
-from aimbot_lab.sim.core.state import ArenaState
-from aimbot_lab.sim.draw import Doings, draw_row
+from aimbot_lab.worlds.arena import canvas as paint
+from aimbot_lab.worlds.arena import draw
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.state import ArenaState
+from aimbot_lab.worlds.arena.draw import Doings, draw_row
 
 COLOURS = (
     *(paint.FLOOR, paint.GRID, paint.BLOCK, paint.BLOCK_EDGE, paint.WALL, paint.OBSTACLE),

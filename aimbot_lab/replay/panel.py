@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.sim.core.state import LOSE, REWARD_TERMS, WIN
+from aimbot_lab.worlds.arena.core.state import LOSE, REWARD_TERMS, WIN
 
 Colour = tuple[int, int, int]
 Place = tuple[float, float]

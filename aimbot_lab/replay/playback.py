@@ -10,9 +10,9 @@ import numpy.typing as npt
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, new_step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, ReplayError
-from aimbot_lab.sim.core.state import ArenaState
-from aimbot_lab.sim.misuse import MisuseError
-from aimbot_lab.sim.solo import solo_arena
+from aimbot_lab.worlds.arena.argument_checks import MisuseError
+from aimbot_lab.worlds.arena.core.state import ArenaState
+from aimbot_lab.worlds.arena.single_row import solo_arena
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.replay.episode import RecordedEpisode
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.solo import RowArrays, row_of, solo_settings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.single_row import RowArrays, row_of, solo_settings
 
 
 class RowRecorder:

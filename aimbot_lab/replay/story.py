@@ -7,7 +7,7 @@ import numpy as np
 
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.playback import moments
-from aimbot_lab.sim.core.state import REWARD_TERMS
+from aimbot_lab.worlds.arena.core.state import REWARD_TERMS
 
 MOVES = ("", "forward", "back")
 SIDES = ("", "right", "left")

@@ -13,8 +13,8 @@ from aimbot_lab.replay.frames import ending_words, goal, lesson_title, player_wo
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.playback import Moment, moments
 from aimbot_lab.replay.story import action_words
-from aimbot_lab.sim.core import state as core
-from aimbot_lab.sim.draw import Doings, draw_row
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.draw import Doings, draw_row
 
 UPPER_HALF = "▀"
 RESET = "\x1b[0m"

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from aimbot_lab.experiment.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import AbortedError
-from aimbot_lab.sweep.best import write_best
-from aimbot_lab.sweep.chart import Chart
-from aimbot_lab.sweep.costs import Pace, confirmation_cost, search_cost
-from aimbot_lab.sweep.crew import Crew
 from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.presence import Presence
 from aimbot_lab.sweep.record import Record
-from aimbot_lab.sweep.report import SweepReport, report
+from aimbot_lab.sweep.results.best import write_best
+from aimbot_lab.sweep.results.chart import Chart
+from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
+from aimbot_lab.sweep.results.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
 from aimbot_lab.sweep.worker import Order
+from aimbot_lab.sweep.worker_pool import Crew
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
@@ -173,7 +173,7 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
 
 def _publish(record: Record, final: SweepReport, best: Path | None, parent: Tracker) -> None:
     """Numbers, files and pictures of a sweep that is done, on its run."""
-    from aimbot_lab.sweep.plots import draw_plots  # takes a second to load
+    from aimbot_lab.sweep.results.plots import draw_plots  # takes a second to load
 
     trial = final.best_trial
     if trial is not None and trial.value is not None:

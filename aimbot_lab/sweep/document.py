@@ -10,19 +10,19 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from aimbot_lab.experiment.document import (
+from aimbot_lab.experiment.config.diagnostics import Fault, Origins
+from aimbot_lab.experiment.config.document import (
     LoadedCurriculum,
     load_curriculum,
     read_text,
     refuse_unless_mapping,
 )
-from aimbot_lab.experiment.faults import Fault, Origins
-from aimbot_lab.experiment.paths import starts_with
-from aimbot_lab.experiment.refusals import section_faults
-from aimbot_lab.experiment.tree import Tree, read_tree
+from aimbot_lab.experiment.config.key_path import starts_with
+from aimbot_lab.experiment.config.pydantic_errors import section_faults
+from aimbot_lab.experiment.config.yaml_reader import Tree, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.search.space import NEVER_SEARCHED, also_faults, override_text, search_faults
 from aimbot_lab.sweep.settings import SweepFile, sweep_faults
-from aimbot_lab.sweep.space import NEVER_SEARCHED, also_faults, override_text, search_faults
 
 FOLDER = "sweeps"
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"

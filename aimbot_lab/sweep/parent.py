@@ -3,8 +3,8 @@
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import PARENT, Record
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.rejoining import rejoin_run
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import Tracker
 
 

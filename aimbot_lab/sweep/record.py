@@ -11,14 +11,14 @@ from optuna.trial import FrozenTrial, TrialState
 from pydantic import TypeAdapter
 
 import aimbot_lab
-from aimbot_lab.experiment.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.board import Board
 from aimbot_lab.sweep.document import LoadedSweep, is_path, load_sweep
-from aimbot_lab.sweep.plans import Candidate, ConfirmPlan, SearchPlan
+from aimbot_lab.sweep.search.plans import Candidate, ConfirmPlan, SearchPlan
+from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.space import also_params, default_params
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
+from aimbot_lab.sweep.trial_queue import Board
 from aimbot_lab.tracking.data_folder import DataFolder
 
 RECORD, TRIALS, PARENT, TAGS = "sweep", "trials", "parent_run", "tags"

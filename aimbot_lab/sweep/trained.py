@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from aimbot_lab.evaluation.evaluate import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
-from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.result import RunResult, cell_name
-from aimbot_lab.experiment.run import run_curriculum
-from aimbot_lab.experiment.task import last_lesson, play_task, player_at
-from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.judging.task import last_lesson, play_task, player_at
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.result import RunResult, cell_name
+from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.sweep.task import Score, Task, Watch
+from aimbot_lab.sweep.trial_training import Score, Task, Watch
 from aimbot_lab.tracking.tracker import Tracker
-from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.agents import SavedAgent
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 EVALUATION = "eval/"
 

@@ -10,14 +10,14 @@ from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.sweep.board import REASON, Board, Claim
-from aimbot_lab.sweep.measures import forget, measure
-from aimbot_lab.sweep.pruning import is_hopeless, rungs, steps_allowed
 from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.search.measures import forget, measure
+from aimbot_lab.sweep.search.pruning import is_hopeless, rungs, steps_allowed
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import TROUBLES
-from aimbot_lab.sweep.task import Score, Task
+from aimbot_lab.sweep.trial_queue import REASON, Board, Claim
 from aimbot_lab.sweep.trial_runs import TrialTracker
+from aimbot_lab.sweep.trial_training import Score, Task
 from aimbot_lab.tracking.data_folder import DataFolder
 
 Stage = Literal["search", "confirm"]

@@ -5,13 +5,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aimbot_lab.experiment.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sweep.board import Board, Claim
-from aimbot_lab.sweep.plans import SEARCH_TRIAL, Candidate
-from aimbot_lab.sweep.task import Score, Task
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.rejoining import rejoin_run
+from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_training import Score, Task
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 if TYPE_CHECKING:

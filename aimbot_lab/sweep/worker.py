@@ -13,7 +13,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep.record import Record, load
 from aimbot_lab.sweep.storage import TROUBLES, StorageAddress, open_storage, storage_trouble
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.owner import this_process
+from aimbot_lab.tracking.runs.owner import this_process
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.trial import Progress

@@ -1,7 +1,7 @@
 """Where numbers, texts and files of a run go: a `Tracker` in front of MLflow.
 
-`open_run` starts a run, `list_runs` and `download_artifact` read them back, `MemoryTracker` is
-the one for tests. Imported by experiment and cli. What must stay true: only `mlflow_store`
-imports mlflow, and it is imported when first needed; a `log_` call writes to a local journal,
-never waits for the store, and never fails because the disk or the store does.
+`runs.opening.open_run` starts a run, `runs.history.list_runs` reads them back, `MemoryTracker` is
+the one for tests. Imported by experiment, sweep and cli. Only `mlflow_store` imports mlflow, when
+it is first needed; a `log_` call writes to a local journal, never waits for the store, and never
+fails because the disk or the store does.
 """

@@ -6,11 +6,20 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from aimbot_lab.foundation.errors import RunLostError
-from aimbot_lab.tracking.delivery import EntrySink
-from aimbot_lab.tracking.entries import EndEntry, Entry, MetricsEntry, ResumeEntry, TagsEntry
-from aimbot_lab.tracking.growing_files import GrowingFiles, growing_entries
-from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.keeper import Keeper
+from aimbot_lab.tracking.journal.delivery import EntrySink
+from aimbot_lab.tracking.journal.disk_reserve import Reserve
+from aimbot_lab.tracking.journal.entries import (
+    EndEntry,
+    Entry,
+    MetricsEntry,
+    ResumeEntry,
+    TagsEntry,
+)
+from aimbot_lab.tracking.journal.growing_files import GrowingFiles, growing_entries
+from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.journal.safe_journal import Keeper
+from aimbot_lab.tracking.journal.sender import FIRST_PAUSE, Sender
 from aimbot_lab.tracking.limits import (
     checked_file_name,
     checked_metrics,
@@ -18,11 +27,8 @@ from aimbot_lab.tracking.limits import (
     checked_tags,
     name_in_folder,
 )
-from aimbot_lab.tracking.reserve import Reserve
-from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.sender import FIRST_PAUSE, Sender
+from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG, FinishReport, RunStatus
-from aimbot_lab.tracking.trouble import Tell, silent
 
 
 class RunAddress(NamedTuple):

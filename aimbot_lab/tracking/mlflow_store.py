@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.durable import sync_file
-from aimbot_lab.tracking.entries import (
+from aimbot_lab.tracking.journal.durable import sync_file
+from aimbot_lab.tracking.journal.entries import (
     EndEntry,
     Entry,
     FileEntry,
@@ -20,11 +20,11 @@ from aimbot_lab.tracking.entries import (
     ResumeEntry,
     TagsEntry,
 )
-from aimbot_lab.tracking.environment import quieten_mlflow
-from aimbot_lab.tracking.file_lock import exclusive
+from aimbot_lab.tracking.journal.file_lock import exclusive
 from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
-from aimbot_lab.tracking.owner import OWNER_TAG
-from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.mlflow_environment import quieten_mlflow
+from aimbot_lab.tracking.runs.owner import OWNER_TAG
+from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import store_error
 from aimbot_lab.tracking.ui import EXPERIMENT_TAGS
 

@@ -4,7 +4,7 @@ import re
 
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.address import TrackingAddress, without_password
-from aimbot_lab.tracking.delivery import StoreRefusedError
+from aimbot_lab.tracking.journal.delivery import StoreRefusedError
 
 _OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
 # urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))

@@ -1,4 +1,4 @@
-"""Learning: policies, algorithms and callbacks on torch and stable-baselines3.
+"""Learning: algorithms, networks, agents and callbacks on torch and stable-baselines3.
 
-Imported by experiment. Must stay free of files, YAML and MLflow.
+`training.training` assembles one training. Imported by experiment. Free of YAML and MLflow.
 """

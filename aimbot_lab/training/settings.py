@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
-from aimbot_lab.training.schedules import NotNegative, Positive
+from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 Units = Annotated[Int, Ge(1), Le(4096)]

@@ -9,42 +9,42 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
 
+from aimbot_lab.adapters.reward_scale import reward_scale
+from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.faces.registry import make_world
-from aimbot_lab.faces.reward_scale import reward_scale
-from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.adjustments import adjustments
-from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.agents import save_agent
-from aimbot_lab.training.algorithms import ALGORITHMS, new_model
-from aimbot_lab.training.best_agent import BestAgent
-from aimbot_lab.training.callbacks import (
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.agent_files import save_agent
+from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.fingerprint import state_sha256
+from aimbot_lab.training.algorithms.adjustments import adjustments
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, new_model
+from aimbot_lab.training.callbacks.callbacks import (
     BestAgentCallback,
     CheckpointCallback,
     LessonCallback,
     MetricSink,
     ReportCallback,
 )
-from aimbot_lab.training.checkpoint import Checkpoint, no_part
-from aimbot_lab.training.divergence import diverged, failure, is_finite
-from aimbot_lab.training.fingerprint import state_sha256
-from aimbot_lab.training.kept_episodes import KeptEpisodesCallback
-from aimbot_lab.training.links import UNLINKED, RecordSink, RunLinks
-from aimbot_lab.training.model_state import model_state, restore_model
+from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
+from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
+from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
+from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
+from aimbot_lab.training.checkpoint.model_state import model_state, restore_model
+from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
+from aimbot_lab.training.checkpoint.replay_parts import ReplayParts
 from aimbot_lab.training.observer import Observer
-from aimbot_lab.training.packing import pack, unpack
-from aimbot_lab.training.periodic_evaluation import EvaluationCallback
-from aimbot_lab.training.random_state import Space, random_state, restore_random
-from aimbot_lab.training.replay_parts import ReplayParts
+from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.training.stopping import StoppedInUpdate, stoppable_updates
-from aimbot_lab.training.tally import EpisodeTally
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
 
 FORMAT = 2  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from aimbot_lab.bench import ablation as trainings
 from aimbot_lab.bench.ablation import SWITCHES, AblationPlan, Attempt
-from aimbot_lab.cli.bench import bench
+from aimbot_lab.cli.bench.command import bench
 
 
 class Stub:

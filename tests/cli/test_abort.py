@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-import aimbot_lab.experiment.run as experiment_run
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.run import RunRequest, run_curriculum
+import aimbot_lab.experiment.runs.run as experiment_run
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory import MemoryTracker
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.tracker import FinishReport, RunStatus
 from aimbot_lab.training.observer import SilentObserver
 

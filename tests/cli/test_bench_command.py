@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 import aimbot_lab
 from aimbot_lab.bench.plan import FULL, QUICK
-from aimbot_lab.cli.bench import bench
+from aimbot_lab.cli.bench.command import bench
 
 SHARES = {"rays", "movement", "reward", "observation", "reset", "rest"}
 

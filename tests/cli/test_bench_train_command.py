@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 import aimbot_lab
 from aimbot_lab.bench.train_plan import ALGORITHMS, FULL, QUICK
-from aimbot_lab.cli.bench import bench
+from aimbot_lab.cli.bench.command import bench
 
 PARTS = ["simulator", "policy", "buffer", "update", "callbacks", "tracking", "rest"]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.experiment.document import check_files
-from aimbot_lab.sim.presets import SHIPPED_FILES
-from aimbot_lab.training.best_agent import BestAgent
+from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES
 
 
 def test_reward_terms_that_are_nested_are_told_by_their_keys(tmp_path: Path) -> None:

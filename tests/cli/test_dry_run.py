@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.cli.plan import plan_text
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.plan import plan
+from aimbot_lab.cli.views.plan import plan_text
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.plan import plan
 
 GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 from PIL import Image
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.experiment import tracked_agent
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs import tracked_agent
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, find_run
+from aimbot_lab.tracking.runs.history import download_artifact, find_run
 from aimbot_lab.tracking.tracker import NOTE_TAG
-from aimbot_lab.training.agents import load_agent
+from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """

@@ -9,15 +9,15 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking import deletion
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import find_run, list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.owner import this_process, write_owner
-from aimbot_lab.tracking.run_folder import create_run_folder
-from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.tracking.running import running_run
-from aimbot_lab.tracking.selection import PARENT, parse_filter, selected
+from aimbot_lab.tracking.runs import deletion
+from aimbot_lab.tracking.runs.history import find_run, list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.owner import this_process, write_owner
+from aimbot_lab.tracking.runs.run_folder import create_run_folder
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.runs.running import running_run
+from aimbot_lab.tracking.runs.selection import PARENT, parse_filter, selected
 from aimbot_lab.tracking.settings import TrackingSettings
 
 

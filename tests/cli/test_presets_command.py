@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from aimbot_lab.cli.presets import presets
+from aimbot_lab.cli.commands.presets import presets
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 GOOD = """\
 goto:
@@ -146,7 +146,7 @@ def test_a_sheet_that_cannot_be_written_is_one_line(folder: Path) -> None:
 def test_listing_loads_no_compiler_and_no_drawing_library() -> None:
     code = """
 import sys
-from aimbot_lab.cli.presets import presets
+from aimbot_lab.cli.commands.presets import presets
 presets.main(["list"], standalone_mode=False)
 print([name for name in ("numba", "torch", "PIL", "gymnasium") if name in sys.modules])
 """

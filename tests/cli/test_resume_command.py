@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.unfinished import unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.runs.history import list_runs
 
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from aimbot_lab.cli.commands.schema import DOCUMENTS
 from aimbot_lab.cli.main import cli
-from aimbot_lab.cli.schema import DOCUMENTS
 from aimbot_lab.foundation.errors import ConfigurationError
 
 ROOT = Path(__file__).parent.parent.parent

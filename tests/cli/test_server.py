@@ -11,10 +11,10 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 
-import aimbot_lab.cli.server
+import aimbot_lab.cli.processes.server
 import aimbot_lab.tracking.ui
-from aimbot_lab.cli.server import running_server
-from aimbot_lab.cli.ui import _is_loopback, ui
+from aimbot_lab.cli.commands.ui import _is_loopback, ui
+from aimbot_lab.cli.processes.server import running_server
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
@@ -57,7 +57,7 @@ def test_its_children_end_with_it(
     manner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if manner:
-        monkeypatch.setattr(aimbot_lab.cli.server, "SECONDS_TO_END", 0.5)
+        monkeypatch.setattr(aimbot_lab.cli.processes.server, "SECONDS_TO_END", 0.5)
     told = tmp_path / "child"
     with running_server(python(PARENT, str(told), manner), {}) as server:
         assert server.wait_until(told.exists)
@@ -121,7 +121,7 @@ def test_a_server_that_fails_is_quoted_and_no_address_is_promised(
 OWNER = """
 import sys
 from pathlib import Path
-from aimbot_lab.cli.server import running_server
+from aimbot_lab.cli.processes.server import running_server
 with running_server([sys.executable, *sys.argv[1:]], {}) as server:
     server.wait()
 """

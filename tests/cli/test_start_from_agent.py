@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tiny_runs import invoke, train, write
 
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.resumption import check_resumption, find_unfinished
-from aimbot_lab.experiment.run import run_curriculum
-from aimbot_lab.experiment.starting import find_start
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.resume_checks import check_resumption, find_unfinished
+from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.starting import find_start
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import download_artifact, find_run, list_runs
-from aimbot_lab.training.agents import load_agent
+from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs
+from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 

@@ -12,7 +12,7 @@ COMMAND = """
 import os, sys
 import click
 from aimbot_lab.cli import main
-from aimbot_lab.cli.text import print_json
+from aimbot_lab.cli.views.text import print_json
 
 @main.cli.command()
 def work():

@@ -1,6 +1,6 @@
 """Tables fit the terminal where that can be had, and never lose a digit."""
 
-from aimbot_lab.cli.text import Fit, cut, duration, table
+from aimbot_lab.cli.views.text import Fit, cut, duration, table
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 ROWS = [

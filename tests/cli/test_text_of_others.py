@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.cli.evaluate import _explained
-from aimbot_lab.cli.replay import _tell
-from aimbot_lab.cli.text import table
-from aimbot_lab.cli.weights import _text
+from aimbot_lab.cli.commands.evaluate import _explained
+from aimbot_lab.cli.commands.replay import _tell
+from aimbot_lab.cli.commands.weights import _text
+from aimbot_lab.cli.views.text import table
 from aimbot_lab.curriculum.reports import LessonReport
-from aimbot_lab.experiment.curve_picture import draw_curves
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve
-from aimbot_lab.experiment.note import note
-from aimbot_lab.experiment.result import RunResult
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.judging.curve_picture import draw_curves
+from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCurve
+from aimbot_lab.experiment.runs.note import note
+from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.replay.story import Story
 from aimbot_lab.tracking.limits import checked_run_name

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.cli import server
-from aimbot_lab.cli.ui import _refuse_taken_port, ui
+from aimbot_lab.cli.commands.ui import _refuse_taken_port, ui
+from aimbot_lab.cli.processes import server
 from aimbot_lab.foundation.errors import ConfigurationError
 
 

@@ -7,7 +7,7 @@ from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.results import EpisodeResult, format_result_line
+from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 
 DIFFICULTIES = {"goto": 5, "attack": 5, "free": 0, "stay": 0}
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
-from aimbot_lab.curriculum.evidence import EvidenceTest
-from aimbot_lab.curriculum.guard import Fall, Guard
+from aimbot_lab.curriculum.forgetting_monitor import Fall, Guard
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings
 from aimbot_lab.foundation.world import Cell
 

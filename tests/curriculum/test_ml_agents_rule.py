@@ -11,7 +11,7 @@ from curriculum_game import DIFFICULTIES, lesson
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.results import EpisodeResult, format_result_line
+from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 
 STEPS = 40  # of a trace
 

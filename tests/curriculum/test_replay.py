@@ -8,10 +8,10 @@ import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.records import read_record
-from aimbot_lab.curriculum.replay import World, attempts, replays
+from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.world import Cell

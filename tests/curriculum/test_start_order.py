@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.world import Cell
 

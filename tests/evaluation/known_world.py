@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.results import EpisodeResult, format_result_line
+from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.world import Scenario, StepBuffers, WorldSpec
 
 WIN, LOSE = "Warning|Result|Win", "Warning|Result|Lose"

@@ -9,11 +9,11 @@ from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.foundation.intervals import wilson
-from aimbot_lab.foundation.results import UnparsedLineError
+from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, Cell, Scenario
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 
 
 def score(world: BatchWorld, act: Callable[[np.ndarray], np.ndarray] = idle):

@@ -8,8 +8,8 @@ import pytest
 from aimbot_lab.evaluation.evaluate import CellScore, evaluate
 from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
 from aimbot_lab.foundation.world import Cell, Scenario, new_step_buffers
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 
 EPISODES = 200
 FIRST_CELLS = (Cell("free", 0), Cell("goto", 1), Cell("attack", 1))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 
 GOOD = """\

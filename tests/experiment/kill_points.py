@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 from killed_runs import curriculum, forked, fresh_folder, in_fork, tracked
 
-import aimbot_lab.experiment.run as run_module
-from aimbot_lab.experiment import checkpoints, run_record
-from aimbot_lab.experiment.document import LoadedCurriculum
-from aimbot_lab.experiment.orphan_runs import reap_dead_runs
-from aimbot_lab.tracking import durable, journal, run_folder, sender
+import aimbot_lab.experiment.runs.run as run_module
+from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.experiment.runs import checkpoints, run_record
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.journal.journal import durable, journal, sender
 from aimbot_lab.tracking.journal_tracker import JournalTracker
+from aimbot_lab.tracking.runs import run_folder
+from aimbot_lab.tracking.runs.history import list_runs
 
 PASSES, SPENDS = 2, 1  # seeds: the last lesson is passed, the steps are spent
 

@@ -22,15 +22,15 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.resumption import check_resumption, newest_unfinished
-from aimbot_lab.experiment.run import run_curriculum
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.resume_checks import check_resumption, newest_unfinished
+from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
-from aimbot_lab.training.kept_episodes import FOLDER as REPLAYS
+from aimbot_lab.training.callbacks.lesson_replays import FOLDER as REPLAYS
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, faults
 
-from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, REFERENCE, faults
 
-from aimbot_lab.experiment.document import check_files, load_curriculum
+from aimbot_lab.experiment.config.document import check_files, load_curriculum
 
 ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'duel_ppo'"
 KEYS = "name, seed, env, lessons, forgetting, evaluation, environment_parameters, train, tracking"

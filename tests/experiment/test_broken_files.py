@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import faults
 
-from aimbot_lab.experiment.document import MOST_BYTES, check_files
+from aimbot_lab.experiment.config.document import MOST_BYTES, check_files
 
 FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "

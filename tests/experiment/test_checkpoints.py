@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.checkpoints import GENERATIONS, CheckpointFolder
+from aimbot_lab.experiment.runs.checkpoints import GENERATIONS, CheckpointFolder
 from aimbot_lab.foundation.errors import RunLostError
-from aimbot_lab.training.checkpoint import Checkpoint
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 
 CALLS = ("open", "write", "fsync", "replace", "unlink", "close")
 

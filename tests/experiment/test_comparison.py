@@ -12,20 +12,20 @@ import torch as th
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import SAMPLED
-from aimbot_lab.experiment.comparison import Comparison, ComparisonRequest, compare_agents
-from aimbot_lab.experiment.comparison_page import comparison_page
-from aimbot_lab.experiment.comparison_tables import difference_head, lesson_rows, verdicts
-from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve, LessonPassed
-from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.experiment.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.judging.comparison import Comparison, ComparisonRequest, compare_agents
+from aimbot_lab.experiment.judging.comparison_page import comparison_page
+from aimbot_lab.experiment.judging.comparison_tables import difference_head, lesson_rows, verdicts
+from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCurve, LessonPassed
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.settings import ArenaSettings, RaySettings
-from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.agents import SavedAgent
-from aimbot_lab.training.algorithms import new_policy
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.algorithms.registry import new_policy
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
 EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from test_environment_parameters import COURSE
 
-from aimbot_lab.curriculum.forecast import Forecaster
-from aimbot_lab.experiment.conversion import PPO, SHARED, Conversion, convert
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.plan import plan
+from aimbot_lab.curriculum.promotion.forecast import Forecaster
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.ml_agents.conversion import PPO, SHARED, Conversion, convert
+from aimbot_lab.experiment.runs.plan import plan
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.schedules import Linear
+from aimbot_lab.training.algorithms.schedules import Linear
 
 BEHAVIORS = """\
 behaviors:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, faults
 
-from aimbot_lab.cli.plan import plan_text
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.plan import cost_of, plan
+from aimbot_lab.cli.views.plan import plan_text
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.plan import cost_of, plan
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.experiment.checks import TRAINABLE_TARGETS
-from aimbot_lab.experiment.document import LoadedCurriculum, check_files, load_curriculum
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
+from aimbot_lab.experiment.config.document import LoadedCurriculum, check_files, load_curriculum
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 
@@ -145,7 +145,7 @@ def test_a_lesson_may_mix_all_targets_but_stay() -> None:
 
 def test_reading_a_curriculum_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from aimbot_lab.experiment.document import load_curriculum;"
+        "import sys; from aimbot_lab.experiment.config.document import load_curriculum;"
         f"load_curriculum({str(SHIPPED[0])!r});"
         "heavy = {'torch', 'mlflow', 'optuna', 'stable_baselines3', 'numba'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from aimbot_lab.experiment.curve_picture import mean_curve
-from aimbot_lab.experiment.learning_curve import CurvePoint, LearningCurve
+from aimbot_lab.experiment.judging.curve_picture import mean_curve
+from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCurve
 
 
 def curve(*points: tuple[int, float]) -> LearningCurve:

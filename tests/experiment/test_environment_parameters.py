@@ -6,7 +6,7 @@ import pytest
 from broken_curriculum import faults
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.foundation.samplers import Uniform
 
 TWO_LESSONS = """\

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD
 
-from aimbot_lab.experiment.document import check_files, load_curriculum
-from aimbot_lab.experiment.settings import CurriculumFile
+from aimbot_lab.experiment.config.document import check_files, load_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
 
 
 @pytest.fixture(autouse=True)

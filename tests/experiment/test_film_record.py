@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.experiment.film_record import MOST_FILMS, film_record
-from aimbot_lab.experiment.tracked_agent import TrackedAgent
-from aimbot_lab.tracking.addition import Addition
-from aimbot_lab.tracking.run_summary import RunSummary
-from aimbot_lab.training.agents import SavedAgent
+from aimbot_lab.experiment.judging.film_record import MOST_FILMS, film_record
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.tracking.runs.addition import Addition
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.training.agents.agent_files import SavedAgent
 from tests.replay.recorded_episodes import replay_of
 
 RUN = RunSummary("r1", "goto", "goto", "4", "FINISHED", datetime.now(UTC), None, {}, {})

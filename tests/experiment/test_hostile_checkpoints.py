@@ -13,10 +13,10 @@ import pytest
 import torch as th
 from broken_curriculum import GOOD
 
-from aimbot_lab.experiment.checkpoints import MAGIC, CheckpointFolder
-from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.checkpoints import MAGIC, CheckpointFolder
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.packing import pack
+from aimbot_lab.training.checkpoint.packing import pack
 from aimbot_lab.training.training import Training, TrainingPlan
 
 NAME = "step-000000000512.checkpoint"

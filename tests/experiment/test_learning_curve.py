@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.experiment.learning_curve import (
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.judging.learning_curve import (
     CurvePoint,
     LearningCurve,
     common_steps,
     lessons_passed,
     mean_win_rate,
 )
-from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.tracking.run_summary import MetricPoint, RunSummary
+from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMBERS = [(100, 1.0), (200, 2.0), (300, 2.0), (400, 3.0), (500, 3.0)]

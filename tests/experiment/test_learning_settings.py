@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, faults
 
-from aimbot_lab.experiment.description import describe_run
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.training.schedules import Cosine, Linear
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.description import describe_run
+from aimbot_lab.training.algorithms.schedules import Cosine, Linear
 
 KINDS = "'linear' or 'cosine'"
 RATE = "train.learning_rate"

@@ -7,7 +7,7 @@ import pytest
 from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
 from aimbot_lab.curriculum.cells import lesson_scenario
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.foundation.samplers import (
     Gaussian,
     GaussianParameters,
@@ -16,12 +16,12 @@ from aimbot_lab.foundation.samplers import (
     Uniform,
     UniformParameters,
 )
-from aimbot_lab.sim.core.state import CONSTANT
-from aimbot_lab.sim.parameters import parameter_values
-from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets
-from aimbot_lab.sim.scenario import DIFFICULTIES, scenario_tables
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.tables import preset_tables
+from aimbot_lab.worlds.arena.allocate import preset_tables
+from aimbot_lab.worlds.arena.core.state import CONSTANT
+from aimbot_lab.worlds.arena.parameters import parameter_values
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, scenario_tables
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SAMPLED = """{
   rewards.win: 10,

@@ -12,11 +12,11 @@ import pytest
 from test_conversion import TRAINER
 from yaml_mutations import mutated
 
-from aimbot_lab.curriculum.forecast import Forecaster
-from aimbot_lab.experiment.conversion import Conversion, convert
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.paths import is_seen
-from aimbot_lab.experiment.plan import plan
+from aimbot_lab.curriculum.promotion.forecast import Forecaster
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.key_path import is_seen
+from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.runs.plan import plan
 from aimbot_lab.foundation.errors import ConfigurationError
 
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))

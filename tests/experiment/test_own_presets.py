@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.experiment.document import again, load_curriculum
-from aimbot_lab.experiment.resumption import configuration_changes
-from aimbot_lab.experiment.run_record import write_curriculum
+from aimbot_lab.experiment.config.document import again, load_curriculum
+from aimbot_lab.experiment.runs.resume_checks import configuration_changes
+from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.kept_presets import kept_presets
-from aimbot_lab.sim.presets import SHIPPED_FILES, load_presets, preset_files
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
 
 README = Path(__file__).parents[2] / "README.md"
 STORY = "**Blocks of your own**"

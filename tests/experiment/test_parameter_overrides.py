@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
-from aimbot_lab.experiment.document import load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.samplers import (
     Gaussian,
     GaussianParameters,

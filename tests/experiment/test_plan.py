@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD
 
-from aimbot_lab.experiment.checks import TRAINABLE_TARGETS
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.plan import Plan, cell_shares, plan
+from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.plan import Plan, cell_shares, plan
 from aimbot_lab.foundation.errors import ConfigurationError
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))

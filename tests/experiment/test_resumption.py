@@ -7,34 +7,34 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.checkpoints import CheckpointFolder
-from aimbot_lab.experiment.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.orphan_runs import reap_dead_runs
-from aimbot_lab.experiment.resumption import (
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.restore import take_up
+from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.runs.resume_checks import (
     _why_not,
     check_resumption,
     configuration_changes,
     find_unfinished,
     newest_unfinished,
 )
-from aimbot_lab.experiment.run_record import (
+from aimbot_lab.experiment.runs.run_record import (
     RunRecord,
     configuration_hash,
     note_spent_steps,
     read_record,
     write_record,
 )
-from aimbot_lab.experiment.taking_up import take_up
-from aimbot_lab.experiment.unfinished import UnfinishedRun, unfinished_runs
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.owner import this_process, write_owner
-from aimbot_lab.tracking.reopening import reopen_run
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.owner import this_process, write_owner
+from aimbot_lab.tracking.runs.reopening import reopen_run
+from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.checkpoint import Checkpoint
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.versions import versions
 
 CURRICULUM = """
@@ -105,7 +105,7 @@ def test_the_record_keeps_the_curriculum_as_it_was_begun(
 def test_a_record_appears_whole_or_not_at_all(
     data_folder: DataFolder, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from aimbot_lab.experiment import run_record
+    from aimbot_lab.experiment.runs import run_record
 
     real, calls = run_record.put_file, []
 

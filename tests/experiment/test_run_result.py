@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.training import summary, way_on, way_to_look
+from aimbot_lab.cli.views.training import summary, way_on, way_to_look
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
-from aimbot_lab.experiment.note import note
-from aimbot_lab.experiment.result import RunResult, outcome
+from aimbot_lab.experiment.runs.note import note
+from aimbot_lab.experiment.runs.result import RunResult, outcome
 
 PASSED = LessonReport("open ground", 9000, 800, 120, 0.9, 0.83, 0.94)
 OPEN = LessonReport("two | doors", None, 50, 50, 0.5, 0.37, 0.63)

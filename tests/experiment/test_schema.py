@@ -11,10 +11,10 @@ from test_broken_curricula import REPLACED
 from test_environment_parameters import CONSTANTS, COURSE, ONE_LESSON, SECOND, TWO_LESSONS
 from yaml_mutations import changed_bytes
 
-from aimbot_lab.experiment.document import check_files
-from aimbot_lab.experiment.schema import document_schema, schema_text
-from aimbot_lab.experiment.settings import CurriculumFile
-from aimbot_lab.experiment.tree import read_tree
+from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.experiment.config.schema import document_schema, schema_text
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.config.yaml_reader import read_tree
 
 SHIPPED = Path(__file__).parents[2] / "curricula"
 SCHEMA = document_schema(CurriculumFile, title="aimbot-lab: a curriculum")

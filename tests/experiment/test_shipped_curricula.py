@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.sim.spec import arena_spec
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 FOLDER = Path(__file__).parents[2] / "curricula"
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from aimbot_lab.experiment.svg import (
+from aimbot_lab.experiment.judging.svg import (
     Line,
     Mark,
     Scale,

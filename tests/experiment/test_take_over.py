@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from test_resumption import CURRICULUM, begun, kept_checkpoint, set_alive
 
-from aimbot_lab.experiment import run as run_module
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.request import RunRequest
-from aimbot_lab.experiment.run_record import RunRecord, write_record
-from aimbot_lab.experiment.unfinished import unfinished_runs
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs import run as run_module
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
+from aimbot_lab.experiment.runs.run_record import RunRecord, write_record
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.tracking import ownership, run_folder
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs import ownership, run_folder
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.observer import SilentObserver
 

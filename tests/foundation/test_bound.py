@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.jit import Bound, kernel
+from aimbot_lab.foundation.kernels.jit import Bound, kernel
 
 
 class Pair(NamedTuple):

@@ -15,12 +15,12 @@ import numba
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.elementary import any_exp
-from aimbot_lab.foundation.fast_math import log, sin_cos, whole_power
-from aimbot_lab.foundation.jit import kernel
+from aimbot_lab.foundation.kernels.fast_math import any_exp
+from aimbot_lab.foundation.kernels.jit import kernel
+from aimbot_lab.foundation.kernels.portable_math import log, sin_cos, whole_power
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.settings import ArenaSettings
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
 KERNEL_FILES = sorted([*PACKAGE.glob("*/core/*.py"), *PACKAGE.glob("foundation/*.py")])

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.elementary import exp, log, tanh
-from aimbot_lab.foundation.jit import kernel
-from aimbot_lab.foundation.matmul import LANES, dot, multiply
+from aimbot_lab.foundation.kernels.fast_math import exp, log, tanh
+from aimbot_lab.foundation.kernels.jit import kernel
+from aimbot_lab.foundation.kernels.matmul import LANES, dot, multiply
 
 Floats = np.ndarray
 

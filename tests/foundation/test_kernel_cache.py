@@ -17,7 +17,7 @@ def test_kernels_of_other_versions_go_once_long_unused(tmp_path) -> None:
         (folder / "code").write_bytes(b"x")
         os.utime(folder, (time.time() - days * DAY,) * 2)
     subprocess.run(
-        [sys.executable, "-c", "import aimbot_lab.foundation.jit"],
+        [sys.executable, "-c", "import aimbot_lab.foundation.kernels.jit"],
         check=True,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
         cwd=Path(__file__).parents[2],

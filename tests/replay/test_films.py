@@ -28,7 +28,7 @@ from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
 from aimbot_lab.replay.playback import moments
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
-from aimbot_lab.sim.core.state import DISTANCE, IN_AREA, MOVE_PENALTY, REWARD_TERMS, WIN
+from aimbot_lab.worlds.arena.core.state import DISTANCE, IN_AREA, MOVE_PENALTY, REWARD_TERMS, WIN
 from tests.replay.recorded_episodes import replay_of
 
 SMALL = Look(size=120)

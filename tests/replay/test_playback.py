@@ -11,10 +11,10 @@ from aimbot_lab.replay.episode import ReplayError
 from aimbot_lab.replay.playback import as_replay, moments, trajectory_sha256, verify
 from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.replay.story import action_words, story
-from aimbot_lab.sim.arena import Arena
-from aimbot_lab.sim.misuse import MisuseError
-from aimbot_lab.sim.settings import ArenaSettings, RaySettings
-from aimbot_lab.sim.solo import row_of, solo_arena
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.argument_checks import MisuseError
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
 from tests.replay.recorded_episodes import played, replay_of
 
 

@@ -8,17 +8,17 @@ import pytest
 from optuna.trial import TrialState
 from sweep_files import PLANTED, write_sweep
 
-from aimbot_lab.sweep.chart import Chart
-from aimbot_lab.sweep.costs import Pace, confirmation_cost, search_cost
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.record import Record, begin
-from aimbot_lab.sweep.report import report
+from aimbot_lab.sweep.results.chart import Chart
+from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
+from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory import MemoryTracker
-from aimbot_lab.tracking.owner import this_process
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.runs.owner import this_process
 
 NOTE = "mlflow.note.content"
 CONFIRMING = PLANTED.replace("best: 0", "best: 2, seeds: 6")
@@ -105,7 +105,7 @@ def test_the_time_left_of_a_confirmation_counts_its_own_trials(
     from dataclasses import replace
 
     clock = [0.0]
-    monkeypatch.setattr("aimbot_lab.sweep.costs.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("aimbot_lab.sweep.results.costs.time.monotonic", lambda: clock[0])
     now = replace(report(record), status="confirming", to_confirm=4, total=8, ended=8)
     pace = Pace()
     assert pace.seconds_left(now, {}) is None

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.sweep import crew as crew_module
-from aimbot_lab.sweep.crew import MOST_BARREN, Crew
+from aimbot_lab.sweep import worker_pool as crew_module
 from aimbot_lab.sweep.worker import Message, Order
+from aimbot_lab.sweep.worker_pool import MOST_BARREN, Crew
 
 ORDER = Order("sqlite:///x", "x", Path("x"), None)
 

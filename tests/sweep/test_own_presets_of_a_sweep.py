@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sweep_files import CURRICULUM, write_sweep
 
-from aimbot_lab.experiment.document import again
+from aimbot_lab.experiment.config.document import again
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import begin, fingerprint, load
 from aimbot_lab.sweep.storage import choose_storage, open_storage

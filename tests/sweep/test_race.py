@@ -10,18 +10,18 @@ from sweep_files import RACE, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep import trial as trial_module
-from aimbot_lab.sweep.board import Board, Claim
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.power import power
-from aimbot_lab.sweep.pruning import steps_allowed
 from aimbot_lab.sweep.record import Record, begin
-from aimbot_lab.sweep.report import report
+from aimbot_lab.sweep.results.power import power
+from aimbot_lab.sweep.results.report import report
+from aimbot_lab.sweep.search.pruning import steps_allowed
+from aimbot_lab.sweep.search.suggest import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
-from aimbot_lab.sweep.suggest import view
-from aimbot_lab.sweep.task import Score, Task, Watch
 from aimbot_lab.sweep.trial import Bench, Progress, run_trial
+from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_training import Score, Task, Watch
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.owner import this_process
+from aimbot_lab.tracking.runs.owner import this_process
 
 ALL_STEPS = 3000
 

@@ -11,14 +11,14 @@ from sweep_files import PLANTED, write_sweep
 
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.measures import measure
-from aimbot_lab.sweep.plans import SearchPlan
-from aimbot_lab.sweep.planted import planted_rate
-from aimbot_lab.sweep.pruning import is_hopeless
+from aimbot_lab.sweep.search.measures import measure
+from aimbot_lab.sweep.search.plans import SearchPlan
+from aimbot_lab.sweep.search.planted import planted_rate
+from aimbot_lab.sweep.search.pruning import is_hopeless
+from aimbot_lab.sweep.search.space import distributions
+from aimbot_lab.sweep.search.suggest import suggest, view, visible
 from aimbot_lab.sweep.settings import PrunerSettings
-from aimbot_lab.sweep.space import distributions
-from aimbot_lab.sweep.suggest import suggest, view, visible
-from aimbot_lab.sweep.task import Task
+from aimbot_lab.sweep.trial_training import Task
 from aimbot_lab.tracking.data_folder import DataFolder
 
 KEY = "env.rewards.spin_penalty"

@@ -12,7 +12,7 @@ from sweep_files import RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.space import default_params, overrides
+from aimbot_lab.sweep.search.space import default_params, overrides
 
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 CASES = [
@@ -172,7 +172,7 @@ def test_options_replace_the_files_values_and_are_told_where_they_are_wrong(tmp_
 
 
 def test_values_reach_the_curriculum_to_the_last_bit(tmp_path: Path) -> None:
-    from aimbot_lab.experiment.document import parse_curriculum
+    from aimbot_lab.experiment.config.document import parse_curriculum
 
     layers = "train.network.layers: {type: categorical, choices: [[8], [8, 8]]}"
     sweep = load_sweep(write_sweep(tmp_path, changed(SWEEP, (FACING, layers))))

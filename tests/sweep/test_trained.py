@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from sweep_files import RACE, SWEEP, changed, params, write_sweep
 
-from aimbot_lab.experiment.unfinished import unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.measures import forget, measure
-from aimbot_lab.sweep.task import Task
+from aimbot_lab.sweep.search.measures import forget, measure
+from aimbot_lab.sweep.trial_training import Task
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.history import list_runs
+from aimbot_lab.tracking.runs.history import list_runs
 
 VALUES = params(spin_penalty=0.3, in_area=7.0)
 

@@ -8,14 +8,14 @@ from optuna.trial import TrialState
 from sweep_files import SWEEP, changed, write_sweep
 
 from aimbot_lab.sweep import trial as trial_module
-from aimbot_lab.sweep.board import Board, Claim
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import Record, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
-from aimbot_lab.sweep.task import Score, Task, Watch
 from aimbot_lab.sweep.trial import Bench, Progress, run_trial
+from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_training import Score, Task, Watch
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.owner import this_process
+from aimbot_lab.tracking.runs.owner import this_process
 
 HALVING = changed(
     SWEEP, ("trials: 3", "trials: 9\npruner: {kind: halving, first_steps: 500, reduction: 2}")

@@ -10,13 +10,13 @@ from dead_runs import leave_folder
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.delivery import EntrySink
-from aimbot_lab.tracking.entries import FileEntry, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal import Journal
+from aimbot_lab.tracking.journal.delivery import EntrySink
+from aimbot_lab.tracking.journal.entries import FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.journal.outage import Tell, silent
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.owner import OWNER_TAG, this_process
-from aimbot_lab.tracking.run_folder import RunFolder
-from aimbot_lab.tracking.trouble import Tell, silent
+from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore

@@ -4,11 +4,11 @@ import pytest
 from fake_store import FakeStore, FullDisk
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.reaper import reap_dead_runs
-from aimbot_lab.tracking.reserve import RESERVED_BYTES, Reserve
-from aimbot_lab.tracking.run_folder import RunFolder
+from aimbot_lab.tracking.journal.disk_reserve import RESERVED_BYTES, Reserve
+from aimbot_lab.tracking.journal.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
 
@@ -129,7 +129,7 @@ def test_a_file_whose_entry_found_no_room_leaves_nothing_behind(begin, disk, tmp
     store = FakeStore()
     tracker = begin(store)
     disk.full = True
-    monkeypatch.setattr("aimbot_lab.tracking.kept_files.sync_file", lambda _: None)
+    monkeypatch.setattr("aimbot_lab.tracking.journal.kept_files.sync_file", lambda _: None)
     assert not tracker.log_text("text", "a.txt")
     assert list((tmp_path / "run" / "files").iterdir()) == []
     tracker.finish("FINISHED")
@@ -149,7 +149,7 @@ def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
 
 
 def test_a_listener_that_fails_stops_nothing(begin, disk):
-    from aimbot_lab.tracking.trouble import unfailing
+    from aimbot_lab.tracking.journal.outage import unfailing
 
     def deaf(_):
         raise BrokenPipeError
@@ -161,9 +161,9 @@ def test_a_listener_that_fails_stops_nothing(begin, disk):
 
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
-    from aimbot_lab.tracking import reserve
-    from aimbot_lab.tracking.history import list_runs
-    from aimbot_lab.tracking.opening import RunDescription, open_run
+    from aimbot_lab.tracking.journal.journal import disk_reserve as reserve
+    from aimbot_lab.tracking.runs.history import list_runs
+    from aimbot_lab.tracking.runs.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
 
     def full(*_):
@@ -177,7 +177,7 @@ def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_fold
 
 
 def test_a_dead_run_is_closed_on_a_full_disk(data_folder, dead_run, monkeypatch):
-    from aimbot_lab.tracking.history import list_runs
+    from aimbot_lab.tracking.runs.history import list_runs
 
     FullDisk(monkeypatch).full = True
     assert reap_dead_runs(data_folder) == [dead_run.run_id]

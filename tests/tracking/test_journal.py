@@ -4,9 +4,16 @@ import shutil
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking import journal as journal_module
-from aimbot_lab.tracking.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry, decode, encode
-from aimbot_lab.tracking.journal import Journal, count_waiting
+from aimbot_lab.tracking.journal.entries import (
+    EndEntry,
+    FileEntry,
+    MetricsEntry,
+    TagsEntry,
+    decode,
+    encode,
+)
+from aimbot_lab.tracking.journal.journal import Journal, count_waiting
+from aimbot_lab.tracking.journal.journal import journal as journal_module
 
 
 def entry(step):

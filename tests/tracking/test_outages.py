@@ -2,8 +2,8 @@
 
 from fake_store import FakeStore
 
-from aimbot_lab.tracking import sender
-from aimbot_lab.tracking.trouble import Trouble
+from aimbot_lab.tracking.journal.journal import sender
+from aimbot_lab.tracking.journal.outage import Trouble
 
 DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
 WORKS = "the tracking store works again; all that waited has arrived"

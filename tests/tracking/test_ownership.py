@@ -13,15 +13,15 @@ from dead_runs import leave_elsewhere, let_lease_end
 from fake_store import FakeStore
 
 from aimbot_lab.foundation.errors import ConfigurationError, RunLostError, StoreError
-from aimbot_lab.tracking import owner as owner_module
-from aimbot_lab.tracking import ownership
-from aimbot_lab.tracking.history import list_runs
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.owner import read_owner, this_process, write_owner
-from aimbot_lab.tracking.reaper import reap_dead_runs
-from aimbot_lab.tracking.reopening import claim_run, find_run_folder, reopen_run
-from aimbot_lab.tracking.run_folder import (
+from aimbot_lab.tracking.runs import owner as owner_module
+from aimbot_lab.tracking.runs import ownership
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.owner import read_owner, this_process, write_owner
+from aimbot_lab.tracking.runs.reopening import claim_run, find_run_folder, reopen_run
+from aimbot_lab.tracking.runs.run_folder import (
     create_run_folder,
     living_folders,
     run_folders,
@@ -91,8 +91,8 @@ def test_a_killed_process_frees_its_run_by_its_death(data_folder):
     script = f"""
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.owner import this_process
-from aimbot_lab.tracking.run_folder import create_run_folder
+from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.run_folder import create_run_folder
 create_run_folder(DataFolder(Path({str(data_folder.root)!r})), this_process("x", None))
 print("held", flush=True)
 input()

@@ -2,11 +2,11 @@
 
 import pytest
 
-import aimbot_lab.experiment.run as experiment_run
-from aimbot_lab.experiment.document import load_curriculum
-from aimbot_lab.experiment.run import RunRequest, run_curriculum
+import aimbot_lab.experiment.runs.run as experiment_run
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory import MemoryTracker
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """
@@ -49,7 +49,7 @@ def test_passwords_reach_neither_artifacts_nor_the_description(tmp_path, monkeyp
 
 @pytest.mark.filterwarnings("ignore:Query string argument")
 def test_an_open_run_shows_its_address_without_the_password(data_folder):
-    from aimbot_lab.tracking.opening import RunDescription, open_run
+    from aimbot_lab.tracking.runs.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
 
     uri = f"sqlite:///{data_folder.database}?timeout=5&password=secret"

@@ -5,15 +5,15 @@ from dataclasses import replace
 from dead_runs import leave_folder
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking import reaper
-from aimbot_lab.tracking.entries import EndEntry
-from aimbot_lab.tracking.file_lock import exclusive
-from aimbot_lab.tracking.growing_files import GrowingFiles
-from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.owner import OWNER_TAG, this_process
-from aimbot_lab.tracking.reaper import reap_dead_runs
-from aimbot_lab.tracking.run_folder import create_run_folder
+from aimbot_lab.tracking.journal.entries import EndEntry
+from aimbot_lab.tracking.journal.file_lock import exclusive
+from aimbot_lab.tracking.journal.growing_files import GrowingFiles
+from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.runs import orphan_runs as reaper
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.runs.run_folder import create_run_folder
 
 DEAD = this_process("deadbeef", None)
 

@@ -7,15 +7,15 @@ import pytest
 from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.entries import EndEntry, MetricsEntry, ResumeEntry
-from aimbot_lab.tracking.history import list_runs
-from aimbot_lab.tracking.journal import Journal
-from aimbot_lab.tracking.opening import RunDescription, open_run
-from aimbot_lab.tracking.owner import OWNER_TAG, this_process, write_owner
-from aimbot_lab.tracking.reaper import reap_dead_runs
-from aimbot_lab.tracking.reopening import find_run_folder, reopen_run
+from aimbot_lab.tracking.journal.entries import EndEntry, MetricsEntry, ResumeEntry
+from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process, write_owner
+from aimbot_lab.tracking.runs.reopening import find_run_folder, reopen_run
+from aimbot_lab.tracking.runs.undelivered import waiting_runs
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.waiting import waiting_runs
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_run_that_the_store_has_deleted_is_refused_and_stays_as_it_is(
 
 
 def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monkeypatch):
-    from aimbot_lab.tracking import reserve
+    from aimbot_lab.tracking.journal.journal import disk_reserve as reserve
 
     def full(*_):
         raise OSError(28, "No space left on device")

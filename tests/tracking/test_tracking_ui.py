@@ -6,8 +6,8 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.owner import OWNER_TAG
-from aimbot_lab.tracking.run_summary import RunSummary
+from aimbot_lab.tracking.runs.owner import OWNER_TAG
+from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.ui import EXPERIMENT_TAGS, page_of, page_of_experiment, ui_command
 
 

@@ -9,8 +9,8 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from aimbot_lab.training.duel_policy import DuelPolicy
-from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
 
 STEPS, ROWS, UPDATES = 80, 8, 3
 BRANCHES = (3, 4)

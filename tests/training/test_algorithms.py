@@ -11,17 +11,17 @@ from stable_baselines3 import DQN, PPO
 from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
-from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.training.agents import load_agent
-from aimbot_lab.training.algorithms import ALGORITHMS
-from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.agents.agent_files import load_agent
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.options import HYPER_PARAMETERS, known_options
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.options import HYPER_PARAMETERS, known_options
 from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.registry import make_world
 
 CLASSES = {
     "ppo": PPO,
@@ -151,7 +151,7 @@ def test_a_masked_player_never_takes_what_the_world_masks() -> None:
     world = make_world(settings)
     world.set_scenario(Scenario({"attack": 1.0}))
     saved = training.model.policy
-    from aimbot_lab.training.agent import Agent
+    from aimbot_lab.training.agents.agent import Agent
 
     player = Agent(saved, world.spec, training.plan.train).player(world, temperature=SAMPLED)
     buffers = new_step_buffers(64, len(world.spec.observation_names))
@@ -169,7 +169,7 @@ def test_a_masked_player_never_takes_what_the_world_masks() -> None:
 
 
 def test_a_player_forgets_where_an_episode_begins() -> None:
-    from aimbot_lab.training.agent import Agent
+    from aimbot_lab.training.agents.agent import Agent
 
     training = Training(plan("recurrent_ppo"))
     world = make_world(training.plan.env)

@@ -5,7 +5,7 @@ import pytest
 import torch as th
 from scipy import special, stats
 
-from aimbot_lab.training.branches import HybridDistribution, MaskedHead, SeparateBranches
+from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
 
 CHOICES, CONTINUOUS = (3, 3, 2), 1
 CASES = 1000

@@ -12,9 +12,9 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from aimbot_lab.training import update as update_module
-from aimbot_lab.training.duel_policy import DuelPolicy
-from aimbot_lab.training.duel_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.registry import ppo_update as update_module
+from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
 
 STEPS, ROWS, UPDATES = 32, 4, 5
 SPACES = {

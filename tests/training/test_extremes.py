@@ -8,18 +8,18 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.callbacks import ReportCallback
-from aimbot_lab.training.checkpoint import Checkpoint
-from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.algorithms.update_cost import update_cost
+from aimbot_lab.training.callbacks.callbacks import ReportCallback
+from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.stopping import stoppable_updates
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
-from aimbot_lab.training.stopping import stoppable_updates
-from aimbot_lab.training.tally import EpisodeTally
 from aimbot_lab.training.training import Training, TrainingOutcome
-from aimbot_lab.training.update_cost import update_cost
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 ROLLOUT = 16 * 32  # of a tiny training: environments, steps
 ALGORITHMS = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "duel_ppo"]
@@ -126,8 +126,10 @@ def test_the_cost_of_an_update_counts_its_products() -> None:
 
 def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aimbot_lab.training.training.MOST_POINTS", 20)
-    monkeypatch.setattr("aimbot_lab.training.callbacks.MOST_POINTS", 24)
-    monkeypatch.setattr("aimbot_lab.training.callbacks.LARGEST_SHARE", 1.0)  # each rollout
+    monkeypatch.setattr("aimbot_lab.training.callbacks.callbacks.MOST_POINTS", 24)
+    monkeypatch.setattr(
+        "aimbot_lab.training.callbacks.callbacks.LARGEST_SHARE", 1.0
+    )  # each rollout
     keeper, sink = Keeper(), Sink()
     steps = 16 * 2 * 20
     small = {"n_steps": 2, "batch_size": 32}

@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.faces.registry import make_world
-from aimbot_lab.faces.sb3 import WorldVecEnv
 from aimbot_lab.foundation.intervals import WinRate, wilson
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
 
 ROWS, STEPS = 256, 110
 LONGEST = 100  # steps of an episode

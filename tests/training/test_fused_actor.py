@@ -14,19 +14,19 @@ from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.workers import Workers
+from aimbot_lab.foundation.threads.thread_pool import Workers
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.core.parts import Networks
-from aimbot_lab.training.duel_ppo import DuelPPO
-from aimbot_lab.training.features import EgocentricFeatures
-from aimbot_lab.training.fused_actor import FusedActor
-from aimbot_lab.training.fused_policy import features_of
-from aimbot_lab.training.fused_weights import NetShape, net_size, net_views, new_networks
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.fused.actor import FusedActor
+from aimbot_lab.training.fused.core.parts import Networks
+from aimbot_lab.training.fused.policy import features_of
+from aimbot_lab.training.fused.weights import NetShape, net_size, net_views, new_networks
+from aimbot_lab.training.networks.features import EgocentricFeatures
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
 MANY = 100_000

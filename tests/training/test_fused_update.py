@@ -8,11 +8,12 @@ import pytest
 import torch as th
 from guessing import ROWS, STEPS, differences, learned, new_model
 
-from aimbot_lab.training import fused_engine, fused_gradient
-from aimbot_lab.training.duel_ppo import DuelPPO
-from aimbot_lab.training.fused_gradient import FusedGradient
-from aimbot_lab.training.fused_weights import as_torch_has_it, net_views
-from aimbot_lab.training.update import _losses, ranges_of
+from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.ppo_update import _losses, ranges_of
+from aimbot_lab.training.fused import engine as fused_engine
+from aimbot_lab.training.fused import gradient as fused_gradient
+from aimbot_lab.training.fused.gradient import FusedGradient
+from aimbot_lab.training.fused.weights import as_torch_has_it, net_views
 
 TOLERANCE = 1e-6  # of weights after three updates of six gradient steps
 KINDS: list[tuple[str, dict[str, Any]]] = [

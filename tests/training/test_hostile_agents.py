@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from tiny_training import ROWS, plan
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.training import Training
 
 Hostile = Callable[[Path], object]

@@ -9,10 +9,10 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.links import RunLinks
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 from tests.training.tiny_training import Sink, plan
 
 EASY = CompletionCriteria(measure="progress", threshold=0.5, min_lesson_length=1)

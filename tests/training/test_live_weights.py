@@ -12,18 +12,18 @@ import pytest
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
-from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.tracking.mailbox import Mailbox
-from aimbot_lab.training.checkpoint import Checkpoint
-from aimbot_lab.training.links import RunLinks
-from aimbot_lab.training.live_weights import LiveWeights
+from aimbot_lab.tracking.runs.control_channel import Mailbox
+from aimbot_lab.training.callbacks.live_weights import LiveWeights
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
 
 ROWS = 64
 SETTINGS = ArenaSettings(num_envs=ROWS, time_limit=2.0)

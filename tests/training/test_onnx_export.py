@@ -11,12 +11,9 @@ import torch as th
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.training.agents import SavedAgent, load_agent, save_agent
-from aimbot_lab.training.algorithms import ALGORITHMS
-from aimbot_lab.training.branches import FORBIDDEN
-from aimbot_lab.training.deployed import DeployedPolicy, drawn, normal_quantile
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.onnx_export import (
+from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
+from aimbot_lab.training.agents.export_policy import DeployedPolicy, drawn, normal_quantile
+from aimbot_lab.training.agents.onnx_export import (
     Given,
     compare_onnx,
     export_onnx,
@@ -24,6 +21,9 @@ from aimbot_lab.training.onnx_export import (
     mouse_tolerance,
     sample,
 )
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.networks.branches import FORBIDDEN
+from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import ONE_CHOICE, NetworkSettings
 from aimbot_lab.training.training import Training
 from tests.training.tiny_training import Sink, plan

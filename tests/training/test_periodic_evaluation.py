@@ -6,10 +6,10 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.training import callbacks
-from aimbot_lab.training.checkpoint import Checkpoint
-from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.callbacks.callbacks import callbacks
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training, TrainingPlan
 
 EVERY = 1024

@@ -5,12 +5,12 @@ import pytest
 import torch as th
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
-from aimbot_lab.faces.registry import make_world
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, new_step_buffers
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.algorithms import new_policy
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.algorithms.registry import new_policy
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
 
 TRAIN = TrainSettings(network=NetworkSettings(layers=(8,)))
 

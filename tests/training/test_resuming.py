@@ -10,16 +10,16 @@ import pytest
 import torch as th
 from tiny_training import Sink, plan
 
-import aimbot_lab.training.callbacks as callbacks_module
+import aimbot_lab.training.callbacks.callbacks as callbacks_module
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.checkpoint import Checkpoint
-from aimbot_lab.training.fingerprint import state_sha256
-from aimbot_lab.training.links import RunLinks
+from aimbot_lab.training.agents.fingerprint import state_sha256
+from aimbot_lab.training.algorithms.schedules import Cosine, Linear
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.packing import pack, unpack
-from aimbot_lab.training.schedules import Cosine, Linear
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 

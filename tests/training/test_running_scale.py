@@ -11,10 +11,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from tiny_training import ROWS, Sink, plan
 
 from aimbot_lab.evaluation.temperature import LIKELIEST
-from aimbot_lab.training.agents import load_agent
-from aimbot_lab.training.features import ScaledFeatures
+from aimbot_lab.training.agents.agent_files import load_agent
+from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.running_scale import RunningScale, moments
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.running_scale import RunningScale, moments
 from aimbot_lab.training.settings import ALGOS, NetworkSettings
 from aimbot_lab.training.training import Training
 

@@ -6,13 +6,13 @@ import torch as th
 
 from aimbot_lab.evaluation.temperature import ADVISED, COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.sim.spec import arena_spec
-from aimbot_lab.training.agent import Agent
-from aimbot_lab.training.algorithms import new_policy
-from aimbot_lab.training.onnx_export import sample
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.onnx_export import sample
+from aimbot_lab.training.algorithms.registry import new_policy
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
 
 ROWS = 20_000
 NETWORK = NetworkSettings(layers=(8,))

@@ -13,11 +13,11 @@ from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.foundation.world import Cell
-from aimbot_lab.sim.settings import ArenaSettings
-from aimbot_lab.training.agents import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 32
 EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}

@@ -1,10 +1,10 @@
 """A training small enough for a test, by any algorithm."""
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.sim.settings import ArenaSettings
 from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings as Train
 from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 16
 OPTIONS = {

@@ -1,0 +1,159 @@
+"""The arena's Gymnasium environments, made from keywords: what the registered ids stand for."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields as fields_of
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from aimbot_lab.adapters.gymnasium_actions import ActionKind
+from aimbot_lab.adapters.gymnasium_env import WorldEnv
+from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import ParameterValue, Sampler
+from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
+
+GivenSettings = ArenaSettings | Mapping[str, Any]
+GivenScenario = Scenario | Mapping[str, Any]
+
+SCENARIO_KEYS = tuple(field.name for field in fields_of(Scenario))
+SETTINGS_KEYS = tuple(field.name for field in fields_of(ArenaSettings))
+HINTS = MappingProxyType(
+    {
+        **{key: f"give it as scenario={{{key!r}: ...}}" for key in SCENARIO_KEYS},
+        "autoreset_mode": "it is always SAME_STEP: a row is reset in the step that ends its "
+        "episode; leave it out",
+    }
+)
+
+
+class ArenaEnv(WorldEnv):
+    """One row of the arena.
+
+    `scenario` and `settings` are the dataclasses or mappings of their fields; any other field
+    of `ArenaSettings` can be given by keyword and wins over `settings`. Raises
+    ConfigurationError for what the arena does not have.
+    """
+
+    def __init__(
+        self,
+        scenario: GivenScenario,
+        settings: GivenSettings | None = None,
+        *,
+        action: ActionKind = "bins",
+        aim_bins: Sequence[float] | None = None,
+        render_mode: str | None = None,
+        **fields: Any,
+    ) -> None:
+        chosen = arena_settings(settings, {**fields, "num_envs": 1})
+        world = arena_with(chosen, scenario)
+        super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
+        self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
+
+
+class ArenaVectorEnv(WorldVectorEnv):
+    """`num_envs` rows of the arena; the rest as in `ArenaEnv`.
+
+    An `autoreset_mode` is refused: it is always SAME_STEP, because the arena resets a finished
+    row within the step that ends its episode.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        scenario: GivenScenario,
+        settings: GivenSettings | None = None,
+        *,
+        action: ActionKind = "bins",
+        aim_bins: Sequence[float] | None = None,
+        render_mode: str | None = None,
+        **fields: Any,
+    ) -> None:
+        chosen = arena_settings(settings, {**fields, "num_envs": num_envs})
+        world = arena_with(chosen, scenario)
+        super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
+        self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
+
+
+def arena_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) -> ArenaSettings:
+    """`settings` with `fields` in the place of theirs. Raises ConfigurationError for no such."""
+    if not isinstance(settings, ArenaSettings | Mapping | None):
+        raise ConfigurationError(
+            f"settings must be ArenaSettings or a mapping of its fields (got {settings!r:.80})"
+        )
+    given = {**(settings if isinstance(settings, Mapping) else {}), **fields}
+    _refuse_unknown("", given, SETTINGS_KEYS)
+    try:
+        if isinstance(settings, ArenaSettings):
+            return replace(settings, **fields)
+        return ArenaSettings(**given)
+    except ValidationError as error:
+        raise ConfigurationError(*_faults("", error)) from error
+
+
+def _refuse_unknown(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise ConfigurationError(*(f"{where}{key}: {_hint(key, known)}" for key in unknown))
+
+
+def _hint(key: str, known: Sequence[str]) -> str:
+    if key in HINTS:
+        return HINTS[key]
+    nearest = difflib.get_close_matches(str(key), known, n=1)
+    guess = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known)}"
+    return f"unknown key; {guess}"
+
+
+def _faults(where: str, error: ValidationError) -> list[str]:
+    return [
+        f"{where}{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+        for fault in error.errors()
+    ]
+
+
+def arena_with(settings: ArenaSettings, scenario: GivenScenario) -> BatchWorld:
+    """The arena of `settings` that draws its episodes from `scenario`, not yet reset.
+
+    Raises ConfigurationError for what the arena does not have.
+    """
+    world = make_world(settings)
+    world.set_scenario(scenario if isinstance(scenario, Scenario) else _scenario(scenario))
+    return world
+
+
+def _scenario(given: Mapping[str, Any]) -> Scenario:
+    """The scenario of these fields, whose samplers may be mappings; the world judges the rest."""
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(
+            f"scenario must be a Scenario or a mapping of its fields (got {given!r:.80})"
+        )
+    _refuse_unknown("scenario.", given, SCENARIO_KEYS)
+    if "targets" not in given:
+        raise ConfigurationError("scenario.targets: is missing")
+    for key, value in given.items():
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(f"scenario.{key}: must be a mapping (got {value!r:.80})")
+    parameters = given.get("parameters", {})
+    drawn = {name: _parameter(name, value) for name, value in parameters.items()}
+    return Scenario(given["targets"], given.get("difficulty", {}), drawn)
+
+
+def _parameter(name: str, value: Any) -> ParameterValue:
+    if not isinstance(value, Mapping):
+        return value  # type: ignore[no-any-return]
+    try:
+        sampler: ParameterValue = TypeAdapter(Sampler).validate_python(value)
+    except ValidationError as error:
+        raise ConfigurationError(*_faults(f"scenario.parameters.{name}: ", error)) from error
+    return sampler
+
+
+def _frame_rate(settings: ArenaSettings) -> float:
+    """Decisions in a second."""
+    return 1.0 / settings.decision_seconds

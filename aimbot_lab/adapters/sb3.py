@@ -1,0 +1,188 @@
+"""A world as a stable-baselines3 `VecEnv` that owns its whole batch."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+from aimbot_lab.adapters.gymnasium_env import checked_render_mode
+from aimbot_lab.adapters.gymnasium_infos import episode_result
+from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RewardScale
+from aimbot_lab.adapters.sb3_actions import LearnerActions, learner_codec
+from aimbot_lab.adapters.spaces import observation_space
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Picture,
+    StepBuffers,
+    new_step_buffers,
+)
+
+Indices = None | int | Iterable[int]
+RENDERING = {"render_modes": ["rgb_array"]}
+
+
+class WorldVecEnv(VecEnv):
+    """`world` with actions as a learner takes them, reset in the step that finished an episode.
+
+    Observations alternate between two buffers, because stable-baselines3 still reads the last
+    one after the next step; rewards are a fresh array each step, because it writes into them.
+    Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
+    `episode`, `is_success` and `terminal_observation`.
+    `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
+    branches are the last columns of every observation, 1 for what makes sense.
+    """
+
+    def __init__(
+        self,
+        world: BatchWorld,
+        aim_bins: Sequence[float] | None = None,
+        *,
+        actions: LearnerActions = "bins",
+        show_masks: bool = False,
+        seed: int = 0,
+        reward_scale: float | RewardScale = 1.0,
+        render_mode: str | None = None,
+    ) -> None:
+        self.world = world
+        self.render_mode = checked_render_mode(render_mode, RENDERING)
+        self.episodes: EpisodeBatch | None = None
+        self._codec = learner_codec(world.spec, actions, aim_bins)
+        self._show_masks = show_masks
+        self._seed = seed
+        self._resets = 0
+        self.reward_scale = (
+            ConstantRewardScale(reward_scale)
+            if isinstance(reward_scale, float | int)
+            else reward_scale
+        )
+        size = len(world.spec.observation_names)
+        self._buffers = [new_step_buffers(world.num_envs, size) for _ in range(2)]
+        self._turn = 0
+        width = len(world.spec.branches) + world.spec.continuous
+        self._actions = np.zeros((world.num_envs, width), np.float32)
+        self._branch_masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        space = observation_space(world.spec, masks=show_masks)
+        super().__init__(world.num_envs, space, self._codec.space)
+
+    def reset(self) -> VecEnvObs:
+        """First observations [B, D]; takes the seed given to `seed`, else one of its own.
+
+        Raises ConfigurationError where the world has no scenario, and so no target: no episode
+        would ever end.
+        """
+        if self.world.scenario_number == 0:
+            raise ConfigurationError(
+                "the world has no target, so no episode would ever end: make it with "
+                'aimbot_lab.adapters.sb3_envs.make_vec_env("goto", num_envs=...), or call '
+                "world.set_scenario first"
+            )
+        given = self._seeds[0]
+        seed = derive_seed(self._seed, "reset", self._resets) if given is None else given
+        self._resets += 1
+        observations = self._next_buffers().observations
+        self.world.reset(seed, observations)
+        self.reward_scale.restart()
+        self.episodes = None
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        return self._shown(observations)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take a batch of the action space's `actions` for the next `step_wait`."""
+        self._codec.to_world(actions, self._actions)
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """(observations [B, D], scaled rewards [B], finished [B], infos)."""
+        buffers = self._next_buffers()
+        self.episodes = self.world.step(self._actions, buffers)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for index, row in enumerate(self.episodes.row):
+            infos[row] = {
+                "terminal_observation": self._last_shown(buffers.final_observations[row]),
+                "TimeLimit.truncated": False,
+                "is_success": episode_result(self.episodes.lines[index]).won,
+                "episode": {
+                    "r": float(self.episodes.terms[index].sum()),
+                    "l": int(self.episodes.length[index]),
+                },
+            }
+        rewards = self.reward_scale.scaled(buffers.rewards, buffers.finished)
+        return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next steps depend on, the seed given to `seed` left out."""
+        rewards = self.reward_scale.state()
+        return {"resets": self._resets, "world": self.world.snapshot(), "rewards": rewards}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave, without a reset."""
+        self._resets = state["resets"]
+        self.world.restore(state["world"])
+        self.reward_scale.resume(state["rewards"])
+
+    @property
+    def world_actions(self) -> Float32Array:
+        """What the world was last given [B, branches + continuous]; read it before the next."""
+        return self._actions
+
+    def action_masks(self) -> BoolArray:
+        """Masks [B, choices] of the action space, True where a choice makes sense now."""
+        self.world.action_masks(self._branch_masks)
+        return self._codec.masks(self._branch_masks)
+
+    def _shown(self, observations: Float32Array) -> Float32Array:
+        if not self._show_masks:
+            return observations
+        self.world.action_masks(self._branch_masks)
+        return np.concatenate([observations, self._branch_masks], axis=1, dtype=np.float32)
+
+    def _last_shown(self, observation: Float32Array) -> Float32Array:
+        """An episode's last observation, after which nothing is chosen and nothing masked."""
+        if not self._show_masks:
+            return observation.copy()
+        free = np.ones(self._branch_masks.shape[1], np.float32)
+        return np.concatenate([observation, free])
+
+    def _next_buffers(self) -> StepBuffers:
+        self._turn = 1 - self._turn
+        return self._buffers[self._turn]
+
+    def get_images(self) -> Sequence[Picture | None]:
+        """Every row from above; None for each without a render mode."""
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        return [self.world.draw(row) for row in range(self.num_envs)]
+
+    def close(self) -> None:
+        """Nothing to close: the world lives in this process."""
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """The batch's attribute, once per asked row."""
+        value = getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Set the batch's attribute; rows do not have attributes of their own."""
+        if len(list(self._get_indices(indices))) != self.num_envs:
+            raise ValueError("attributes belong to the whole batch: leave indices out")
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """What the batch's method returns, once per asked row; of `action_masks` that row's."""
+        result = getattr(self, method_name)(*method_args, **method_kwargs)
+        rows = self._get_indices(indices)
+        return [result[row] if method_name == "action_masks" else result for row in rows]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
+        """False for every row: there are no single environments to wrap."""
+        return [False for _ in self._get_indices(indices)]

@@ -1,0 +1,1 @@
+"""The command `aimbot-lab bench` and its parts."""

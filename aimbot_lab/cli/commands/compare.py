@@ -1,0 +1,173 @@
+"""`aimbot-lab compare`: which of these runs is better, and is that sure?"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
+from aimbot_lab.cli.views.files import check_output, write_output
+from aimbot_lab.cli.views.progress import progress
+from aimbot_lab.cli.views.tables import show_table
+from aimbot_lab.cli.views.text import print_json
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.judging.comparison import Comparison, ComparisonRequest
+
+ARTIFACT_FOLDER = "comparisons"
+IDS_IN_A_NAME = 4
+
+
+@click.command(short_help="Compare runs in the same episodes.")
+@click.argument("runs", nargs=-1, metavar="RUN RUN...")
+@options.filters
+@options.agent
+@options.temperature
+@options.episodes
+@options.seed
+@click.option(
+    "--margin",
+    default=0.05,
+    show_default=True,
+    type=options.NumberRange(0.001, 0.5),
+    help="Difference of win rates within which two agents are alike.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["run", "config"]),
+    default="run",
+    show_default=True,
+    help="Each run against the first; or runs that differ in their seed alone as one, with the "
+    "mean, the interquartile mean and intervals over trainings.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
+@options.as_json
+@options.place
+def compare(
+    runs: tuple[str, ...],
+    agent: str,
+    output: Path | None,
+    as_json: bool,
+    place: options.Place,
+    **given: Any,
+) -> None:
+    """Compare each RUN with the first: ids, their beginnings, or "latest".
+
+    Every agent plays the same episodes of the cells that all curricula end on. Told are the
+    difference in each cell with its interval and p-value, how many more episodes a clear answer
+    would need, the mean win rate while learning, steps and seconds to each lesson, and the
+    settings that differ. A page with charts is saved; every run keeps it, and the numbers as JSON.
+
+    \b
+    Example:
+      aimbot-lab compare 3f2a 9c01 --episodes 500
+      aimbot-lab compare --by config 3f2a 9c01 77aa 80b1
+    """
+    by, filters = given.pop("by"), given.pop("filters")
+    runs = tuple(options.named_runs(runs, filters, place)) if filters else runs
+    if len(runs) < 2:
+        raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
+    if output is not None:
+        check_output(output)
+    tell = _tell_configurations if by == "config" else _tell_runs
+    page, numbers, ids = tell(runs, agent, given, place=place, as_json=as_json)
+    _keep(page, numbers, ids, output=output, place=place)
+
+
+Told = tuple[str, dict[str, Any], list[str]]  # a page, the numbers, the runs
+
+
+def _tell_configurations(
+    runs: Sequence[str],
+    which: str,
+    given: dict[str, Any],
+    *,
+    place: options.Place,
+    as_json: bool,
+) -> Told:
+    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
+    from aimbot_lab.experiment.judging.configuration_tables import configuration_page
+
+    found = compared_configurations(runs, which, ComparisonRequest(**given), place)
+    print_json(found.as_json()) if as_json else show_configurations(found)
+    ids = [run.run_id for one in found.configurations for run in one.runs]
+    return configuration_page(found), found.as_json(), ids
+
+
+def _tell_runs(
+    runs: Sequence[str],
+    which: str,
+    given: dict[str, Any],
+    *,
+    place: options.Place,
+    as_json: bool,
+) -> Told:
+    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
+    from aimbot_lab.experiment.judging.comparison_page import comparison_page
+
+    found = _compared(runs, which, ComparisonRequest(**given), place)
+    print_json(found.as_json()) if as_json else _show(found)
+    return comparison_page(found), found.as_json(), [run.run_id for run in found.runs]
+
+
+def _compared(
+    runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
+) -> "Comparison":
+    from aimbot_lab.experiment.judging.comparison import common_task, compare_agents
+    from aimbot_lab.experiment.judging.learning_curve import read_curves
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+
+    at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    agents = [fetch_agent(run, which, **at) for run in runs]
+    parts = len(agents) * len(common_task(agents, request).cells)
+    curves = read_curves([(agent.run, agent.config) for agent in agents], **at)
+    with progress("comparing", parts) as advance:
+        return compare_agents(
+            agents, curves, request, on_cell=lambda run, cell: advance(f"{run}, {cell}")
+        )
+
+
+def _show(found: "Comparison") -> None:
+    from aimbot_lab.experiment.judging import comparison_tables as tables
+
+    first, *others = map(tables.label, found.runs)
+    show_table(tables.RUN_HEAD, [tables.run_rows(found)])
+    for run, rows in zip(found.runs[1:], found.differences, strict=True):
+        click.echo(f"\n{tables.label(run)} against {first}")
+        show_table(tables.difference_head(found, run), [tables.difference_rows(rows)])
+    click.echo("\nLessons")
+    head, *lessons = tables.lesson_rows(found)
+    show_table(head, [lessons])
+    click.echo("\nSettings that differ" + ("" if found.settings else ": none"))
+    if found.settings:
+        settings = [(key, *values) for key, values in found.settings.items()]
+        show_table(("setting", first, *others), [settings])
+    click.echo("\n" + "\n".join(tables.verdicts(found)))
+    click.echo(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True)
+
+
+def _keep(
+    page: str,
+    numbers: dict[str, Any],
+    runs: Sequence[str],
+    *,
+    output: Path | None,
+    place: options.Place,
+) -> None:
+    """Save the page, and leave a copy and the numbers with every run."""
+    from aimbot_lab.tracking.runs.addition import Addition, add_to_run
+
+    ids = list(dict.fromkeys(runs))
+    more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""
+    name = f"{ARTIFACT_FOLDER}/" + "-".join(run_id[:8] for run_id in ids[:IDS_IN_A_NAME]) + more
+    path = output or place.folder.root / f"{name}.html"
+    if output is None:
+        path.parent.mkdir(exist_ok=True)
+    write_output(page, path)
+    document = json.dumps(numbers, indent=1)
+    addition = Addition(texts={f"{name}.html": page, f"{name}.json": document})
+    for run_id in ids:
+        add_to_run(place.folder, run_id, addition, tracking_uri=place.tracking_uri)

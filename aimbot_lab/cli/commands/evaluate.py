@@ -1,0 +1,104 @@
+"""`aimbot-lab evaluate`: how good is a run's agent on new seeds?"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.progress import progress
+from aimbot_lab.cli.views.tables import Section, show_table
+from aimbot_lab.cli.views.text import print_json, rate
+from aimbot_lab.foundation.shown_text import one_line
+
+if TYPE_CHECKING:
+    from aimbot_lab.evaluation.evaluate import Score
+    from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
+
+HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to win", "return")
+
+
+@click.command(short_help="Measure a run's agent on new seeds.")
+@click.argument("run")
+@options.agent
+@options.temperature
+@options.episodes
+@options.seed
+@click.option(
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Whether random actions and a greedy script play as well.",
+)
+@options.as_json
+@options.place
+def evaluate(
+    run: str,
+    agent: str,
+    as_json: bool,
+    place: options.Place,
+    **request: Any,
+) -> None:
+    """Evaluate the agent of RUN on new seeds: its id, the beginning of it, or "latest".
+
+    Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
+    the agent at the temperature at which record, compare and export play it as well (1: sampled
+    as in training), at 0.5, with its likeliest action each time, and two baselines, random
+    actions and a greedy script. All meet the same episodes.
+    The run keeps the result: numbers under test/, a file, and a section of its note.
+
+    \b
+    Example:
+      aimbot-lab evaluate latest --episodes 500
+    """
+    from aimbot_lab.experiment.judging.evaluation import (
+        EvaluationRequest,
+        cells_to_play,
+        evaluate_agent,
+    )
+    from aimbot_lab.experiment.judging.evaluation_record import evaluation_record
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.tracking.runs.addition import add_to_run
+    from aimbot_lab.tracking.tracker import NOTE_TAG
+
+    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    wanted = EvaluationRequest(**request)
+    with progress("evaluating", cells_to_play(fetched, wanted)) as advance:
+        found = evaluate_agent(fetched, wanted, on_cell=lambda who, cell: advance(f"{who}, {cell}"))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        show_table(HEAD, [_section(*player) for player in found.players.items()])
+        click.echo(_explained(found), err=True)
+    record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
+    add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
+
+
+def _section(name: str, scores: "PlayerScores") -> Section:
+    return list(_rows(name, scores))
+
+
+def _rows(name: str, scores: "PlayerScores") -> Iterator[tuple[str, ...]]:
+    for number, cell in enumerate(scores.cells):
+        yield ("" if number else name, cell.target, str(cell.difficulty or "-"), *_numbers(cell))
+    if len(scores.cells) > 1:
+        yield ("", "all", "", *_numbers(scores.overall))
+
+
+def _numbers(score: "Score") -> tuple[str, ...]:
+    to_win, earned = score.median_seconds_to_win, score.mean_return
+    return (
+        rate(score.win_rate, score.lower, score.upper),
+        f"{score.wins:,} of {score.episodes:,}",
+        "-" if to_win is None else f"{to_win:.1f} s",
+        "-" if earned is None else f"{earned:,.0f}",
+    )
+
+
+def _explained(found: "Evaluated") -> str:
+    return one_line(
+        f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
+        f"seed {found.seed}. Time to win is over the won episodes, the return over all. "
+        f"Deploy it with --temperature {found.advised:g}: record, compare and export do so where "
+        "nothing else is asked for."
+    )

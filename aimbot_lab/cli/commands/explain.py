@@ -1,0 +1,232 @@
+"""`aimbot-lab explain`: why did a lesson end, or not?"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.text import print_json, rate, table
+from aimbot_lab.foundation.shown_text import terminal_lines
+
+if TYPE_CHECKING:
+    from aimbot_lab.curriculum.reports import Check
+    from aimbot_lab.curriculum.rule_replay import Replay, Replayed
+    from aimbot_lab.experiment.judging.explanation import Explanation
+
+MOST_LOG = 700.0  # whose exponential is a number
+HEAD = ("episodes", "step", "found", "needed", "")
+
+
+@click.command(short_help="Tell why lessons of a run ended or did not.")
+@click.argument("run")
+@click.option("--threshold", type=float, help="Tell also what this threshold would have done.")
+@click.option("--all", "every", is_flag=True, help="Every check, not only those that tell most.")
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def explain(
+    run: str,
+    threshold: float | None,
+    every: bool,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+) -> None:
+    """Tell why each lesson of RUN (its id, or the beginning of it) ended or did not.
+
+    Reads the episodes that the run recorded, also while it runs, and asks the lesson's rule about
+    them once more. `found` is the evidence that the win rate exceeds the threshold: odds, which
+    pass at 1 / alpha; under other rules it is the measure itself. What another threshold would
+    have done is told about the same episodes; what the agent would have learned then, is not known.
+
+    \b
+    Example:
+      aimbot-lab explain 3f2a --threshold 0.85
+    """
+    from aimbot_lab.experiment.judging.explanation import explain_run
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    if threshold is not None and not math.isfinite(threshold):
+        raise click.BadParameter("must be a number", param_hint="--threshold")
+    folder = locate_data_folder(data_dir)
+    explanation = explain_run(run, folder, tracking_uri=tracking_uri, threshold=threshold)
+    if as_json:
+        print_json(_document(explanation, every=every))
+    else:
+        click.echo(terminal_lines("\n\n".join(_texts(explanation, every=every))))
+
+
+def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:
+    from aimbot_lab.experiment.judging.explanation import disagreements
+
+    yield f"run {explanation.run_id}  {explanation.name}"
+    for replayed in explanation.replayed:
+        yield "\n".join(_lesson(explanation, replayed, every=every))
+    for number in disagreements(explanation):
+        lesson = explanation.replayed[number].attempt.lesson + 1
+        yield f"The record of lesson {lesson} has a gap: the run ended it elsewhere."
+
+
+def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) -> Iterator[str]:
+    from aimbot_lab.experiment.judging.explanation import telling
+
+    attempt = replayed.attempt
+    lesson = explanation.world.lessons[attempt.lesson]
+    yield f"lesson {attempt.lesson + 1} {lesson.name!r}: {_ending(replayed)}"
+    if replayed.own is not None:
+        yield f"  asks for {_asked(replayed.own)}"
+    if (weakest := _weakest(replayed.own)) is not None:
+        yield f"  {weakest}"
+    for event in attempt.events:
+        yield f"  {_event(event)}"
+    if replayed.other is not None:
+        yield f"  {_what_if(replayed.other)}"
+    if replayed.refused:
+        yield f"  what if: {replayed.refused}"
+    if replayed.own is not None and replayed.own.checks:
+        checks = replayed.own.checks if every else telling(replayed.own)
+        rows = [_row(check, replayed.own) for check in checks]
+        yield "\n".join(f"  {line}" for line in table(HEAD, rows).splitlines())
+
+
+def _ending(replayed: "Replayed") -> str:
+    end, counted = replayed.attempt.end, len(replayed.attempt.episodes)
+    if end is not None:
+        verb = "left for an earlier lesson" if end["decision"] == "demote" else "passed"
+        return f"{verb} at step {end['step']:,} after {end['episodes']:,} episodes"
+    if replayed.own is None:
+        return f"asks for nothing; {counted:,} episodes counted"
+    return f"not passed; {counted:,} episodes counted"
+
+
+def _asked(replay: "Replay") -> str:
+    criteria = replay.criteria
+    scope = "in every cell" if criteria.every_cell else "over all cells"
+    if criteria.by_evidence:
+        how = f"evidence of {1 / criteria.alpha:g} (alpha {criteria.alpha:g}) {scope}"
+    elif criteria.rule == "ml-agents":
+        how = "rule ml-agents"
+    else:
+        how = "share of the steps"
+    length = f"at least {criteria.min_lesson_length} episodes"
+    return f"{criteria.measure} > {criteria.threshold:g}: {how}, {length}"
+
+
+def _weakest(replay: "Replay | None") -> str | None:
+    """The cell that holds a lesson back, where each must pass and it has not."""
+    from aimbot_lab.curriculum.reports import held_back
+
+    if replay is None or replay.passed is not None or not replay.lesson.cells:
+        return None
+    cells = held_back(replay.lesson)
+    if not cells:
+        return None
+    cell = cells[0]
+    name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+    if not cell.episodes:
+        return f"held back by {name}: no episode of it has counted"
+    won = rate(cell.win_rate, cell.lower, cell.upper)
+    return f"held back by {name}: win rate {won} over its last {cell.episodes} episodes"
+
+
+def _event(event: dict[str, Any]) -> str:
+    from aimbot_lab.curriculum.forgetting_monitor import Fall
+
+    where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
+    if event["kind"] == "weights":
+        weights = " ".join(f"{weight:.3g}" for weight in event["weights"])
+        return f"{where}: difficulty weights of {event['target']} moved to {weights}"
+    fall = Fall(**event["fall"])
+    found = f"{_odds(fall.log_evidence)} of {_odds(fall.log_bound)}"
+    return f"{where}: {fall.line} (evidence {found})"
+
+
+def _what_if(other: "Replay") -> str:
+    threshold, passed = f"{other.criteria.threshold:g}", other.passed
+    if passed is None:
+        return f"with threshold {threshold}: not passed by these episodes"
+    return (
+        f"with threshold {threshold}: passed at step {passed.step:,} "
+        f"after {passed.episodes:,} episodes"
+    )
+
+
+def _row(check: "Check", replay: "Replay") -> tuple[str, ...]:
+    found, needed = _found(check, replay)
+    enough = replay.reached(check) and check.decision == "stay"
+    note = "passed" if check.decision != "stay" else "enough, but too few episodes" * enough
+    return f"{check.episodes:,}", f"{check.step:,}", found, needed, note
+
+
+def _found(check: "Check", replay: "Replay") -> tuple[str, str]:
+    if replay.criteria.by_evidence:
+        return _odds(check.statistic), _odds(check.bound)
+    found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
+    return found, f"> {check.bound:g}"
+
+
+def _odds(log_evidence: float) -> str:
+    """Evidence as odds, however large."""
+    if log_evidence < MOST_LOG:
+        return f"{math.exp(log_evidence):.3g}"
+    return f"1e+{log_evidence / math.log(10):.0f}"
+
+
+def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:
+    lessons = [_lesson_document(explanation, one, every=every) for one in explanation.replayed]
+    return {
+        "schema": 1,
+        "run_id": explanation.run_id,
+        "name": explanation.name,
+        "lessons": lessons,
+    }
+
+
+def _lesson_document(
+    explanation: "Explanation", replayed: "Replayed", *, every: bool
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    attempt, own, other, refused = replayed
+    document: dict[str, Any] = {
+        "lesson": attempt.lesson + 1,
+        "name": explanation.world.lessons[attempt.lesson].name,
+        "began_at_step": attempt.began_at_step,
+        "episodes": len(attempt.episodes),
+        "end": attempt.end,
+        "events": list(attempt.events),
+        "criteria": None if own is None else asdict(own.criteria),
+    }
+    if own is not None:
+        document |= _checks_document(own, every=every)
+        document["agrees"] = own.agrees
+    if other is not None:
+        passed = other.passed and _check_document(other.passed)
+        document["what_if"] = {"threshold": other.criteria.threshold, "passed": passed}
+    if refused:
+        document["what_if"] = {"refused": refused}
+    return document
+
+
+def _checks_document(replay: "Replay", *, every: bool) -> dict[str, Any]:
+    from aimbot_lab.experiment.judging.explanation import telling
+
+    shown = replay.checks if every else telling(replay)
+    return {
+        "checks_made": len(replay.checks),
+        "checks": [_check_document(check) for check in shown],
+    }
+
+
+def _check_document(check: "Check") -> dict[str, Any]:
+    statistic = None if math.isnan(check.statistic) else check.statistic
+    return {
+        "episodes": check.episodes,
+        "step": check.step,
+        "statistic": statistic,
+        "bound": check.bound,
+        "decision": check.decision,
+    }

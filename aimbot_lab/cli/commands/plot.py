@@ -1,0 +1,75 @@
+"""`aimbot-lab plot`: learning curves as a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.files import check_output
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.judging.learning_curve import LearningCurve
+
+
+@click.command(short_help="Draw learning curves.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The picture: a .png, .svg or .pdf file.",
+)
+@options.filters
+@options.place
+def plot(
+    runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.Place
+) -> None:
+    """Draw the win rate while learning of each RUN, and of the runs that every --filter takes.
+
+    Runs that differ in their seed alone are one line: their mean, with its 95 % interval over
+    trainings (bootstrap).
+
+    \b
+    Examples:
+      aimbot-lab plot 3f2a 9c01 -o curve.png
+      aimbot-lab plot --filter experiment=goto -o curves.svg
+    """
+    from aimbot_lab.experiment.judging.curve_picture import SUFFIXES, draw_curves, mean_curve
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    if output.suffix.lower() not in SUFFIXES:
+        raise ConfigurationError(f"--output {output}: must end with {', '.join(SUFFIXES)}")
+    check_output(output)
+    groups = _curves(options.named_runs(runs, filters, place), place)
+    if not any(mean_curve(curves, points=2) for curves in groups.values()):
+        raise ConfigurationError("the runs have recorded no win rate over steps that all share")
+    draw_curves(groups, output)
+    click.echo(f"written to {output}", err=True)
+
+
+def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCurve]]":
+    """The curves by configuration, each under the name of its first run's curriculum."""
+    from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.judging.configurations import CONFIG_TAG
+    from aimbot_lab.experiment.judging.learning_curve import read_curves
+    from aimbot_lab.tracking.runs.history import download_artifact, find_run
+
+    played, labels = [], []
+    for name in runs:
+        run = find_run(place.folder, name, tracking_uri=place.tracking_uri)
+
+        def fetch(artifact: str, run_id: str = run.run_id) -> Path:
+            return download_artifact(
+                place.folder, run_id, name=artifact, tracking_uri=place.tracking_uri
+            )
+
+        config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+        played.append((run, config))
+        labels.append(f"{config.name} ({run.tags.get(CONFIG_TAG, run.run_id)[:6]})")
+    curves = read_curves(played, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    found: dict[str, list[LearningCurve]] = {label: [] for label in labels}
+    for label, curve in zip(labels, curves, strict=True):
+        found[label].append(curve)
+    return found

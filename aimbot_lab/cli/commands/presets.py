@@ -1,0 +1,121 @@
+"""`aimbot-lab presets`: the target blocks, shipped ones and a user's own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.text import print_json, table
+
+if TYPE_CHECKING:
+    from aimbot_lab.worlds.arena.presets.files import Preset
+
+HEAD = ("name", "target", "difficulty", "FireBase", "obstacles", "enemies")
+
+any_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+
+
+@click.group(short_help="List, check or draw target blocks (presets).")
+def presets() -> None:
+    """List, check or draw target blocks (presets).
+
+    FILES are preset files or folders of *.yaml and *.yml files; without any, the shipped presets.
+
+    \b
+    Example:
+      aimbot-lab presets list
+    """
+
+
+@presets.command("list", short_help="List presets.")
+@any_files
+@options.as_json
+def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
+    """List the presets of FILES, or the shipped ones: what they are called and what they hold.
+
+    \b
+    Example:
+      aimbot-lab presets list --json
+    """
+    found = _load(files)
+    if as_json:
+        print_json([_document(preset) for preset in found])
+    else:
+        click.echo(table(HEAD, [_row(preset) for preset in found]))
+
+
+@presets.command("check", short_help="List the faults of preset files.")
+@any_files
+def check_presets(files: tuple[Path, ...]) -> None:
+    """Check the presets of FILES, or the shipped ones, and list every fault with its place.
+
+    Exit code 0 when every preset obeys the rules and none has the name of another, the shipped
+    ones among them; 2 otherwise.
+
+    \b
+    Example:
+      aimbot-lab presets check my_presets/
+    """
+    from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
+
+    wanted = preset_files(files) if files else SHIPPED_FILES
+    count = len(load_presets(wanted, beside=SHIPPED_FILES))
+    click.echo(f"{count} {'preset is' if count == 1 else 'presets are'} fit to use")
+
+
+@presets.command("draw", short_help="Draw presets on one sheet.")
+@any_files
+@click.option(
+    "-o",
+    "--output",
+    default="presets.png",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The PNG file to write; one that exists is replaced.",
+)
+def draw_presets(files: tuple[Path, ...], output: Path) -> None:
+    """Draw the presets of FILES, or the shipped ones, on one sheet.
+
+    \b
+    Example:
+      aimbot-lab presets draw my_presets/ -o sheet.png
+    """
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.worlds.arena.presets.sheet import draw_preset_sheet
+
+    sheet = draw_preset_sheet(_load(files))
+    try:
+        sheet.save(output, format="PNG")
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigurationError(f"--output {output}: cannot be written: {reason}") from error
+    click.echo(f"the sheet is {output}")
+
+
+def _load(paths: tuple[Path, ...]) -> tuple["Preset", ...]:
+    from aimbot_lab.worlds.arena.presets.files import load_presets, preset_files
+
+    return load_presets(preset_files(paths) if paths else None)
+
+
+def _document(preset: "Preset") -> dict[str, Any]:
+    return {
+        "name": preset.name,
+        "target": preset.target,
+        "difficulty": preset.difficulty,
+        "fire_base_diameter": preset.fire_base[2],
+        "obstacles": len(preset.obstacles),
+        "enemies": len(preset.enemies),
+    }
+
+
+def _row(preset: "Preset") -> tuple[str, str, int, str, int, int]:
+    return (
+        preset.name,
+        preset.target,
+        preset.difficulty,
+        f"{preset.fire_base[2]:g} m",
+        len(preset.obstacles),
+        len(preset.enemies),
+    )

@@ -1,0 +1,183 @@
+"""`aimbot-lab record`: films of a run's agent, or of replays."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.files import check_output, write_output
+from aimbot_lab.cli.views.progress import progress
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+    from aimbot_lab.foundation.world import Picture
+    from aimbot_lab.replay.episode import Replay
+    from aimbot_lab.replay.panes import Grid
+
+REPLAY_SUFFIX = ".json"
+SIZE, SMALL_SIZE = 480, 320  # of one arena, of each of several
+
+
+class GridType(click.ParamType[Any]):
+    """Columns x rows, such as 2x2."""
+
+    name = "COLUMNSxROWS"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> "Grid":
+        """The grid that `value` says."""
+        from aimbot_lab.replay.panes import Grid
+
+        match = re.fullmatch(r"([1-8])x([1-8])", value)
+        if match is None:
+            self.fail(f"{value!r}: must be columns x rows, such as 2x2; at most 8x8", param, ctx)
+        return Grid(int(match[1]), int(match[2]))
+
+
+@click.command(short_help="Film a run's agent, or replays, as MP4 or GIF.")
+@click.argument("sources", nargs=-1, required=True, metavar="RUN|REPLAY...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The file to write: .mp4 or .gif for a film, .json for a replay of one episode.",
+)
+@click.option(
+    "--grid", default="1x1", show_default=True, type=GridType(), help="Arenas at the same time."
+)
+@click.option(
+    "--episodes",
+    type=click.IntRange(1, 256),
+    help="Episodes of a run's agent. [default: one of each target and difficulty]",
+)
+@click.option("--target", help="Of a run's agent: this target alone.")
+@click.option("--difficulty", type=click.IntRange(1, 5), help="This difficulty alone.")
+@options.temperature
+@options.agent
+@options.seed
+@options.size
+@options.speed
+@options.place
+def record(
+    sources: tuple[str, ...],
+    output: Path,
+    grid: "Grid",
+    size: int | None,
+    speed: float,
+    place: options.Place,
+    **chosen: Any,
+) -> None:
+    """Film the agent of a RUN, or REPLAY files: the arena from above, with what the agent sees
+    and does, the reward's terms as bars, and how each episode ends.
+
+    RUN is a run's id, the beginning of it, or "latest"; its agent plays the targets and
+    difficulties of its last lesson. The run keeps a copy of the film, and its note a link. An MP4
+    needs ffmpeg: pip install 'aimbot-lab[video]'.
+
+    \b
+    Examples:
+      aimbot-lab record latest -o agent.mp4 --grid 2x2
+      aimbot-lab record latest -o hard.json --target goto --difficulty 5
+      aimbot-lab record hard.json -o hard.gif
+    """
+    from aimbot_lab.replay.film import check_film
+
+    one = output.suffix.lower() == REPLAY_SUFFIX
+    if one:
+        check_output(output)
+    else:
+        check_film(output)
+    agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
+    if one:
+        _write_replay(replays, output)
+        return
+    _film(replays, output, grid=grid, size=size, speed=speed)
+    if agent is not None:
+        _keep(agent, replays, output, place=place)
+
+
+def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.replay.files import replay_text
+
+    if len(replays) != 1:
+        raise ConfigurationError("--output: a .json file holds one episode: --episodes 1")
+    write_output(replay_text(replays[0]), output)
+
+
+def _keep(
+    agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.Place
+) -> None:
+    """Leave a copy with the run, and a line in its note."""
+    from aimbot_lab.experiment.judging.film_record import film_record
+    from aimbot_lab.tracking.runs.addition import add_to_run
+    from aimbot_lab.tracking.runs.history import find_run
+    from aimbot_lab.tracking.tracker import NOTE_TAG
+
+    run_id, at = agent.run.run_id, place.tracking_uri
+    # Read now: while the film was made, an evaluation may have written to it.
+    note = find_run(place.folder, run_id, tracking_uri=at).tags.get(NOTE_TAG, "")
+    record = film_record(film, replays, agent=agent, note=note)
+    add_to_run(place.folder, run_id, record, tracking_uri=at)
+
+
+def _replays(
+    sources: Sequence[str], place: options.Place, *, one: bool, grid: "Grid", **chosen: Any
+) -> tuple["TrackedAgent | None", "Sequence[Replay]"]:
+    """The agent, where a run's is filmed, and the episodes to show."""
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    files = [Path(source) for source in sources if Path(source).is_file()]
+    if len(files) == len(sources):
+        from aimbot_lab.replay.files import load_replay
+
+        return None, [load_replay(file) for file in files]
+    if len(sources) != 1 or sources[0].lower().endswith(REPLAY_SUFFIX):
+        missing = next(source for source in sources if not Path(source).is_file())
+        raise ConfigurationError(f"{missing}: no such replay; of runs, one can be filmed at a time")
+    return _played(sources[0], place, one=one, grid=grid, **chosen)
+
+
+def _played(
+    run: str,
+    place: options.Place,
+    *,
+    one: bool,
+    grid: "Grid",
+    agent: str,
+    episodes: int | None,
+    **chosen: Any,
+) -> tuple["TrackedAgent", "Sequence[Replay]"]:
+    from aimbot_lab.experiment.judging.recording import RecordingRequest, record_agent, wanted_cells
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+
+    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    cells = wanted_cells(fetched, chosen["target"], chosen["difficulty"])
+    count = episodes or (1 if one else max(len(cells), grid.panes))
+    request = RecordingRequest(episodes=count, **chosen)
+    with progress("playing", count) as advance:
+        return fetched, record_agent(fetched, request, on_episode=advance)
+
+
+def _film(
+    replays: "Sequence[Replay]", output: Path, *, grid: "Grid", size: int | None, speed: float
+) -> None:
+    from aimbot_lab.replay.film import Film, write_film
+    from aimbot_lab.replay.frames import COLOURS, Look
+    from aimbot_lab.replay.panes import frame_count, grid_frames
+
+    small = grid.panes > 1 or output.suffix.lower() == ".gif"
+    look = Look(size or (SMALL_SIZE if small else SIZE))
+    step = min(replay.episode.settings.decision_seconds for replay in replays)
+    with progress("filming", frame_count(replays, grid)) as advance:
+
+        def told() -> "Iterator[Picture]":
+            for picture in grid_frames(replays, grid, look):
+                yield picture
+                advance(output.name)
+
+        write_film(output, Film(told(), speed / step, COLOURS))
+    click.echo(f"written to {output}", err=True)

@@ -1,0 +1,295 @@
+"""`aimbot-lab sweep`: look for the values that win most."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aimbot_lab.cli import options
+from aimbot_lab.cli.views.text import print_json
+from aimbot_lab.foundation.shown_text import terminal_lines
+
+if TYPE_CHECKING:
+    from aimbot_lab.sweep.coordinator import SweepResult
+    from aimbot_lab.sweep.record import Record
+    from aimbot_lab.tracking.data_folder import DataFolder
+
+FAILED, STOPPED = 1, 130
+storage = click.option(
+    "--storage",
+    metavar="ADDRESS",
+    help="Where the trials are kept: postgresql://USER@HOST/DATABASE to work with several "
+    "machines, or sqlite:///FILE. [default: a file in the data folder]",
+)
+
+
+class SweepGroup(click.Group):
+    """A group whose first word may also be a sweep, which is then started."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command in where it was left out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns; a storage that fails is told in a line."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            from aimbot_lab.sweep.storage import storage_trouble
+
+            trouble = storage_trouble(error)
+            if trouble is None:
+                raise
+            raise trouble from error
+
+
+@click.group(cls=SweepGroup, short_help="Search reward weights and other values (Optuna).")
+def sweep() -> None:
+    """Search for the values of a curriculum that win most.
+
+    `aimbot-lab sweep SWEEP` is short for `aimbot-lab sweep start SWEEP`; see
+    `aimbot-lab sweep start --help` for its options.
+
+    \b
+    Example:
+      aimbot-lab sweep rewards --trials 12 --workers 2
+    """
+
+
+@sweep.command(short_help="Run a sweep, or go on with it.")
+@click.argument("sweep")
+@click.option("--trials", type=int, help="How many trials, in place of the file's.")
+@click.option("--workers", type=int, help="How many processes train, one core each.")
+@click.option("--parallel", type=int, help="How many trials may run at once.")
+@click.option("--seed", type=int, help="Seed of the sweep.")
+@click.option("--name", help="Name of the sweep; a new one begins anew.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that has begun.")
+@options.tags
+@storage
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def start(
+    sweep: str,
+    resume: bool,
+    tags: tuple[str, ...],
+    storage: str | None,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Run SWEEP, the file sweeps/SWEEP.yaml or a path.
+
+    The same sweep gives the same result, whatever the number of workers and whichever of them
+    die. Ctrl-C, SIGTERM or closing the terminal stops it once the present updates are done; go on
+    with --resume. With --storage postgresql://... the same command on other machines adds their
+    workers.
+
+    Ends with exit code 0 when all trials have ended, 1 where something failed, 2 for a fault in
+    the file or an option (nothing is created), 130 when stopped.
+
+    \b
+    Example:
+      aimbot-lab sweep rewards --trials 12 --workers 2
+    """
+    from aimbot_lab.cli.processes.stopping import stop_on_signals
+    from aimbot_lab.cli.views.sweep_view import sweep_view
+    from aimbot_lab.sweep.coordinator import SweepRequest, run_sweep
+
+    values = {key: value for key, value in given.items() if value is not None}
+    record, folder, workers = _begun(
+        sweep, values, resume=resume, tags=tags, where=(storage, data_dir, tracking_uri)
+    )
+    with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
+        request = SweepRequest(record, folder, workers, tracking_uri)
+        result = run_sweep(request, view, should_stop=stop)
+    _show(result, as_json=as_json)
+    if result.is_done and result.best_file is None:
+        click.echo("error: no trial has a value; the table says why", err=True)
+        return FAILED
+    return 0 if result.is_done else STOPPED
+
+
+def _begun(
+    sweep: str,
+    values: dict[str, Any],
+    *,
+    resume: bool,
+    tags: tuple[str, ...],
+    where: tuple[str | None, Path | None, str | None],
+) -> "tuple[Record, DataFolder, int]":
+    """The sweep, its data folder and its workers, once all is found to be usable."""
+    from aimbot_lab.sweep.document import load_sweep
+    from aimbot_lab.sweep.record import begin
+    from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.tracking.runs.opening import check_destination, check_server
+
+    storage, data_dir, tracking_uri = where
+    own_tags = options.parsed_tags(tags)
+    loaded = load_sweep(sweep, values)
+    folder = locate_data_folder(data_dir)
+    check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
+    address = choose_storage(folder, loaded.config.name, storage)
+    check_storage(address)
+    check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
+    joined = resume or address.is_shared
+    record = begin(
+        open_storage(address), loaded, resume=joined, trials=values.get("trials"), tags=own_tags
+    )
+    begun = len(record.search_board().trials)
+    if begun > record.trials:
+        click.echo(f"{begun} trials have begun already: no other one begins", err=True)
+    return record, folder, loaded.config.workers
+
+
+def _show(result: "SweepResult", *, as_json: bool) -> None:
+    from aimbot_lab.cli.views.sweep_text import report_text
+
+    best = None if result.best_file is None else str(result.best_file)
+    if as_json:
+        print_json({**result.report.as_json(), "best_file": best, "run_id": result.parent_run})
+    else:
+        click.echo(terminal_lines(report_text(result.report)))
+    if best is not None:
+        click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
+    if not result.is_done:
+        click.echo("stopped; the same command with --resume goes on", err=True)
+
+
+@sweep.command(short_help="Where a sweep stands.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Tell where SWEEP stands: how many trials have ended, which run, which is best so far.
+
+    Trials of dead workers are given back to be picked up by `--resume`.
+
+    \b
+    Example:
+      aimbot-lab sweep status rewards
+    """
+    from aimbot_lab.cli.views.sweep_text import status_text
+    from aimbot_lab.sweep.results.report import report
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    for number in record.reap():
+        click.echo(f"trial {number} was left by a dead worker; --resume picks it up", err=True)
+    found = report(record)
+    if as_json:
+        summary = {"name": found.name, "status": found.status, "total": found.total}
+        best = None if found.best is None else {"trial": found.best}
+        print_json({"schema": 1, **summary, "ended": found.ended, "best": best})
+    else:
+        click.echo(terminal_lines(status_text(found)))
+
+
+@sweep.command("report", short_help="All trials of a sweep and the best once more.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Show every trial of SWEEP, and the best ones' values on fresh seeds.
+
+    \b
+    Example:
+      aimbot-lab sweep report rewards
+    """
+    from aimbot_lab.cli.views.sweep_text import report_text
+    from aimbot_lab.sweep.results.report import report
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    found = report(record)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        click.echo(terminal_lines(report_text(found)))
+
+
+@sweep.command(short_help="How small a difference a sweep's confirmation finds.")
+@click.argument("sweep")
+@storage
+@options.data_dir
+@options.as_json
+def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """How often the confirmation of SWEEP would find differences of several sizes.
+
+    Simulated with planted differences, from the steps that the curriculum's own values took on
+    fresh seeds. For sweeps that count steps_to_goal, once these are confirmed.
+
+    \b
+    Example:
+      aimbot-lab sweep power rewards
+    """
+    from aimbot_lab.cli.views.text import table
+    from aimbot_lab.sweep.results.power import power
+
+    record, _folder = _recorded(sweep, storage, data_dir)
+    found = power(record)
+    if as_json:
+        print_json({"schema": 1, "sweep": record.name, "power": [*found.items()]})
+    else:
+        rows = [(f"{factor:g} times", f"{share:.1%}") for factor, share in found.items()]
+        click.echo(table(("steps of the defaults", "found in"), rows))
+
+
+@sweep.command("rerun", short_help="Run a finished trial again: is it the same?")
+@click.argument("sweep")
+@click.argument("trial", type=int)
+@storage
+@options.data_dir
+@options.tracking_uri
+@options.as_json
+def run_again(
+    sweep: str,
+    trial: int,
+    storage: str | None,
+    data_dir: Path | None,
+    tracking_uri: str | None,
+    as_json: bool,
+) -> int:
+    """Train and score TRIAL of SWEEP again, and compare.
+
+    Ends with exit code 0 where the value and all that was learned are the same to the last bit,
+    1 where they are not.
+
+    \b
+    Example:
+      aimbot-lab sweep rerun rewards 7
+    """
+    from aimbot_lab.cli.processes.stopping import stop_on_signals
+    from aimbot_lab.cli.views.sweep_view import ShareView
+    from aimbot_lab.sweep.rerun import RerunRequest, rerun
+
+    record, folder = _recorded(sweep, storage, data_dir)
+    view = ShareView(f"trial {trial}")
+    with stop_on_signals(view.notice) as stop:
+        request = RerunRequest(record, trial, folder, tracking_uri)
+        done = rerun(request, on_share=view.share, should_stop=stop)
+    if done is None:
+        click.echo("stopped", err=True)
+        return STOPPED
+    if as_json:
+        head = {"schema": 1, "sweep": record.name, "trial": trial}
+        print_json({**head, "before": done.before, "now": done.now, "same": done.is_same})
+    else:
+        verdict = "the same to the last bit" if done.is_same else "NOT the same"
+        click.echo(f"trial {trial}: {done.before!r} before, {done.now!r} now: {verdict}")
+    return 0 if done.is_same else 1
+
+
+def _recorded(
+    sweep: str, storage: str | None, data_dir: Path | None
+) -> "tuple[Record, DataFolder]":
+    """A sweep that has begun, and its data folder; nothing is created."""
+    from aimbot_lab.sweep.record import find_record
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+
+    folder = locate_data_folder(data_dir)
+    return find_record(folder, sweep, storage), folder

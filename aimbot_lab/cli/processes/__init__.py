@@ -1,0 +1,1 @@
+"""Processes and terminals: signals, streams, servers, trainings side by side."""

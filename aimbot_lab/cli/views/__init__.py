@@ -1,0 +1,1 @@
+"""What a person sees: live views of trainings and sweeps, tables, texts."""

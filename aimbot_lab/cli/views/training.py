@@ -1,0 +1,139 @@
+"""What `run` and `resume` share: a training in view, and how it ended."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aimbot_lab.cli.views.text import Fit, duration, print_json, rate, table, terminal_width
+from aimbot_lab.foundation.shown_text import one_line
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.experiment.runs.result import RunResult
+
+LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
+EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
+SHORT_ID = 12  # characters of a run's id that a person is shown to type
+
+
+def train(request: "RunRequest", data_dir: Path | None, *, as_json: bool, news: str = "") -> int:
+    """The exit code of a training, which is shown while it runs and told when it is over.
+
+    `news` is said before it begins.
+    """
+    from aimbot_lab.cli.processes.stopping import stop_on_signals
+    from aimbot_lab.cli.views.view import training_view
+
+    with training_view(request.run_name) as view, stop_on_signals(view.notice) as stop:
+        if news:
+            view.notice(news)
+        view.stage("loading")
+        from aimbot_lab.experiment.runs.run import run_curriculum
+
+        result = run_curriculum(request, view, should_stop=stop, on_trouble=view.notice)
+    _show(result, data_dir, as_json=as_json)
+    return EXIT_CODES[result.status]
+
+
+def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
+    from aimbot_lab.experiment.runs.result import outcome
+
+    if as_json:
+        print_json(result.as_json())
+    else:
+        click.echo(summary(result, terminal_width()))
+    if result.status != "FINISHED":
+        click.echo(one_line(outcome(result)), err=True)
+    for line in _shortcomings(result):
+        click.echo(one_line(line), err=True)
+    if way := way_on(result, data_dir):
+        click.echo(f"Go on with it: {way}", err=True)
+    click.echo(f"Look at it: {way_to_look(result.tracking_uri, data_dir)}", err=as_json)
+
+
+def _shortcomings(result: "RunResult") -> list[str]:
+    lines = []
+    if result.entries_waiting:
+        lines.append(
+            f"{result.entries_waiting} tracked entries wait for the tracking store; "
+            "the next aimbot-lab command delivers them"
+        )
+    if result.entries_dropped:
+        lines.append(f"{result.entries_dropped} entries were not tracked: no room for them")
+    if result.agent_folder is not None:
+        lines.append(f"the agent is not with the run, but in {result.agent_folder}")
+    return lines
+
+
+def way_on(result: "RunResult", data_dir: Path | None) -> str:
+    """What to paste into the shell to go on with a run; empty where that can't be done."""
+    if result.resumes_at is None:
+        return ""
+    arguments = ["resume", result.run_id[:SHORT_ID]]
+    if result.status == "FAILED":  # its steps are spent
+        arguments += ["--set", f"train.total_steps={2 * result.steps}"]
+    return _command(arguments, data_dir)
+
+
+def way_to_look(tracking_uri: str, data_dir: Path | None) -> str:
+    """What to paste into the shell, or open, to see the run."""
+    if tracking_uri.startswith(("http://", "https://")):
+        return tracking_uri
+    if data_dir is not None or tracking_uri.endswith("/mlflow.db"):
+        return _command(["ui"], data_dir)
+    return _command(["ui", "--tracking-uri", tracking_uri], None)
+
+
+def _command(arguments: Sequence[str], data_dir: Path | None) -> str:
+    program = "aimbot-lab" if shutil.which("aimbot-lab") else _this_program()
+    where = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    return f"{program} {shlex.join([*arguments, *where])}"
+
+
+def _this_program() -> str:
+    """How this command line was called, where its folder is not on the search path."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m aimbot_lab"
+    return shlex.quote(str(called))
+
+
+def summary(result: "RunResult", width: int | None) -> str:
+    """The run in two short tables, at most `width` characters wide where that can be had."""
+    lessons = [
+        (
+            number,
+            lesson.name,
+            "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
+            f"{lesson.episodes:,}",
+            lesson.window or "-",
+            rate(lesson.win_rate, lesson.lower, lesson.upper),
+        )
+        for number, lesson in enumerate(result.lessons, start=1)
+    ]
+    cells = [
+        (
+            cell.target,
+            cell.difficulty or "-",
+            cell.episodes,
+            rate(cell.win_rate, cell.lower, cell.upper),
+        )
+        for cell in result.cells
+    ]
+    head = (
+        f"run {result.run_id}  {result.status}\n"
+        f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} "
+        f"({result.steps_per_second:,.0f} steps/s)"
+    )
+    return "\n\n".join(
+        [
+            head,
+            table(LESSON_HEAD, lessons, Fit(width, cut="lesson", spare=["of the last"])),
+            table(("target", "difficulty", "episodes", "win rate [95 %]"), cells),
+        ]
+    )

@@ -1,0 +1,199 @@
+"""A run's lessons once more, from what it recorded: every check, and what others would have done.
+
+The very classes that decided in the run read its recorded episodes again, so a replay with the
+run's own criteria ends every lesson where the run did.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.mix import LiveMix
+from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
+from aimbot_lab.curriculum.records import CountedEpisode, KeptRecord
+from aimbot_lab.curriculum.reports import Check, Decision
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
+
+
+@dataclass(frozen=True)
+class World:
+    """What a replay must know of the run besides its record."""
+
+    lessons: tuple[Lesson, ...]
+    difficulties: Mapping[str, int]
+    num_envs: int
+    total_steps: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One time that a lesson was learned, as it was recorded."""
+
+    lesson: int  # from 0
+    began_at_step: int
+    episodes: tuple[CountedEpisode, ...]  # that the lesson counted
+    events: tuple[dict[str, Any], ...]
+    end: dict[str, Any] | None  # the event that ended it; None: it was open when the run ended
+
+
+@dataclass(frozen=True)
+class Replay:
+    """An attempt under some criteria, which may be others than the run's."""
+
+    attempt: Attempt
+    criteria: CompletionCriteria
+    checks: tuple[Check, ...]  # every one, in order
+    lesson: OpenLesson  # after the last check
+
+    @property
+    def passed(self) -> Check | None:
+        """The check that passed the lesson; None where none did."""
+        last = self.checks[-1] if self.checks else None
+        return last if last is not None and last.decision != "stay" else None
+
+    def reached(self, check: Check) -> bool:
+        """Whether what was found at `check` passes, were there episodes enough."""
+        if self.criteria.by_evidence:
+            return check.statistic >= check.bound
+        return check.statistic > check.bound
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the run itself ended the lesson at this check, or as little as this replay."""
+        end, passed = self.attempt.end, self.passed
+        if end is None or end["decision"] == "demote":
+            return passed is None
+        return passed is not None and passed.step == end["step"]
+
+
+def attempts(record: KeptRecord) -> tuple[Attempt, ...]:
+    """The lessons in the order in which they were learned, each with its record."""
+    found = []
+    counted = [episode for episode in record.episodes if episode.use == "lesson"]
+    lesson, began, place, events = 0, 0, 0, list[dict[str, Any]]()
+    for event in (*record.events, None):
+        if event is not None and event["kind"] != "lesson":
+            events.append(event)
+            continue
+        first = place
+        while place < len(counted) and counted[place].lesson == lesson:
+            place += 1
+        episodes = tuple(counted[first:place])
+        found.append(Attempt(lesson, began, episodes, tuple(events), event))
+        if event is None or event["next"] is None:
+            break
+        lesson, began, events = event["next"], event["step"], []
+    return tuple(found)
+
+
+class Replayed(NamedTuple):
+    """An attempt under the run's own criteria and under another threshold."""
+
+    attempt: Attempt
+    own: Replay | None  # None: the lesson has no criterion
+    other: Replay | None  # None: nor was another threshold given, or it does not take it
+    refused: str = ""  # why it does not take the other threshold
+
+
+def replays(
+    record: KeptRecord, world: World, *, threshold: float | None = None
+) -> Iterator[Replayed]:
+    """Every attempt, each with all that came before it as it was in the run.
+
+    A lesson whose criterion does not take `threshold` says so in `refused`.
+    """
+    criteria = [one.completion_criteria for one in world.lessons if one.completion_criteria]
+    memory = MlAgentsMemory(criteria)
+    for attempt in attempts(record):
+        memory.end_lesson()
+        lesson = world.lessons[attempt.lesson]
+        if lesson.completion_criteria is None:
+            yield Replayed(attempt, None, None)
+            continue
+        other, refused = None, ""
+        if threshold is not None:
+            changed, refused = _with_threshold(lesson, lesson.completion_criteria, threshold)
+            if changed is not None:
+                other = _replay(attempt, changed, world, memory=deepcopy(memory))
+        yield Replayed(attempt, _replay(attempt, lesson, world, memory=memory), other, refused)
+
+
+def _with_threshold(
+    lesson: Lesson, criteria: CompletionCriteria, threshold: float
+) -> tuple[Lesson | None, str]:
+    """The lesson with another threshold, or why there is none."""
+    try:
+        changed = replace(criteria, threshold=threshold)
+    except ValidationError as error:
+        return None, error.errors()[0]["msg"].removeprefix("Value error, ")
+    return replace(lesson, completion_criteria=changed), ""
+
+
+def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory) -> Replay:
+    mix = LiveMix(lesson, world.difficulties)
+    opened = OpenLesson(lesson, mix.cells, memory=memory)
+    checks = list(_checks(_Game(attempt, opened, mix), world))
+    if lesson.completion_criteria is None:
+        raise ValueError(f"lesson {lesson.name!r} has no criterion")
+    return Replay(attempt, lesson.completion_criteria, tuple(checks), opened)
+
+
+class _Game:
+    """An attempt that plays its recorded episodes into a lesson."""
+
+    def __init__(self, attempt: Attempt, opened: OpenLesson, mix: LiveMix) -> None:
+        self.attempt, self.opened, self._mix = attempt, opened, mix
+        self._changes = [event for event in attempt.events if event["kind"] == "weights"]
+
+    def count(self, episode: CountedEpisode) -> None:
+        """Play one episode, and before it what was changed by hand."""
+        while self._changes and self._changes[0]["episodes"] <= self.opened.episodes:
+            change = self._changes.pop(0)
+            weights = DifficultyWeights(tuple(change["weights"]), tuple(change["locked"]))
+            self._mix.put(change["target"], weights)
+            self.opened.ask(self._mix.cells)
+        self.opened.show(episode.outcome)
+        self.opened.count(episode.outcome)
+
+
+def _checks(game: _Game, world: World) -> Iterator[Check]:
+    """One check for each episode, or for each step where the rule looks at each."""
+    attempt, opened = game.attempt, game.opened
+    by_step = opened.rule is not None and opened.rule.every_step
+    for step, episodes in _steps(attempt, world.num_envs) if by_step else _one_by_one(attempt):
+        for episode in episodes:
+            game.count(episode)
+        opened.look(step / world.total_steps)
+        yield _check(attempt, opened, step)
+        if opened.passed:
+            return
+
+
+def _one_by_one(attempt: Attempt) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
+    return ((episode.step, (episode,)) for episode in attempt.episodes)
+
+
+def _steps(attempt: Attempt, num_envs: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
+    """Every step of the world, with the episodes that it brought."""
+    ends = [episode.step for episode in attempt.episodes]
+    last = attempt.end["step"] if attempt.end else max(ends, default=attempt.began_at_step)
+    place = 0
+    for step in range(attempt.began_at_step + num_envs, last + 1, num_envs):
+        first = place
+        while place < len(ends) and ends[place] <= step:
+            place += 1
+        yield step, attempt.episodes[first:place]
+
+
+def _check(attempt: Attempt, opened: OpenLesson, step: int) -> Check:
+    rule = opened.rule
+    decision: Decision = "promote" if opened.passed else "stay"
+    statistic, bound = (math.nan, math.nan) if rule is None else (rule.statistic, rule.bound)
+    return Check(attempt.lesson, step, opened.episodes, statistic, bound, decision)

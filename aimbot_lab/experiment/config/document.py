@@ -1,0 +1,211 @@
+"""Curriculum files: read, overridden, resolved and checked."""
+
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+from pathlib import Path as FilePath
+
+from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Fault, Mark, Origins
+from aimbot_lab.experiment.config.interpolation import Composition
+from aimbot_lab.experiment.config.key_path import Path, one_line, shown_value, starts_with
+from aimbot_lab.experiment.config.overrides import parse_override
+from aimbot_lab.experiment.config.own_presets import (
+    Find,
+    own_preset_files,
+    plain_settings,
+    with_own_presets,
+)
+from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.config.validation import validate
+from aimbot_lab.experiment.config.yaml_loader import dump
+from aimbot_lab.experiment.config.yaml_reader import MOST_NODES, Tree, count_values, read_tree
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import shortened
+
+MOST_BYTES = 64 * 1024
+STDIN = "-"
+_FORM = (
+    "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
+    "environment_parameters, train, tracking"
+)
+
+
+@dataclass(frozen=True)
+class LoadedCurriculum:
+    """A curriculum that is fit to run, and the texts it came from."""
+
+    config: CurriculumFile
+    source_text: str  # as written
+    resolved_text: str  # overrides and references worked in, every default spelled out
+    path: FilePath
+
+    @property
+    def name(self) -> str:
+        """What the training is called."""
+        return self.config.name
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts that `resolved_text` refers to, by the names of files beside it."""
+        return own_preset_files(self.config)
+
+
+def load_curriculum(
+    path: str | PathLike[str],
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+    find: Find | None = None,
+) -> LoadedCurriculum:
+    """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
+
+    `-` is the standard input. The file may refer to the environment variables in `allowed_env`.
+    Own blocks are read from the file's folder; those that a run kept from `find`, if given.
+    Raises ConfigurationError with every fault that was found, one line each:
+    `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
+    """
+    file = fspath(path)
+    text = read_text(file)
+    return parse_curriculum(text, shown_file(file), overrides, allowed_env=allowed_env, find=find)
+
+
+def parse_curriculum(
+    text: str,
+    file: str,
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+    find: Find | None = None,
+) -> LoadedCurriculum:
+    """The curriculum that `text` says, as if it stood in `file`, which need not exist.
+
+    Raises ConfigurationError as `load_curriculum` does.
+    """
+    tree = read_tree(text)
+    refuse_unless_mapping(tree, file, form=_FORM)
+    composition = Composition(tree.data, allowed_env)
+    applied, refused = _apply(overrides, composition)
+    composition.resolve()
+    config, found = validate(composition.data)
+    found = with_reward_terms(found, composition.data)
+    unusable = [*tree.broken, *composition.unresolved]
+    faults = [
+        *tree.faults,
+        *composition.faults,
+        *(one for one in found if not any(starts_with(one.path, place) for place in unusable)),
+    ]
+    origins = Origins(file, tree.keys, tree.values, applied)
+    if faults or refused or config is None:
+        raise ConfigurationError(*origins.lines(faults), *refused)
+    config = with_own_presets(config.resolved(), origins=origins, find=find)
+    return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
+
+
+def again(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
+    """`loaded` with each `KEY=VALUE` of `overrides` put in; nothing is read once more.
+
+    Raises ConfigurationError as `load_curriculum` does.
+    """
+    kept = loaded.files
+    return parse_curriculum(
+        loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__
+    )
+
+
+def check_files(
+    paths: Iterable[str | PathLike[str]],
+    overrides: Sequence[str] = (),
+    *,
+    allowed_env: Collection[str] = (),
+) -> list[str]:
+    """The faults of all these files, one line each; empty where all are fit to run."""
+    faults: list[str] = []
+    for path in paths:
+        try:
+            load_curriculum(path, overrides, allowed_env=allowed_env)
+        except ConfigurationError as error:
+            faults += error.faults
+    return faults
+
+
+def shown_file(file: str) -> str:
+    """The name of `file` in a fault."""
+    return "<stdin>" if file == STDIN else file
+
+
+def read_text(file: str) -> str:
+    """What the small UTF-8 file says; `-` is standard input.
+
+    Raises ConfigurationError with one line.
+    """
+    try:
+        raw = _read_bytes(file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
+    file = shown_file(file)
+    if len(raw) > MOST_BYTES:
+        raise ConfigurationError(one_line(f"{file}: is larger than {MOST_BYTES} bytes"))
+    raw = raw.removeprefix(BOM_UTF8)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line_start = raw.rfind(b"\n", 0, error.start) + 1
+        column = len(raw[line_start : error.start].decode("utf-8")) + 1
+        mark = Mark(raw.count(b"\n", 0, error.start) + 1, column)
+        fault = Fault((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
+        raise ConfigurationError(*Origins(file).lines([fault])) from error
+
+
+def with_config(curriculum: LoadedCurriculum, config: CurriculumFile) -> LoadedCurriculum:
+    """`curriculum` with `config` in the place of its own; the text as written stays."""
+    resolved = _resolved_text(config, str(curriculum.path))
+    return replace(curriculum, config=config, resolved_text=resolved)
+
+
+def _read_bytes(file: str) -> bytes:
+    if file == STDIN:
+        return sys.stdin.buffer.read(MOST_BYTES + 1)
+    with open(file, "rb") as stream:
+        return stream.read(MOST_BYTES + 1)
+
+
+def _resolved_text(config: CurriculumFile, file: str) -> str:
+    """The file that `config` fills, small enough to be read again."""
+    data = plain_settings(config)
+    text = dump(data)
+    if count_values(data) > MOST_NODES or len(text.encode()) > MOST_BYTES:
+        what = (
+            f"is too large: with all defaults, at most {MOST_NODES} values and {MOST_BYTES} bytes"
+        )
+        raise ConfigurationError(one_line(f"{file}: {what}"))
+    return text
+
+
+def refuse_unless_mapping(tree: Tree, file: str, *, form: str) -> None:
+    """Raise ConfigurationError, which says the `form`, where `tree` is no mapping of keys."""
+    if isinstance(tree.data, dict):
+        return
+    got = f"got {shown_value(tree.data)}" if tree.values else "the file is empty"
+    faults = tree.faults or [Fault((), f"{form} ({got})")]
+    raise ConfigurationError(*Origins(file, tree.keys, tree.values).lines(faults))
+
+
+def _apply(
+    overrides: Sequence[str], composition: Composition
+) -> tuple[list[tuple[Path, str]], list[str]]:
+    """The paths that were set, each with its override, and a line for each refused override."""
+    applied: list[tuple[Path, str]] = []
+    refused: list[str] = []
+    for text in overrides:
+        try:
+            override = parse_override(text, composition.data)
+            composition.override(override)
+        except ValueError as error:
+            refused.append(one_line(f"--set {shortened(text, MAX_OVERRIDE)}: {error}"))
+        else:
+            applied += [(path, text) for path, _ in override.values]
+    return applied, refused

@@ -1,0 +1,171 @@
+"""Overrides and references (`${train.n_steps}`) worked into the data of a curriculum file.
+
+OmegaConf does both. Only references to other keys are allowed, and to environment variables that
+the user names: OmegaConf's resolvers would let a file read the machine. References are worked out
+one by one, each from values that are already known, so that neither a circle nor a chain that
+doubles at every link can stall the reader.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import (
+    InterpolationKeyError,
+    InterpolationToMissingValueError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
+
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.environment_variables import with_variables
+from aimbot_lab.experiment.config.key_path import Path, shown_value
+from aimbot_lab.experiment.config.overrides import Override
+from aimbot_lab.experiment.config.yaml_reader import count_values
+
+MOST_REFERENCES = 100
+MOST_CHARACTERS = 10_000
+MOST_VALUES = 2_000
+
+_UNKNOWN = "???"
+_REFUSALS = (OmegaConfBaseException, ValueError, TypeError, LookupError, AttributeError)
+_REFERENCE = re.compile(r"(?<!\\)\$\{[\w.\[\]]+\}")
+
+
+class Composition:
+    """The data of a file, to be overridden and then resolved.
+
+    `faults` says what was wrong; there the data read `???`.
+    """
+
+    def __init__(self, data: dict[str, Any], allowed_env: Collection[str] = ()) -> None:
+        self.faults: list[Fault] = []
+        self._allowed_env = allowed_env
+        self._references: dict[Path, str] = {}
+        self._values = 0
+        self._config = OmegaConf.create(self._aside(data, ()))
+
+    @property
+    def unresolved(self) -> list[Path]:
+        """Where the data read `???` because no value could be put there."""
+        return [fault.path for fault in self.faults] + list(self._references)
+
+    @property
+    def data(self) -> Any:
+        """The data as they stand; what is not resolved reads `???`."""
+        return OmegaConf.to_container(self._config)
+
+    def override(self, override: Override) -> None:
+        """Set what `override` gives; what lay under those keys before is gone.
+
+        Raises ValueError for a key that can't be set.
+        """
+        for path, value in override.values:
+            self._forget(path)
+            try:
+                self._set(path, self._aside(value, path))
+            except _REFUSALS as error:
+                raise ValueError(_first_line(error)) from error
+
+    def _set(self, path: Path, value: Any) -> None:
+        # Not with OmegaConf.update: an environment parameter such as rewards.win is one key.
+        section: Any = self._config
+        for key in path[:-1]:
+            is_there = isinstance(key, int) or key in list(section)
+            if not is_there or not OmegaConf.is_config(section[key]):
+                section[key] = {}
+            section = section[key]
+        section[path[-1]] = value
+
+    def resolve(self) -> None:
+        """Put values in the place of all references."""
+        for path in list(self._references)[MOST_REFERENCES:]:
+            self._fault(path, f"must not be one of more than {MOST_REFERENCES} references")
+        done = [True]
+        while any(done):
+            done = [self._resolve(path, text) for path, text in list(self._references.items())]
+        if not self.faults:
+            for path in self._references:
+                self.faults.append(Fault(path, "must not refer to itself through other keys"))
+
+    def _aside(self, value: Any, path: Path) -> Any:
+        """`value` with every text that holds a reference noted and replaced by `???`."""
+        if isinstance(value, dict):
+            return {key: self._aside(inner, (*path, key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._aside(inner, (*path, index)) for index, inner in enumerate(value)]
+        try:
+            if isinstance(value, str):
+                value = with_variables(value, self._allowed_env)
+        except ValueError as error:
+            self.faults.append(Fault(path, str(error)))
+            return _UNKNOWN
+        if not isinstance(value, str) or not _is_special(value):
+            return value
+        self._references[path] = value
+        if value == _UNKNOWN:
+            self._fault(path, f"must be given a value (got {_UNKNOWN})")
+        elif "${" in _REFERENCE.sub("", value):
+            rule = "a reference is ${KEY} with a KEY such as train.n_steps"
+            self._fault(path, f"must not hold {shown_value(value)}; {rule}")
+        return _UNKNOWN
+
+    def _forget(self, path: Path) -> None:
+        for known in [known for known in self._references if known[: len(path)] == path]:
+            del self._references[known]
+        self.faults = [fault for fault in self.faults if fault.path[: len(path)] != path]
+
+    def _fault(self, path: Path, what: str) -> None:
+        del self._references[path]
+        self.faults.append(Fault(path, what))
+
+    def _resolve(self, path: Path, text: str) -> bool:
+        """Whether the reference in `text` is done with: resolved, or found to be wrong."""
+        section, key = self._section(path), path[-1]
+        try:
+            section[key] = text
+            value = _plain(section[key])
+        except (InterpolationToMissingValueError, MissingMandatoryValue):
+            section[key] = _UNKNOWN
+            return False
+        except _REFUSALS as error:
+            section[key] = _UNKNOWN
+            self._fault(path, f"can't be resolved: {_first_line(error)}")
+            return True
+        if self._fits(value):
+            section[key] = value
+            del self._references[path]
+        else:
+            section[key] = _UNKNOWN
+            self._fault(path, "can't be resolved: its value is too large")
+        return True
+
+    def _section(self, path: Path) -> Any:
+        section: Any = self._config
+        for key in path[:-1]:
+            section = section[key]
+        return section
+
+    def _fits(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return len(value) <= MOST_CHARACTERS and not _is_special(value)
+        self._values += count_values(value)
+        return self._values <= MOST_VALUES
+
+
+def _is_special(text: str) -> bool:
+    return "${" in text or text == _UNKNOWN
+
+
+def _plain(value: Any) -> Any:
+    if OmegaConf.is_config(value):
+        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).split("\n", maxsplit=1)[0]
+    if isinstance(error, InterpolationKeyError):
+        return f"{line}; only keys that the file sets can be referred to"
+    return line

@@ -1,0 +1,90 @@
+"""The keys that a curriculum file may hold, read from the classes that validate it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import Tag
+
+from aimbot_lab.experiment.config.key_path import Path
+
+
+def keys_at(root: type, path: Path) -> tuple[str, ...]:
+    """The keys that the mapping at `path` below `root` may hold; empty where any may."""
+    kind: Any = root
+    for part in path:
+        kind = _child(kind, part)
+    names = (
+        field.name
+        for member in _members(kind) or (kind,)
+        if is_dataclass(_plain(member))
+        for field in fields(_plain(member))
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def without_tags(root: type, path: Path) -> Path:
+    """`path` below `root` without the parts in which pydantic names a member of a union."""
+    kind: Any = root
+    plain: Path = ()
+    for part in path:
+        if not _members(kind):
+            plain = (*plain, part)
+        kind = _child(kind, part)
+    return plain
+
+
+def _child(kind: Any, part: str | int) -> Any:
+    members = _members(kind)
+    if members:
+        return next((member for member in members if _is_tagged(member, part)), kind)
+    kind = _plain(kind)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _without_none(_hints(kind).get(str(part)))
+    arguments = get_args(kind)
+    if get_origin(kind) is tuple:
+        return arguments[0]
+    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
+        return arguments[1]
+    return None
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _plain(kind: Any) -> Any:
+    """`kind` without what it is annotated with."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _without_none(kind: Any) -> Any:
+    members = [member for member in _members(kind) if member is not NoneType]
+    return members[0] if len(members) == 1 else kind
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    plain = _plain(kind)
+    return get_args(plain) if get_origin(plain) in (Union, UnionType) else ()
+
+
+def _is_tagged(kind: Any, tag: str | int) -> bool:
+    """Whether `kind` bears `tag`, or has a field that must read so."""
+    if get_origin(kind) is Annotated and any(mark == Tag(str(tag)) for mark in get_args(kind)[1:]):
+        return True
+    plain = _plain(kind)
+    hints = get_type_hints(plain).values() if is_dataclass(plain) else ()
+    return any(get_origin(hint) is Literal and tag in get_args(hint) for hint in hints)
+
+
+def advice(wrong: str, allowed: Iterable[str]) -> str:
+    """What to write in the place of `wrong`: the nearest of `allowed`, or all of them."""
+    names = list(allowed)
+    nearest = get_close_matches(wrong, names, n=1)
+    if nearest:
+        return f"nearest valid key: {nearest[0]}"
+    return f"valid keys: {', '.join(names)}"

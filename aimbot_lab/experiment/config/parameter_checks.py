@@ -1,0 +1,101 @@
+"""What is wrong with the environment parameters of a curriculum, beside their form."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.environment_parameters import ParameterCurriculum
+from aimbot_lab.experiment.config.key_path import Path, starts_with
+from aimbot_lab.experiment.config.keys import advice
+from aimbot_lab.experiment.config.parameter_lessons import (
+    SECTION,
+    Parameters,
+    course_faults,
+    with_parameters,
+)
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.worlds.arena.parameters import crowded_floor, parameter_bounds, parameter_fault
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+
+def lesson_parameter_faults(
+    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: Path
+) -> Iterator[Fault]:
+    """What is wrong with each parameter, or, where nothing is, with all of them together."""
+    faults = [
+        fault
+        for name, value in given.items()
+        if (fault := _fault(name, (*path, name), value, env=env))
+    ]
+    yield from faults
+    crowded = None if faults or env is None else crowded_floor(given, env)
+    if crowded is not None:
+        yield Fault(path, crowded)
+
+
+def environment_faults(
+    lessons: Sequence[Lesson | None] | None,
+    parameters: Parameters | None,
+    env: ArenaSettings | None,
+) -> Iterator[Fault]:
+    """What is wrong with `environment_parameters`, by themselves and with the lessons.
+
+    A part that is None is wrong by itself, and nothing is held against it.
+    """
+    if not parameters:
+        return
+    faults = [fault for value in _values(parameters) if (fault := _fault(*value, env=env))]
+    if lessons is not None:
+        faults += course_faults(lessons, parameters)
+    yield from dict.fromkeys(faults)
+    known = [lesson for lesson in lessons or () if lesson is not None]
+    if faults or env is None or lessons is None or len(known) < len(lessons):
+        return
+    for lesson in with_parameters(known, parameters):
+        crowded = crowded_floor(lesson.parameters, env)
+        if crowded is not None:
+            yield Fault((SECTION,), crowded)
+            return
+
+
+def with_reward_terms(faults: Sequence[Fault], data: Any) -> list[Fault]:
+    """`faults` with one in the place of all about a `rewards` that nests its terms.
+
+    In lessons the terms are keys of their own, such as rewards.win.
+    """
+    kept = list(faults)
+    lessons = data.get("lessons") if isinstance(data, dict) else None
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        parameters = lesson.get("parameters") if isinstance(lesson, dict) else None
+        terms = parameters.get("rewards") if isinstance(parameters, dict) else None
+        if not isinstance(terms, dict) or "sampler_type" in terms:
+            continue
+        path: Path = ("lessons", number, "parameters", "rewards")
+        keys = ", ".join(f"rewards.{term}" for term in [*terms][:8]) or "rewards.win"
+        kept = [fault for fault in kept if not starts_with(fault.path, path)]
+        kept.append(Fault(path, f"each term is a parameter of its own: {keys}", about_key=True))
+    return kept
+
+
+def _values(parameters: Parameters) -> Iterator[tuple[str, Path, ParameterValue]]:
+    """Every value that a parameter takes: name, place and value."""
+    for name, value in parameters.items():
+        path: Path = (SECTION, name)
+        if not isinstance(value, ParameterCurriculum):
+            yield name, path, value
+            continue
+        for number, lesson in enumerate(value.curriculum):
+            yield name, (*path, "curriculum", number, "value"), lesson.value
+
+
+def _fault(
+    name: str, path: Path, value: ParameterValue, *, env: ArenaSettings | None
+) -> Fault | None:
+    known = parameter_bounds()
+    if name not in known:
+        key = path[: path.index(name) + 1]
+        what = f"unknown environment parameter ({advice(name, known)})"
+        return Fault(key, what, about_key=True)
+    fault = parameter_fault(name, value, env)
+    return None if fault is None else Fault(path, fault)

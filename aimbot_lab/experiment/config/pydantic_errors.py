@@ -1,0 +1,65 @@
+"""What pydantic refused, as faults at the keys of the file."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.error_messages import describe, describe_tag
+from aimbot_lab.experiment.config.key_path import Path
+from aimbot_lab.experiment.config.keys import advice, keys_at, without_tags
+
+
+def section_faults(refusal: ValidationError, root: type) -> Iterator[Fault]:
+    """The faults for which pydantic refused data of the class `root`."""
+    for error in refusal.errors(include_url=False):
+        if error["type"].startswith("union_tag_"):
+            yield from _kind_faults(error, root)
+        elif not _is_echo(error):
+            for fault in _faults(error, root):
+                yield fault._replace(path=without_tags(root, fault.path))
+
+
+def _is_echo(error: ErrorDetails) -> bool:
+    """Whether other faults say it better.
+
+    They do where the file's class itself raised `error`: those between the sections also say
+    where it is. And where a list is called too short only because its items are wrong.
+    """
+    if error["type"] == "too_short":
+        return bool(len(error["input"]) >= error["ctx"]["min_length"])
+    return error["type"] == "value_error" and not error["loc"]
+
+
+def _kind_faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
+    """The faults of a mapping that may be of several kinds and does not say which it is."""
+    path = without_tags(root, error["loc"])
+    valid = keys_at(root, error["loc"])
+    key, what = describe_tag(error)
+    yield Fault((*path, key), what)
+    for other in error["input"]:
+        if other not in valid:
+            yield Fault((*path, other), f"unknown key ({advice(other, valid)})", about_key=True)
+
+
+def _faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
+    """The fault of `error`; several where a class refused its values in several lines."""
+    path = error["loc"]
+    what = describe(error)
+    if error["type"] == "unexpected_keyword_argument":
+        valid = keys_at(root, path[:-1])
+        yield Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
+    elif error["type"] == "value_error":
+        yield from (_value_fault(path, line, root) for line in what.splitlines())
+    else:
+        yield Fault(path, what)
+
+
+def _value_fault(path: Path, what: str, root: type) -> Fault:
+    """The fault of a section, at the key that its message begins with if it does."""
+    word, _, rest = what.partition(" ")
+    *sections, key = word.split(".")
+    if key in keys_at(root, (*path, *sections)):
+        return Fault((*path, *sections, key), rest)
+    return Fault(path, what)

@@ -1,0 +1,62 @@
+"""A curriculum file: everything that one training is made from."""
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Annotated
+
+from annotated_types import Ge, Le, MinLen
+
+from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
+from aimbot_lab.evaluation.settings import EvaluationSettings
+from aimbot_lab.experiment.config.checks import cross_faults
+from aimbot_lab.experiment.config.environment_parameters import EnvironmentParameter
+from aimbot_lab.experiment.config.key_path import shown_path
+from aimbot_lab.experiment.config.parameter_lessons import with_parameters
+from aimbot_lab.foundation.settings import STRICT, Int, dataclass
+from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class CurriculumFile:
+    """A curriculum: the arena, the lessons, the learner, and where the run is tracked."""
+
+    name: Name
+    """What the training is called in tables and charts."""
+    seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
+    """Seed of everything random; the same seed gives the same training."""
+    env: ArenaSettings = ArenaSettings()
+    """The arena; what is left out keeps its default."""
+    lessons: Annotated[tuple[Lesson, ...], MinLen(1)]
+    """The lessons in the order in which they are learned."""
+    forgetting: ForgettingSettings = ForgettingSettings()
+    """How what earlier lessons passed is watched on."""
+    evaluation: EvaluationSettings | None = None
+    """Evaluation while the agent trains; left out, there is none."""
+    environment_parameters: Mapping[str, EnvironmentParameter] = field(default_factory=dict)
+    """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
+    a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix
+    they all play."""
+    train: TrainSettings = TrainSettings()
+    """The algorithm and its hyper-parameters."""
+    tracking: TrackingSettings = TrackingSettings()
+    """Where the run is tracked."""
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{shown_path(fault.path)}: {fault.what}"
+            for fault in cross_faults(
+                self.lessons,
+                env=self.env,
+                parameters=self.environment_parameters,
+                train=self.train,
+            )
+        ]
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    def resolved(self) -> "CurriculumFile":
+        """The same curriculum with its environment parameters worked into the lessons."""
+        lessons = with_parameters(self.lessons, self.environment_parameters)
+        return replace(self, lessons=lessons, environment_parameters={})

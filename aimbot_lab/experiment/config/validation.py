@@ -1,0 +1,132 @@
+"""Plain data as a checked curriculum, or everything that is wrong with them."""
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.config.checks import (
+    aim_faults,
+    cost_faults,
+    lesson_faults,
+    option_faults,
+    rollout_faults,
+)
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.key_path import Path, is_parameters, starts_with
+from aimbot_lab.experiment.config.parameter_checks import environment_faults
+from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
+from aimbot_lab.experiment.config.pydantic_errors import section_faults
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.arena.parameters import DECLARED, GAPS
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+Section = TypeVar("Section")
+_ROLLOUT: frozenset[Path] = frozenset(
+    {
+        ("env",),
+        ("env", "num_envs"),
+        ("train",),
+        ("train", "n_steps"),
+        ("train", "batch_size"),
+    }
+)
+_COST: frozenset[Path] = frozenset(
+    {("env", "rewards"), ("train", "n_epochs"), ("train", "reward_scale"), ("train", "network")}
+)
+_ALGORITHM: frozenset[Path] = frozenset({("train",), ("train", "algo")})
+# What a lesson's parameters are checked against.
+_FLOOR: frozenset[Path] = frozenset(
+    {("env",), ("env", "rays"), *(("env", *name.split(".")) for name in (*DECLARED, *GAPS))}
+)
+
+
+def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
+    """The curriculum that `data` describe, None where anything is wrong, and all faults."""
+    config: CurriculumFile | None = None
+    faults: list[Fault] = []
+    try:
+        config = TypeAdapter(CurriculumFile).validate_python(data)
+    except ValidationError as error:
+        faults = list(section_faults(error, CurriculumFile))
+    known = {fault.path for fault in faults}
+    lessons, env, parameters, train = _sections(_without(data, known))
+    floor = None if known & _FLOOR else env
+    between = [
+        *lesson_faults(lessons, floor),
+        *environment_faults(lessons, parameters, floor),
+        *rollout_faults(None if known & _ROLLOUT else env, train),
+        *cost_faults(None if known & (_ROLLOUT | _COST) else env, train),
+        *aim_faults(env, train),
+        *option_faults(None if known & _ALGORITHM else train),
+    ]
+    for fault in between:
+        if not any(starts_with(place, fault.path) for place in known):
+            faults.append(fault)
+    return (None if faults else config), faults
+
+
+def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
+    """A copy of `data` without the values at `wrong`, to check what the rest says together.
+
+    Lessons keep their places and get names, so that a nameless one is checked as well.
+    """
+    rest = deepcopy(data)
+    for path in wrong:
+        _remove(rest, path)
+    lessons = rest.get("lessons")
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        if isinstance(lesson, dict):
+            lesson.setdefault("name", f"nameless {number}")
+    return rest
+
+
+def _remove(data: Any, path: Path) -> None:
+    *sections, key = _up_to_whole(path)
+    for section in sections:
+        inside = isinstance(section, int) or (isinstance(data, dict) and section in data)
+        data = data[section] if inside else None
+    if isinstance(data, list):
+        data[int(key)] = None
+    elif isinstance(data, dict):
+        data.pop(key, None)
+
+
+def _up_to_whole(path: Path) -> Path:
+    """`path` up to the list or the parameter that it leads into; those are checked whole."""
+    length = next((end for end in (1, 3) if is_parameters(path[:end])), None)
+    if length is not None:
+        return path[: length + 1]
+    lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
+    return path[: next(lists, len(path))]
+
+
+def _sections(
+    data: dict[str, Any],
+) -> tuple[
+    list[Lesson | None] | None, ArenaSettings | None, Parameters | None, TrainSettings | None
+]:
+    """Those sections that are right by themselves."""
+    lessons = data.get("lessons")
+    adapter = TypeAdapter(Lesson)
+    return (
+        [_checked(adapter, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
+        _checked(TypeAdapter(ArenaSettings), data.get("env", {})),
+        _checked(TypeAdapter(Parameters), data.get(SECTION, {})),
+        _checked(TypeAdapter(TrainSettings), data.get("train", {})),
+    )
+
+
+def _checked(adapter: TypeAdapter[Section], data: Any) -> Section | None:
+    """The section in `data`, if need be without keys that are wrong, None where that won't do."""
+    for _ in range(2):
+        try:
+            return adapter.validate_python(data)
+        except ValidationError as error:
+            wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+        if isinstance(data, dict):
+            data = {key: value for key, value in data.items() if key not in wrong}
+    return None

@@ -1,0 +1,170 @@
+"""YAML text as plain data, with the place of every key and value and all faults of its form."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from aimbot_lab.experiment.config import yaml_loader as dialect
+from aimbot_lab.experiment.config.diagnostics import Fault, Mark
+from aimbot_lab.experiment.config.key_path import Path, is_seen, shown_value
+from aimbot_lab.experiment.config.yaml_loader import YamlError, compose, place_of
+from aimbot_lab.foundation.settings import MOST_DIGITS
+
+MOST_NODES = 5_000
+
+_BOOLS = {"true": True, "false": False}
+Pair = tuple[str, yaml.Node, yaml.Node]
+
+
+@dataclass
+class Tree:
+    """What a text says; at each of the `broken` paths `data` holds None for want of a value."""
+
+    data: Any = None
+    keys: dict[Path, Mark] = field(default_factory=dict)
+    values: dict[Path, Mark] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    broken: list[Path] = field(default_factory=list)
+
+
+def read_tree(text: str) -> Tree:
+    """What `text` says; `data` is None where it says nothing or is no YAML."""
+    tree = Tree()
+    try:
+        node = compose(text)
+        if node is not None:
+            tree.data = _Reader(tree).value(node, ())
+    except YamlError as error:
+        tree.data = None
+        tree.faults = [Fault((), error.what, error.mark)]
+    return tree
+
+
+def count_values(data: Any) -> int:
+    """Mappings, lists and scalars in `data`, itself included."""
+    several = isinstance(data, list | tuple)
+    items = data.values() if isinstance(data, dict) else data if several else ()
+    return 1 + sum(map(count_values, items))
+
+
+class _Reader:
+    """Turns nodes into plain data; aliases are followed, so the nodes are counted."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._nodes = 0
+
+    def value(self, node: yaml.Node, path: Path) -> Any:
+        self._count(node, path)
+        self._tree.values.setdefault(path, place_of(node))
+        if isinstance(node, yaml.MappingNode) and node.tag == dialect.MAP:
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode) and node.tag == dialect.SEQ:
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        self._broken(node, path, f"must not carry the tag {node.tag}")
+        return None
+
+    def _count(self, node: yaml.Node, path: Path) -> None:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise YamlError(f"holds more than {MOST_NODES} values", place_of(node))
+        if len(path) > dialect.MOST_LEVELS:
+            what = f"is nested deeper than {dialect.MOST_LEVELS} levels, or contains itself"
+            raise YamlError(what, place_of(node))
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key, key_node, value_node in self._pairs(node, path):
+            here = (*path, key)
+            self._tree.keys[here] = place_of(key_node)
+            if isinstance(value_node, yaml.CollectionNode) and not value_node.flow_style:
+                self._tree.values[here] = place_of(key_node)
+            data[key] = self.value(value_node, here)
+        return data
+
+    def _pairs(self, node: yaml.MappingNode, path: Path) -> Iterator[Pair]:
+        """Keys and values of `node`, then those it merges (`<<`) and does not hold itself."""
+        seen: dict[str, Mark] = {}
+        for key_node, value_node in node.value:
+            key = self._key(key_node, path)
+            if key is None:
+                continue
+            if key in seen:
+                self._fault(
+                    key_node, (*path, key), f"is given twice, first in line {seen[key].line}"
+                )
+                continue
+            seen[key] = place_of(key_node)
+            yield key, key_node, value_node
+        for merged in self._merged(node, path):
+            for pair in self._pairs(merged, (*path, "<<")):
+                self._count(pair[1], path)
+                if pair[0] not in seen:
+                    seen[pair[0]] = place_of(pair[1])
+                    yield pair
+
+    def _key(self, node: yaml.Node, path: Path) -> str | None:
+        if node.tag == dialect.MERGE:
+            return None
+        if isinstance(node, yaml.ScalarNode) and node.tag == dialect.STR and is_seen(node.value):
+            return str(node.value)
+        shown = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
+        self._fault(node, path, f"a key must be visible text (got {shown})")
+        return None
+
+    def _merged(self, node: yaml.MappingNode, path: Path) -> Iterator[yaml.MappingNode]:
+        for key_node, value_node in node.value:
+            if key_node.tag != dialect.MERGE:
+                continue
+            several = isinstance(value_node, yaml.SequenceNode)
+            for source in value_node.value if several else [value_node]:
+                self._count(source, path)
+                if isinstance(source, yaml.MappingNode):
+                    yield source
+                else:
+                    self._fault(source, path, "<< must merge a mapping or a list of mappings")
+
+    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
+        text = node.value
+        if node.tag == dialect.STR:
+            return self._text(text, node=node, path=path)
+        if node.tag == dialect.NULL:
+            return None
+        if node.tag == dialect.BOOL and text.lower() in _BOOLS:
+            return _BOOLS[text.lower()]
+        if node.tag in (dialect.INT, dialect.FLOAT):
+            return self._number(text.replace("_", ""), node=node, path=path)
+        self._broken(node, path, f"must not carry the tag {node.tag}")
+        return None
+
+    def _text(self, text: str, *, node: yaml.ScalarNode, path: Path) -> str | None:
+        if is_seen(text):
+            return text
+        self._broken(node, path, f"must be one line of visible text (got {shown_value(text)})")
+        return None
+
+    def _number(self, text: str, *, node: yaml.ScalarNode, path: Path) -> int | float | None:
+        what = f"must be a number of at most {MOST_DIGITS} digits (got {shown_value(text)})"
+        try:
+            if node.tag == dialect.FLOAT:
+                return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+            if len(text.lstrip("+-")) <= MOST_DIGITS:
+                return int(text)
+        except ValueError:
+            what = f"must be a number (got {shown_value(text)})"
+        self._broken(node, path, what)
+        return None
+
+    def _broken(self, node: yaml.Node, path: Path, what: str) -> None:
+        self._tree.broken.append(path)
+        self._fault(node, path, what)
+
+    def _fault(self, node: yaml.Node, path: Path, what: str) -> None:
+        """Note a fault once, however many aliases lead to its place."""
+        place = place_of(node)
+        if all(fault.mark != place for fault in self._tree.faults):
+            self._tree.faults.append(Fault(path, what, place))

@@ -1,0 +1,1 @@
+"""Tracked runs judged: evaluated, compared, explained, filmed."""

@@ -1,0 +1,160 @@
+"""Tracked runs compared: their agents in the same episodes, how they learned, what differs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from aimbot_lab.evaluation.differences import Difference, differences
+from aimbot_lab.evaluation.episodes import CellEpisodes
+from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.judging.evaluation import PlayerScores
+from aimbot_lab.experiment.judging.learning_curve import LearningCurve, common_steps, mean_win_rate
+from aimbot_lab.experiment.judging.task import Task, last_lesson, play_task, player_at
+from aimbot_lab.experiment.runs.differing import settings_that_differ
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """How to compare."""
+
+    episodes: int  # of each cell
+    seed: int
+    margin: float  # a difference of win rates within which two agents are alike
+    temperature: Temperature | None = None  # None: the one that each is advised to play at
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One of the runs."""
+
+    run_id: str
+    name: str
+    status: str
+    seed: int
+    agent: str  # "best" or "last"
+    step: int  # at which that was saved
+    temperature: Temperature  # that it played at
+    scores: PlayerScores
+    curve: LearningCurve
+    mean_win_rate: float | None  # while it learned, over the steps that all runs have
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs, and what separates each but the first from the first."""
+
+    request: ComparisonRequest
+    runs: tuple[ComparedRun, ...]
+    differences: tuple[tuple[Difference, ...], ...]  # of runs[1:]: all cells together, then each
+    common_steps: tuple[int, int] | None  # that the mean win rates are taken over
+    settings: Mapping[str, tuple[str, ...]]  # those that differ, with every run's value
+    left_out: tuple[str, ...]  # cells that not all runs ended on
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for one JSON document; without the points of the curves."""
+        document = {"schema": 2, **asdict(self)}
+        for run in document["runs"]:
+            run["lessons"] = run.pop("curve")["lessons"]
+        for row in (row for rows in document["differences"] for row in rows):
+            cell = row.pop("cell")
+            row |= {"target": cell and cell[0], "difficulty": cell and cell[1]}
+        return document
+
+
+def compare_agents(
+    agents: Sequence[TrackedAgent],
+    curves: Sequence[LearningCurve],
+    request: ComparisonRequest,
+    *,
+    on_cell: Callable[[str, str], None],
+) -> Comparison:
+    """All agents in the cells that all their curricula end on, in the arena of the first.
+
+    Each sees with the rays that it learned with. `on_cell` hears of each cell that a run played.
+    Raises ConfigurationError where no cell is common, or an agent can't play at the temperature.
+    """
+    task = common_task(agents, request)
+    temperatures = [agent.saved.agent.temperature(request.temperature) for agent in agents]
+    played = [
+        play_run(agent, task, temperature, on_cell=on_cell)
+        for agent, temperature in zip(agents, temperatures, strict=True)
+    ]
+    steps = common_steps(curves)
+    every: list[set[str]] = [
+        {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
+    ]
+    return Comparison(
+        request=request,
+        runs=tuple(
+            _compared_run(agent, episodes, curve, temperature=temperature, steps=steps)
+            for agent, episodes, curve, temperature in zip(
+                agents, played, curves, temperatures, strict=True
+            )
+        ),
+        differences=differences(played[0], played[1:], margin=request.margin),
+        common_steps=steps,
+        settings=settings_that_differ([(agent.run, agent.config) for agent in agents]),
+        left_out=tuple(sorted(set[str]().union(*every) - every[0].intersection(*every))),
+    )
+
+
+def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> Task:
+    """What all `agents` are to play. Raises ConfigurationError where no cell is common."""
+    tasks = [_own_task(agent, request) for agent in agents]
+    cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
+    if not cells:
+        ends = "; ".join(
+            f"{agent.run.run_id[:8]} on {', '.join(cell_name(*cell) for cell in task.cells)}"
+            for agent, task in zip(agents, tasks, strict=True)
+        )
+        raise ConfigurationError(
+            f"the runs have nothing in common to play; their curricula end: {ends}"
+        )
+    return replace(tasks[0], cells=cells)
+
+
+def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> Task:
+    return last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+
+
+def play_run(
+    agent: TrackedAgent,
+    task: Task,
+    temperature: Temperature,
+    *,
+    on_cell: Callable[[str, str], None],
+) -> tuple[CellEpisodes, ...]:
+    """The episodes of `task` that `agent` plays, seen with what it learned with."""
+    own = agent.saved.env
+    seen = replace(task.env, rays=own.rays, stacked_vectors=own.stacked_vectors)
+    return play_task(
+        replace(task, env=seen),
+        player_at(agent.saved, temperature),
+        on_cell=lambda cell: on_cell(agent.run.run_id[:8], cell_name(*cell)),
+    )
+
+
+def _compared_run(
+    agent: TrackedAgent,
+    played: Sequence[CellEpisodes],
+    curve: LearningCurve,
+    *,
+    temperature: Temperature,
+    steps: tuple[int, int] | None,
+) -> ComparedRun:
+    return ComparedRun(
+        run_id=agent.run.run_id,
+        name=agent.run.name,
+        status=agent.run.status,
+        seed=agent.config.seed,
+        agent=agent.which,
+        step=agent.step,
+        temperature=temperature,
+        scores=PlayerScores(score_all(played), tuple(map(score_cell, played))),
+        curve=curve,
+        mean_win_rate=None if steps is None else mean_win_rate(curve, *steps),
+    )

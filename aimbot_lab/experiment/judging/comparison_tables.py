@@ -1,0 +1,166 @@
+"""A comparison as a person reads it: sentences and rows, for the terminal and for a page."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from aimbot_lab.evaluation.differences import Difference
+from aimbot_lab.experiment.judging.comparison import ComparedRun, Comparison
+from aimbot_lab.experiment.judging.learning_curve import LessonPassed
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.shown_text import one_line
+
+Rows = list[tuple[str, ...]]
+
+
+def difference_head(found: Comparison, run: ComparedRun) -> tuple[str, ...]:
+    """The heads of `difference_rows` of `run` against the first: their names, where they differ."""
+    names = [found.runs[0].name, run.name]
+    if names[0] == names[1]:
+        names = [label(found.runs[0]), label(run)]
+    return ("cell", *names, "difference [95 %]", "p (Holm)", "verdict", "more")
+
+
+RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
+ALL = "all"
+_OF_LESSONS = "of which a run that is further ahead meets harder ones"
+CURVES: Mapping[str, str] = MappingProxyType(
+    {
+        names.EVAL_WIN_RATE: "the same episodes at every step",
+        names.LEARNING_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
+        names.WIN_RATE_POOLED: f"the last episodes of the lesson in force, {_OF_LESSONS}",
+    }
+)
+"""What the points of a curve are of, by its measure."""
+
+
+def label(run: ComparedRun) -> str:
+    """A run as charts and heads name it."""
+    return one_line(f"{run.name} ({run.run_id[:8]})")
+
+
+def cell_of(row: Difference) -> str:
+    """What a row is about."""
+    return ALL if row.cell is None else cell_name(*row.cell)
+
+
+def run_rows(found: Comparison) -> Rows:
+    """The runs, under RUN_HEAD."""
+    return [
+        (
+            run.run_id[:8],
+            run.name,
+            str(run.seed),
+            run.status,
+            f"{run.agent}, step {run.step:,}, {run.temperature.label}",
+            f"{run.scores.overall.win_rate:.3f} "
+            f"[{run.scores.overall.lower:.3f}, {run.scores.overall.upper:.3f}]",
+            "-" if run.mean_win_rate is None else f"{run.mean_win_rate:.3f}",
+        )
+        for run in found.runs
+    ]
+
+
+def difference_rows(rows: tuple[Difference, ...]) -> Rows:
+    """One run against the first, under `difference_head`."""
+    return [
+        (
+            cell_of(row),
+            f"{row.first_win_rate:.3f}",
+            f"{row.second_win_rate:.3f}",
+            f"{row.difference:+.3f} [{row.lower:+.3f}, {row.upper:+.3f}]",
+            _p_value(row.adjusted_p_value),
+            row.verdict,
+            f"{row.more_episodes:,}" if row.more_episodes else "-",
+        )
+        for row in rows
+    ]
+
+
+def lesson_rows(found: Comparison) -> Rows:
+    """When each run passed each lesson; first a row of heads."""
+    head = ("lesson", *(label(run) for run in found.runs))
+    shared = min(len(run.curve.lessons) for run in found.runs)
+    most = max(len(run.curve.lessons) for run in found.runs)
+    rows = [tuple(_lesson_row(found, number)) for number in range(shared)]
+    return [head, *rows, *([tuple(_lacking_row(found, shared, most))] if most > shared else [])]
+
+
+def _lesson_row(found: Comparison, number: int) -> Iterator[str]:
+    at = [run.curve.lessons[number] for run in found.runs]
+    yield f"{number + 1} {' / '.join(dict.fromkeys(lesson.name for lesson in at))}"
+    yield from map(_passed, at)
+
+
+def _lacking_row(found: Comparison, shared: int, most: int) -> Iterator[str]:
+    """The lessons that not all runs have, in one row: how far each run that has them came."""
+    first = shared + 1
+    yield f"lesson {most} alone" if first == most else f"lessons {first} to {most}"
+    for run in found.runs:
+        own = run.curve.lessons[shared:]
+        passed = [lesson for lesson in own if lesson.step is not None]
+        last = f", the last at {_passed(passed[-1])}" if passed else ""
+        yield f"{len(passed)} of {len(own)} passed{last}" if own else "no such lessons"
+
+
+def _passed(lesson: LessonPassed) -> str:
+    if lesson.step is None or lesson.seconds is None:
+        return "not passed"
+    return f"{lesson.step:,} steps, {lesson.seconds:,.0f} s"
+
+
+def verdicts(found: Comparison) -> list[str]:
+    """What can be said, one sentence per run but the first."""
+    first, *others = found.runs
+    return [
+        f"{label(run)} against {label(first)}: {_sentence(rows, found)}"
+        for run, rows in zip(others, found.differences, strict=True)
+    ]
+
+
+def _sentence(rows: tuple[Difference, ...], found: Comparison) -> str:
+    together, *cells = rows
+    clear = [f"{row.verdict} in {cell_of(row)}" for row in cells if row.verdict in _CLEAR]
+    overall = {
+        "better": f"better over all cells by {together.difference:.3f}",
+        "worse": f"worse over all cells by {-together.difference:.3f}",
+        "alike": f"alike over all cells, within {found.request.margin:g}",
+        "unclear": "no clear answer over all cells",
+    }[together.verdict]
+    more = max(row.more_episodes for row in rows)
+    asked = f"; about {more:,} more episodes a cell would settle what is unclear" if more else ""
+    return "; ".join([overall, *clear]) + asked + "."
+
+
+def method(found: Comparison) -> str:
+    """How it was compared, and what that does not say."""
+    request = found.request
+    left = f" Left out, because not all end on it: {', '.join(found.left_out)}." * bool(
+        found.left_out
+    )
+    return (
+        f"{request.episodes:,} episodes of each cell, seed {request.seed}; every run met the same "
+        f"episodes, in the arena of the first.{left} "
+        "p is McNemar's (mid-p), by Holm over the cells; more is how many more episodes of a cell "
+        "would probably make it clear. Look once: for a second look take another --seed. This "
+        "compares the agents; what settings do shows only over several training seeds."
+    )
+
+
+def curve_note(found: Comparison) -> str:
+    """What the mean win rate while learning is taken over."""
+    if found.common_steps is None:
+        return "The runs have no steps in common to take a mean win rate over."
+    low, high = found.common_steps
+    measure = found.runs[0].curve.measure
+    return (
+        f"The mean while learning is the area under {measure} ({CURVES[measure]}) from step "
+        f"{low:,} to {high:,}, divided by its width."
+    )
+
+
+def _p_value(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+_CLEAR = ("better", "worse")

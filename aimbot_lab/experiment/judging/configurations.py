@@ -1,0 +1,162 @@
+"""Trainings that differ in their seed alone as one result, and several such results compared."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from aimbot_lab.evaluation.aggregates import (
+    Estimate,
+    Scores,
+    estimate,
+    interquartile_mean,
+    mean,
+    probability_of_improvement,
+)
+from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.judging.comparison import ComparisonRequest, common_task, play_run
+from aimbot_lab.experiment.judging.evaluation import PlayerScores
+from aimbot_lab.experiment.judging.task import Task
+from aimbot_lab.experiment.runs.description import config_hash
+from aimbot_lab.experiment.runs.differing import settings_that_differ
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+
+CONFIG_TAG = "lab.config"
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """One training of a configuration."""
+
+    run_id: str
+    name: str
+    seed: int
+    status: str
+    step: int  # at which its agent was saved
+    temperature: Temperature  # that its agent played at
+    seconds: float | None  # that the run took; None while it runs
+    scores: PlayerScores
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Trainings that differ in their seed alone."""
+
+    label: str
+    config: str  # the tag that they share
+    runs: tuple[SeedRun, ...]
+    mean: Estimate
+    iqm: Estimate
+    improvement: Estimate | None  # probability of being better than the first; None of the first
+
+
+@dataclass(frozen=True)
+class ComparedConfigurations:
+    """All configurations, in the order in which their first runs were named."""
+
+    request: ComparisonRequest
+    cells: tuple[str, ...]
+    configurations: tuple[Configuration, ...]
+    settings: Mapping[str, tuple[str, ...]]  # those that differ, with every configuration's value
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for one JSON document; an interval that is not known is null."""
+        document = {"schema": 1, **asdict(self)}
+        for one in document["configurations"]:
+            for key in ("mean", "iqm", "improvement"):
+                one[key] = one[key] and _interval_json(one[key])
+        return document
+
+
+def _interval_json(found: Estimate) -> dict[str, float | None]:
+    return {key: v if isfinite(v) else None for key, v in found._asdict().items()}
+
+
+def by_configuration(agents: Sequence[TrackedAgent]) -> dict[str, list[TrackedAgent]]:
+    """The agents by what their runs have in common besides the seed."""
+    groups: dict[str, list[TrackedAgent]] = {}
+    for agent in agents:
+        key = agent.run.tags.get(CONFIG_TAG) or config_hash(agent.config)
+        group = groups.setdefault(key, [])
+        if agent.run.run_id not in [known.run.run_id for known in group]:
+            group.append(agent)
+    return groups
+
+
+def compare_configurations(
+    agents: Sequence[TrackedAgent],
+    request: ComparisonRequest,
+    *,
+    on_cell: Callable[[str, str], None],
+) -> ComparedConfigurations:
+    """Every agent in the same episodes, then each configuration over its trainings.
+
+    `on_cell` hears of each cell that a run played. Raises ConfigurationError where the runs have
+    no cell in common.
+    """
+    task, groups = common_task(agents, request), by_configuration(agents)
+    runs = {
+        key: tuple(_seed_run(agent, task, request, on_cell=on_cell) for agent in group)
+        for key, group in groups.items()
+    }
+    first = _scores(next(iter(runs.values())))
+    labels = _labels(groups)
+    found = tuple(
+        _configuration(labels[key], key, of_key, first=first if number else None)
+        for number, (key, of_key) in enumerate(runs.items())
+    )
+    firsts = [(group[0].run, replace(group[0].config, seed=0)) for group in groups.values()]
+    cells = tuple(cell_name(*cell) for cell in task.cells)
+    return ComparedConfigurations(request, cells, found, settings_that_differ(firsts))
+
+
+def _seed_run(
+    agent: TrackedAgent,
+    task: Task,
+    request: ComparisonRequest,
+    *,
+    on_cell: Callable[[str, str], None],
+) -> SeedRun:
+    temperature = agent.saved.agent.temperature(request.temperature)
+    played = play_run(agent, task, temperature, on_cell=on_cell)
+    return SeedRun(
+        run_id=agent.run.run_id,
+        name=agent.run.name,
+        seed=agent.config.seed,
+        status=agent.run.status,
+        step=agent.step,
+        temperature=temperature,
+        seconds=agent.run.seconds,
+        scores=PlayerScores(score_all(played), tuple(map(score_cell, played))),
+    )
+
+
+def _scores(runs: Sequence[SeedRun]) -> Scores:
+    """Win rates [R, C]."""
+    return np.array([[cell.win_rate for cell in run.scores.cells] for run in runs], np.float64)
+
+
+def _configuration(
+    label: str, key: str, runs: tuple[SeedRun, ...], *, first: Scores | None
+) -> Configuration:
+    scores = _scores(runs)
+    better = None if first is None else estimate(probability_of_improvement, scores, first)
+    return Configuration(
+        label=label,
+        config=key,
+        runs=runs,
+        mean=estimate(mean, scores),
+        iqm=estimate(interquartile_mean, scores),
+        improvement=better,
+    )
+
+
+def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
+    """The curriculum's name, with the beginning of its tag where several have that name."""
+    names = {key: group[0].config.name for key, group in groups.items()}
+    several = [name for name in names.values() if [*names.values()].count(name) > 1]
+    return {key: f"{name} ({key[:6]})" if name in several else name for key, name in names.items()}

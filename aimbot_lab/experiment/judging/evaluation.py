@@ -1,0 +1,95 @@
+"""A tracked run's agent, evaluated on new seeds beside the baselines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.judging.task import (
+    MakePlayer,
+    Task,
+    baselines,
+    last_lesson,
+    play_task,
+    policies,
+)
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+
+OnCell = Callable[[str, str], None]  # player, cell
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """How to evaluate."""
+
+    episodes: int  # of each cell
+    seed: int
+    baselines: bool
+    temperature: Temperature | None = None  # None: the one that agents are advised to play at
+
+
+@dataclass(frozen=True)
+class PlayerScores:
+    """How one player did: the agent in one of its ways to play, or a baseline."""
+
+    overall: Score
+    cells: tuple[CellScore, ...]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Scores by player; the first is the agent at the temperature asked for, else as advised."""
+
+    run_id: str
+    name: str
+    agent: str  # "best" or "last"
+    step: int  # environment step at which the agent was saved
+    seed: int
+    episodes: int  # of each cell
+    temperature: Temperature  # of the first player
+    advised: Temperature  # at which record, compare and export play it where nothing is asked for
+    players: Mapping[str, PlayerScores]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for one JSON document."""
+        return {"schema": 3, **asdict(self)}
+
+
+def evaluate_agent(
+    agent: TrackedAgent, request: EvaluationRequest, *, on_cell: OnCell
+) -> Evaluated:
+    """Scores in every cell of the last lesson of the run's curriculum.
+
+    `on_cell` hears of every cell that a player has played.
+    """
+    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    scripted = baselines(task.env) if request.baselines else {}
+    players = {
+        player: _scores(player, task, make, on_cell=on_cell)
+        for player, make in {**policies(agent.saved, request.temperature), **scripted}.items()
+    }
+    return Evaluated(
+        run_id=agent.run.run_id,
+        name=agent.run.name,
+        agent=agent.which,
+        step=agent.step,
+        seed=request.seed,
+        episodes=request.episodes,
+        temperature=agent.saved.agent.temperature(request.temperature),
+        advised=agent.saved.agent.temperature(),
+        players=players,
+    )
+
+
+def _scores(player: str, task: Task, make: MakePlayer, *, on_cell: OnCell) -> PlayerScores:
+    played = play_task(task, make, on_cell=lambda cell: on_cell(player, cell_name(*cell)))
+    return PlayerScores(score_all(played), tuple(map(score_cell, played)))
+
+
+def cells_to_play(agent: TrackedAgent, request: EvaluationRequest) -> int:
+    """How often `on_cell` will be called."""
+    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    ways = policies(agent.saved, request.temperature)
+    return (len(ways) + request.baselines * len(baselines(task.env))) * len(task.cells)

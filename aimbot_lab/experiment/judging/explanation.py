@@ -1,0 +1,113 @@
+"""Why the lessons of a tracked run ended or did not, from the episodes that it recorded."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
+from aimbot_lab.curriculum.reports import Check
+from aimbot_lab.curriculum.rule_replay import Replay, Replayed, World, replays
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.trainings import find_training
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.growing_files import growing_file
+from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A run's lessons, each with its checks."""
+
+    run_id: str
+    name: str
+    world: World
+    replayed: tuple[Replayed, ...]
+
+
+def explain_run(
+    run: str,
+    data_folder: DataFolder,
+    *,
+    tracking_uri: str | None = None,
+    threshold: float | None = None,
+) -> Explanation:
+    """The lessons of the one run that begins with `run`, which may still be running.
+
+    Raises ConfigurationError where no single training is meant or no lesson takes `threshold`,
+    LabError where the run kept no record or one that can't be read.
+    """
+    reap_dead_runs(data_folder)
+    found = find_training(run, data_folder, tracking_uri=tracking_uri)
+    run_id = found.run_id
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
+
+    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+    world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
+    record = _record(found, data_folder.run_folder(run_id), fetch)
+    replayed = tuple(replays(record, world, threshold=threshold))
+    refusals = [one.refused for one in replayed if one.refused]
+    if refusals and not any(one.other for one in replayed):
+        raise ConfigurationError(f"--threshold {threshold:g}: {refusals[0]}")
+    return Explanation(run_id, config.name, world, replayed)
+
+
+def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> KeptRecord:
+    texts = [_text(name, run_folder, fetch) for name in (EPISODES_NAME, EVENTS_NAME)]
+    if not any(texts):
+        raise LabError(_without_episodes(run))
+    try:
+        return read_record(*texts)
+    except (ValueError, KeyError) as error:
+        raise LabError(f"the run's record can't be read: {error}") from error
+
+
+def _without_episodes(run: RunSummary) -> str:
+    told = f"run {run.run_id[:8]} ({run.name})"
+    if run.status == "RUNNING":
+        return f"{told} has counted no episode so far: explain it once the first ones have ended"
+    return (
+        f"{told} ended before an episode was counted, so that nothing tells why a lesson ended or "
+        "did not; a lesson counts the episodes that begin and end in it"
+    )
+
+
+def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
+    """What the run has kept under `name`, where it runs or where it was delivered."""
+    growing = growing_file(run_folder, name)
+    try:
+        return (growing if growing.exists() else fetch(name)).read_text(encoding="utf-8")
+    except (OSError, StoreError):
+        return ""
+
+
+def telling(replay: Replay, *, most: int = 12) -> tuple[Check, ...]:
+    """At most about `most` of the checks that tell how a lesson went.
+
+    The first and the last, those on both sides of each crossing of the bound (the first and the
+    last few, where there are many), and some between, evenly.
+    """
+    checks = replay.checks
+    if len(checks) <= most:
+        return checks
+    crossings = [
+        place
+        for place in range(1, len(checks))
+        if replay.reached(checks[place]) != replay.reached(checks[place - 1])
+    ]
+    near = {place - back for place in (*crossings[:2], *crossings[-1:]) for back in (0, 1)}
+    spread = max(most - len(near) - 2, 0)
+    evenly = {len(checks) * part // (spread + 1) for part in range(1, spread + 1)}
+    return tuple(checks[place] for place in sorted({0, len(checks) - 1, *near, *evenly}))
+
+
+def disagreements(explanation: Explanation) -> Iterator[int]:
+    """Numbers of the attempts that a replay ends elsewhere than the run did: records have a gap."""
+    for number, replayed in enumerate(explanation.replayed):
+        if replayed.own is not None and not replayed.own.agrees:
+            yield number

@@ -1,0 +1,127 @@
+"""How a tracked run learned: its win rate by step, and when it passed each lesson."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import isfinite
+from typing import NamedTuple
+
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import metric_history
+from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+
+MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.WIN_RATE_POOLED  # the best first
+FEWEST_POINTS = 2
+
+
+@dataclass(frozen=True)
+class LessonPassed:
+    """A lesson and when it was passed.
+
+    `step` is that of `LessonReport.ended_at_step`; `seconds` end where the update after it began.
+    """
+
+    name: str
+    step: int | None  # environment steps; None: it was not
+    seconds: float | None  # since the run began, pauses included
+
+
+class CurvePoint(NamedTuple):
+    """A win rate while it learned."""
+
+    step: int  # environment steps
+    win_rate: float
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """A run's way through its lessons."""
+
+    points: tuple[CurvePoint, ...]  # by rising step
+    lessons: tuple[LessonPassed, ...]  # of the whole curriculum
+    measure: str = names.LEARNING_WIN_RATE  # what the points are of, by its tracked name
+
+
+def read_curves(
+    runs: Sequence[tuple[RunSummary, CurriculumFile]],
+    *,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+) -> tuple[LearningCurve, ...]:
+    """The curves that `runs` recorded, all of the first of `MEASURES` of which all have a curve.
+
+    Raises StoreError where the store can't be used.
+    """
+
+    def histories(key: str) -> list[list[MetricPoint]]:
+        return [
+            metric_history(data_folder, run.run_id, key=key, tracking_uri=tracking_uri)
+            for run, _ in runs
+        ]
+
+    found = ((measure, histories(measure)) for measure in MEASURES)
+    whole = (one for one in found if all(len(rates) >= FEWEST_POINTS for rates in one[1]))
+    measure, curves = next(whole, (MEASURES[-1], histories(MEASURES[-1])))
+    numbers = histories(names.LESSON_NUMBER)
+    return tuple(
+        LearningCurve(
+            tuple(CurvePoint(point.step, point.value) for point in rates if isfinite(point.value)),
+            lessons_passed(run, config, lesson_numbers),
+            measure,
+        )
+        for (run, config), rates, lesson_numbers in zip(runs, curves, numbers, strict=True)
+    )
+
+
+def lessons_passed(
+    run: RunSummary, config: CurriculumFile, numbers: Sequence[MetricPoint]
+) -> tuple[LessonPassed, ...]:
+    """When each lesson was passed, from the recorded `numbers` of the lesson in force.
+
+    One that was begun again later counts from its last passing. The last lesson is passed where
+    the run reached its goal and that asked for something.
+    """
+    began = run.started.timestamp()
+    asks = config.lessons[-1].completion_criteria is not None
+    ended = numbers[-1:] if run.status == "FINISHED" and asks else []
+    passed = []
+    for number, lesson in enumerate(config.lessons, start=1):
+        later = _since_last_above(number, numbers)
+        first = next(iter(later[-1:] or (ended if number == len(config.lessons) else [])), None)
+        passed.append(
+            LessonPassed(lesson.name, None, None)
+            if first is None
+            else LessonPassed(lesson.name, first.step, first.time_ms / 1000 - began)
+        )
+    return tuple(passed)
+
+
+def _since_last_above(number: int, numbers: Sequence[MetricPoint]) -> list[MetricPoint]:
+    """The last of `numbers`, newest first, as far back as all lie above `number`."""
+    return list(takewhile(lambda point: point.value > number, reversed(numbers)))
+
+
+def common_steps(curves: Sequence[LearningCurve]) -> tuple[int, int] | None:
+    """The first and last step between which all curves are known; None where there are none."""
+    if not all(curve.points for curve in curves):
+        return None
+    low = max(curve.points[0].step for curve in curves)
+    high = min(curve.points[-1].step for curve in curves)
+    return (low, high) if low < high else None
+
+
+def mean_win_rate(curve: LearningCurve, low: int, high: int) -> float:
+    """The area under the curve from step `low` to `high`, divided by its width.
+
+    A value holds from its step until the next. Both steps must lie where the curve is known.
+    """
+    area, last = 0.0, low
+    rate = curve.points[0].win_rate
+    for step, win_rate in curve.points:
+        if step > low:
+            area += rate * (min(step, high) - last)
+            last = min(step, high)
+        rate = win_rate
+    return (area + rate * (high - last)) / (high - low)

@@ -1,0 +1,120 @@
+"""Episodes of a tracked run's agent, recorded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.judging.task import last_lesson
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import Cell, new_step_buffers
+from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
+from aimbot_lab.replay.playback import as_replay
+from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.worlds.arena.arena import Arena
+
+OnEpisode = Callable[[str], None]  # what was played
+
+
+@dataclass(frozen=True)
+class RecordingRequest:
+    """Which episodes to record."""
+
+    episodes: int  # in all; they take the cells by turns
+    seed: int
+    temperature: Temperature | None = None  # None: the one that agents are advised to play at
+    target: str | None = None  # of the last lesson's; None: all of them
+    difficulty: int | None = None
+
+
+def record_agent(
+    agent: TrackedAgent, request: RecordingRequest, *, on_episode: OnEpisode
+) -> tuple[Replay, ...]:
+    """Episodes of `agent` in the cells of its last lesson, which begin as those of an evaluation.
+
+    Raises ConfigurationError where the lesson has no such cell.
+    """
+    cells = wanted_cells(agent, request.target, request.difficulty)
+    counts = [len(range(place, request.episodes, len(cells))) for place in range(len(cells))]
+    columns = [
+        _played(agent, request, cell, count=count, on_episode=on_episode)
+        for cell, count in zip(cells, counts, strict=True)
+        if count
+    ]
+    return tuple(columns[i % len(cells)][i // len(cells)] for i in range(request.episodes))
+
+
+def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None) -> Sequence[Cell]:
+    """Those of the cells of the run's last lesson that are of `target` and `difficulty`, if given.
+
+    Raises ConfigurationError where there is none.
+    """
+    cells = last_lesson(agent.config, episodes=1, seed=0).cells
+    wanted = [
+        cell
+        for cell in cells
+        if target in (None, cell.target) and difficulty in (None, cell.difficulty)
+    ]
+    if not wanted:
+        there = ", ".join(cell_name(*cell) for cell in cells)
+        raise ConfigurationError(f"the run's last lesson has no such cell; it has {there}")
+    return wanted
+
+
+def _played(
+    agent: TrackedAgent,
+    request: RecordingRequest,
+    cell: Cell,
+    *,
+    count: int,
+    on_episode: OnEpisode,
+) -> Sequence[Replay]:
+    arena = Arena(replace(agent.config.env, num_envs=count))
+    lesson = agent.config.lessons[-1]
+    levels = arena.spec.difficulties[cell.target]
+    arena.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
+    recorded: dict[int, Replay] = {}
+    for row, episode in _first_episodes(agent, request, cell, arena=arena):
+        recorded[row] = as_replay(episode, _about(agent, request, row))
+        on_episode(cell_name(*cell))
+    return [recorded[row] for row in range(count)]
+
+
+def _first_episodes(
+    agent: TrackedAgent, request: RecordingRequest, cell: Cell, *, arena: Arena
+) -> Iterator[tuple[int, RecordedEpisode]]:
+    player = agent.saved.agent.player(
+        arena,
+        temperature=request.temperature,
+        seed=derive_seed(request.seed, "player", *cell),
+    )
+    buffers = new_step_buffers(arena.num_envs, len(arena.spec.observation_names))
+    arena.reset(evaluation_seed(request.seed, cell), buffers.observations)
+    running = dict(enumerate(recorders(arena)))
+    while running:
+        actions = player(buffers.observations)
+        ended = arena.step(actions, buffers)
+        for row, recorder in list(running.items()):
+            episode = recorder.add(actions, ended)
+            if episode is not None:
+                del running[row]
+                yield row, episode
+
+
+def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
+    temperature = agent.saved.agent.temperature(request.temperature)
+    return {
+        "run": agent.run.run_id,
+        "name": agent.run.name,
+        "lesson": len(agent.config.lessons),
+        "lesson_name": agent.config.lessons[-1].name,
+        "agent": agent.which,
+        "step": agent.step,
+        "player": temperature.label,
+        "temperature": temperature,
+        "seed": request.seed,
+        "episode": row,
+    }

@@ -1,0 +1,82 @@
+"""What an agent is judged by: the cells of a curriculum's last lesson in its arena."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
+from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
+from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.registry import make_world
+
+MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells to be played in an arena, so many episodes of each."""
+
+    env: ArenaSettings
+    cells: tuple[Cell, ...]
+    parameters: Mapping[str, ParameterValue]
+    episodes: int  # of each cell
+    seed: int
+
+
+def last_lesson(config: CurriculumFile, *, episodes: int, seed: int) -> Task:
+    """The cells and parameters of the last lesson, in the curriculum's arena."""
+    lesson = config.lessons[-1]
+    cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
+    return Task(config.env, cells, dict(lesson.parameters), episodes, seed)
+
+
+def play_task(
+    task: Task, make_player: MakePlayer, *, on_cell: Callable[[Cell], None]
+) -> tuple[CellEpisodes, ...]:
+    """The episodes of every cell in order; `on_cell` hears of each that was played.
+
+    Each cell has a player of its own, which remembers nothing of the cell before.
+    """
+    world = make_world(replace(task.env, num_envs=task.episodes))
+    played = []
+    for cell in task.cells:
+        player = make_player(world, derive_seed(task.seed, "player", *cell))
+        played.append(play(world, player, cell, seed=task.seed, parameters=task.parameters))
+        on_cell(cell)
+    return tuple(played)
+
+
+def player_at(saved: SavedAgent, temperature: Temperature) -> MakePlayer:
+    """The agent as it plays at `temperature`."""
+    return lambda world, seed: saved.agent.player(world, temperature=temperature, seed=seed)
+
+
+def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, MakePlayer]:
+    """The agent's ways to play by their labels, first the one at the temperature `asked`.
+
+    Where none is asked for that is the one it is advised to play at. The others are actions
+    sampled as in training, those at a lower temperature, and the likeliest each time. Agents of
+    algorithms that only rank actions have but the last; ConfigurationError where they are asked
+    for another.
+    """
+    first = saved.agent.temperature(asked)
+    others = (SAMPLED, COOLER, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
+    return {way.label: player_at(saved, way) for way in (first, *others)}
+
+
+def baselines(env: ArenaSettings) -> dict[str, MakePlayer]:
+    """The scripted players."""
+    angles, turn = env.rays.angles, env.mouse_factor
+    return {
+        "random": lambda world, seed: RandomAgent(world.spec, seed),
+        "greedy": lambda world, _seed: GreedyAgent(
+            world.spec, ray_angles=angles, turn_per_unit=turn
+        ),
+    }

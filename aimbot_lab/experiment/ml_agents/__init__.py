@@ -1,0 +1,1 @@
+"""ML-Agents trainer files, converted to curricula."""

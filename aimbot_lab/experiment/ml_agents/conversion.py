@@ -1,0 +1,284 @@
+"""An ML-Agents trainer file as a curriculum.
+
+Its names and defaults are those of ML-Agents' Python package, version 1.1.0: what the file leaves
+out is written out as ML-Agents would have it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from os import PathLike, fspath
+from os.path import basename
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.config.checks import MOST_ROLLOUT_STEPS, nearest_divisor
+from aimbot_lab.experiment.config.diagnostics import Fault, Origins
+from aimbot_lab.experiment.config.document import read_text, refuse_unless_mapping, shown_file
+from aimbot_lab.experiment.config.key_path import Path, shown_value
+from aimbot_lab.experiment.config.keys import advice
+from aimbot_lab.experiment.config.parameter_lessons import SECTION
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.config.validation import validate
+from aimbot_lab.experiment.config.yaml_loader import dump
+from aimbot_lab.experiment.config.yaml_reader import Tree, read_tree
+from aimbot_lab.experiment.ml_agents.trainer_file import (
+    FORM,
+    FaultError,
+    TrainerFile,
+    form_faults,
+    whole_number,
+)
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.arena.parameters import parameter_bounds
+
+MOST_ENVS = 65536
+
+Keys = tuple[str, ...]
+
+# Ours, and theirs with its default.
+SHARED: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
+    {
+        "total_steps": (("max_steps",), 500_000),
+        "gamma": (("reward_signals", "extrinsic", "gamma"), 0.99),
+        "reward_scale": (("reward_signals", "extrinsic", "strength"), 1.0),
+    }
+)
+PPO: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
+    {
+        "n_epochs": (("hyperparameters", "num_epoch"), 3),
+        "learning_rate": (("hyperparameters", "learning_rate"), 3e-4),
+        "gae_lambda": (("hyperparameters", "lambd"), 0.95),
+        "clip_range": (("hyperparameters", "epsilon"), 0.2),
+        "ent_coef": (("hyperparameters", "beta"), 5e-3),
+    }
+)
+# The last value of what falls in a straight line to max_steps unless its schedule is constant.
+FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
+    {
+        "learning_rate": (("hyperparameters", "learning_rate_schedule"), 1e-10),
+        "clip_range": (("hyperparameters", "epsilon_schedule"), 0.1),
+        "ent_coef": (("hyperparameters", "beta_schedule"), 1e-5),
+    }
+)
+UNITS, LAYERS = ("network_settings", "hidden_units"), ("network_settings", "num_layers")
+NORMALIZE = ("network_settings", "normalize")
+BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
+HORIZON = ("time_horizon",)
+LIKE_PPO = ("ppo", "poca")
+
+# Why something has no counterpart, by the last keys of its place.
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "self_play": "there is no self-play",
+        "memory": "a network with a memory is train.algo: recurrent_ppo",
+        "normalize": "observations are scaled by the ranges that the arena declares",
+        "curiosity": "there is no reward but the arena's",
+        "gail": "there is no reward but the arena's",
+        "rnd": "there is no reward but the arena's",
+        "behavioral_cloning": "there are no demonstrations",
+        "env_settings": "the arena is no program of its own",
+        "engine_settings": "there is no engine that draws",
+        "checkpoint_settings": "runs are kept by aimbot-lab's tracking",
+        "curriculum": "an old form; ML-Agents' upgrade_config makes environment_parameters of it",
+        "parameter_randomization": "an old form; ML-Agents' upgrade_config brings it up to date",
+    }
+)
+
+
+class Conversion(NamedTuple):
+    """A curriculum's text, and a line for everything that was lost or changed on the way."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def convert(
+    path: str | PathLike[str], *, targets: Sequence[str] = (), behavior: str | None = None
+) -> Conversion:
+    """The curriculum that does what the trainer file at `path` (`-`: standard input) says.
+
+    Its lessons play `targets`, goto where none are given. Raises ConfigurationError with every
+    fault that keeps the file from being converted.
+    """
+    name = fspath(path)
+    tree, file = read_tree(read_text(name)), shown_file(name)
+    refuse_unless_mapping(tree, file, form=FORM)
+    origins = Origins(file, tree.keys, tree.values)
+    faults = tree.faults or list(form_faults(tree.data))
+    if faults:
+        raise ConfigurationError(*origins.lines(faults))
+    converter = _Converter(tree, behavior, list(targets) or ["goto"])
+    config, faults = converter.curriculum()
+    if config is None:
+        raise ConfigurationError(*origins.lines(faults))
+    notes = origins.lines(list(converter.notes()))
+    if not targets:
+        notes.insert(0, f"{file}: names no targets: goto is taken; --target chooses others")
+    text = (
+        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(_written(config))}"
+    )
+    return Conversion(text, tuple(notes))
+
+
+class _Converter:
+    """Builds the data of a curriculum, and remembers which place in the file gave what."""
+
+    def __init__(self, tree: Tree, behavior: str | None, targets: list[str]) -> None:
+        self._file = TrainerFile(tree, behavior)
+        self._targets = targets
+        self._notes: list[Fault] = []
+        self._came_from: dict[Path, Path] = {}
+
+    def curriculum(self) -> tuple[CurriculumFile | None, list[Fault]]:
+        """The curriculum with its parameters in its lessons, or what is wrong with the file."""
+        name = (self._file.behavior or "converted")[:100]
+        try:
+            data = {
+                "name": name,
+                **self._seed(),
+                "lessons": [{"name": "all", "targets": dict.fromkeys(self._targets, 1)}],
+                SECTION: self._parameters(),
+                **self._training(),
+                "tracking": {"experiment": name},
+            }
+        except FaultError as error:
+            return None, [error.fault]
+        config, faults = validate(data)
+        placed = [fault._replace(path=self._source(fault.path)) for fault in faults]
+        return None if config is None else config.resolved(), placed
+
+    def notes(self) -> Iterator[Fault]:
+        """What was changed, and what has no counterpart."""
+        yield from self._notes
+        for path in self._file.left():
+            reason = next((REASONS[str(key)] for key in path[::-1] if key in REASONS), None)
+            what = "has no counterpart"
+            yield Fault(path, f"{what}: {reason}" if reason else what, about_key=True)
+
+    def _source(self, path: Path) -> Path:
+        """The place in the file that the value at `path` of the curriculum came from."""
+        ends = range(len(path), 0, -1)
+        found = (self._came_from[path[:end]] for end in ends if path[:end] in self._came_from)
+        return next(found, path)
+
+    def _seed(self) -> dict[str, Any]:
+        place: Path = ("env_settings", "seed")
+        seed = self._file.at(place)
+        if seed is None or seed == -1:  # -1: another one each time
+            return {}
+        self._file.taken.add(place)
+        self._came_from["seed",] = place
+        return {"seed": seed}
+
+    def _parameters(self) -> Any:
+        """The environment parameters that the arena has."""
+        given = self._file.data.get(SECTION) or {}
+        known = parameter_bounds()
+        for name in given:
+            if name not in known:
+                what = f"the arena has no such parameter ({advice(name, known)})"
+                self._notes.append(Fault((SECTION, name), what, about_key=True))
+        self._file.taken.update((SECTION, name) for name in given)
+        self._file.taken.add((SECTION,))
+        return {name: value for name, value in given.items() if name in known}
+
+    def _training(self) -> dict[str, Any]:
+        train: dict[str, Any] = {"algo": "ppo"}
+        settings = dict(SHARED)
+        kind = self._file.take("trainer_type") or "ppo"
+        if kind != "ppo":
+            what = f"ppo is taken in the place of {kind}"
+            self._notes.append(Fault(self._file.place("trainer_type"), what))
+        env: dict[str, Any] = {}
+        if kind in LIKE_PPO:
+            settings.update(PPO)
+            env, rollout = self._rollout()
+            train.update(rollout)
+        for ours, (theirs, usual) in settings.items():
+            value = self._file.take(*theirs)
+            value = usual if value is None else value
+            train[ours] = self._scheduled(ours, value) if ours in FLOORS else value
+            self._came_from["train", ours] = self._file.place(*theirs)
+        train["network"] = self._network()
+        return {"env": env, "train": train}
+
+    def _scheduled(self, ours: str, value: Any) -> Any:
+        keys, floor = FLOORS[ours]
+        schedule = self._file.take(*keys) or "linear"
+        if schedule == "constant":
+            return value
+        if schedule != "linear":
+            what = f"must be linear or constant (got {shown_value(schedule)})"
+            raise FaultError(Fault(self._file.place(*keys), what))
+        return {"schedule": "linear", "start": value, "end": floor}
+
+    def _network(self) -> dict[str, Any]:
+        units = self._whole(UNITS, usual=128, most=4096)
+        layers = self._whole(LAYERS, usual=2, most=100)
+        network: dict[str, Any] = {"layers": [units] * layers}
+        if self._file.at(self._file.place(*NORMALIZE)) is True:
+            self._file.take(*NORMALIZE)
+            network["scaling"] = "running"
+        return network
+
+    def _rollout(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Environments and steps between two updates that fill ML-Agents' buffer."""
+        buffer = self._whole(BUFFER, usual=10_240, least=4, most=MOST_ROLLOUT_STEPS)
+        batch = self._whole(BATCH, usual=1024, least=2, most=MOST_ROLLOUT_STEPS)
+        horizon = self._whole(HORIZON, usual=64, most=10**9)
+        steps = nearest_divisor(buffer, max(horizon, -(-buffer // MOST_ENVS)))
+        if buffer // steps > MOST_ENVS:
+            steps = buffer
+        divides = nearest_divisor(buffer, batch)
+        if divides != batch:
+            what = (
+                f"{divides} is taken in the place of {batch}: it must divide buffer_size {buffer}"
+            )
+            self._notes.append(Fault(self._file.place(*BATCH), what))
+        return {"num_envs": buffer // steps}, {"n_steps": steps, "batch_size": divides}
+
+    def _whole(self, keys: Keys, *, usual: int, most: int, least: int = 1) -> int:
+        value = self._file.take(*keys)
+        if value is None:
+            return usual
+        return whole_number(value, self._file.place(*keys), least=least, most=most)
+
+
+def _written(config: CurriculumFile) -> dict[str, Any]:
+    """What a person would write of `config`: nothing that is only a default."""
+    train = asdict(config.train)
+    kept = ("algo", *SHARED, *PPO, "n_steps", "batch_size")
+    return {
+        "name": config.name,
+        "seed": config.seed,
+        "env": {"num_envs": config.env.num_envs},
+        "lessons": [_lesson(lesson) for lesson in config.lessons],
+        "train": {
+            **{key: _without(train[key], "end_fraction") for key in kept},
+            "network": {key: train["network"][key] for key in ("layers", "scaling")},
+        },
+        "tracking": {"experiment": config.tracking.experiment},
+    }
+
+
+def _lesson(lesson: Lesson) -> dict[str, Any]:
+    """The lesson without what it leaves open."""
+    document = _without_none(asdict(lesson))
+    criteria = document.get("completion_criteria")
+    if criteria is not None:
+        kept = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
+        document["completion_criteria"] = {key: criteria[key] for key in kept}
+    return {key: value for key, value in document.items() if value != {}}
+
+
+def _without(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: one for key, one in value.items() if key != name}
+    return value
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(one) for key, one in value.items() if one is not None}
+    return value

@@ -1,0 +1,96 @@
+"""An ML-Agents trainer file: which of its behaviors is meant, and where each value stands."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.key_path import Path, shown_value, starts_with
+from aimbot_lab.experiment.config.keys import advice
+from aimbot_lab.experiment.config.parameter_lessons import SECTION
+from aimbot_lab.experiment.config.yaml_reader import Tree
+from aimbot_lab.foundation.errors import ConfigurationError
+
+BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
+FORM = "must be an ML-Agents trainer file, a mapping with behaviors or environment_parameters"
+
+
+class TrainerFile:
+    """Values of one behavior and of what all share; notes what is asked for as `taken`."""
+
+    def __init__(self, tree: Tree, behavior: str | None) -> None:
+        self.data: Mapping[str, Any] = tree.data
+        self.taken: set[Path] = set()
+        self.behavior = self._chosen(behavior)
+        self._sections: list[Path] = [(DEFAULTS,)]
+        if self.behavior is not None:
+            self._sections.insert(0, (BEHAVIORS, self.behavior))
+
+    def _chosen(self, wanted: str | None) -> str | None:
+        behaviors = self.data.get(BEHAVIORS)
+        names = list(behaviors) if isinstance(behaviors, dict) else []
+        if wanted is None or wanted in names:
+            return wanted or next(iter(names), None)
+        raise ConfigurationError(
+            f"--behavior {wanted}: the file has no such behavior ({advice(wanted, names)})"
+        )
+
+    def take(self, *keys: str) -> Any:
+        """The behavior's value at `keys`, else that of all behaviors; None where there is none."""
+        paths = [(*section, *keys) for section in self._sections]
+        values = [self.at(path) for path in paths]
+        self.taken.update(paths)
+        return next((value for value in values if value is not None), None)
+
+    def place(self, *keys: str) -> Path:
+        """Where the value at `keys` stands, or would stand."""
+        paths = [(*section, *keys) for section in self._sections]
+        return next((path for path in paths if self.at(path) is not None), paths[0])
+
+    def at(self, path: Path) -> Any:
+        """The value at `path`, None where there is none."""
+        value: Any = self.data
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    def left(self) -> Iterator[Path]:
+        """The topmost places of which nothing was taken, in the order of the file."""
+        for key in self.data:
+            yield from self._left((key,))
+
+    def _left(self, path: Path) -> Iterator[Path]:
+        if path in self.taken:
+            return
+        value = self.at(path)
+        if not isinstance(value, dict) or not any(starts_with(one, path) for one in self.taken):
+            yield path
+            return
+        for key in value:
+            yield from self._left((*path, key))
+
+
+def form_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Why `data` are those of no trainer file: it has one of three sections at least."""
+    given = [key for key in (BEHAVIORS, DEFAULTS, SECTION) if key in data]
+    if not given:
+        yield Fault((), FORM)
+    for key in given:
+        if not isinstance(data[key], dict | None):
+            yield Fault((key,), f"must be a mapping (got {shown_value(data[key])})")
+
+
+def whole_number(value: Any, path: Path, *, least: int, most: int) -> int:
+    """`value` as a whole number. Raises FaultError where it is none, or out of bounds."""
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    if type(number) is not int or not least <= number <= most:
+        what = f"must be a whole number from {least} to {most} (got {shown_value(value)})"
+        raise FaultError(Fault(path, what))
+    return number
+
+
+class FaultError(Exception):
+    """Something in a trainer file that can't be converted."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.what)
+        self.fault = fault

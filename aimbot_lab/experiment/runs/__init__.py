@@ -1,0 +1,1 @@
+"""Runs of a curriculum: planned, started, checkpointed, resumed, described."""

@@ -1,0 +1,207 @@
+"""Checkpoints as files: two generations, each whole or not there, each checked before use.
+
+`step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
+with the parts it relies on and the hash of the configuration that it was trained under, and the
+training's state. `part-NAME` are those parts.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from aimbot_lab.tracking.journal.durable import put_file
+from aimbot_lab.tracking.journal.outage import Tell, Trouble, silent
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+
+MAGIC = b"aimbot-lab checkpoint 1"
+GENERATIONS = 2
+_STATE_NAME, _PART_NAME = "step-{:012d}.checkpoint", "part-{}"
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+class PartMark(NamedTuple):
+    """What a part's bytes must be."""
+
+    size: int
+    sha256: str
+
+
+PartMarks = Mapping[str, PartMark]
+
+
+@dataclass(frozen=True)
+class KeptCheckpoint:
+    """A checkpoint that was read and found whole; parts are read when asked for."""
+
+    step: int  # environment steps
+    state: bytes
+    configuration: str | None  # hash of the run's configuration; None: by an older version
+    read_part: Callable[[str], bytes]
+
+
+class CheckpointFolder:
+    """The checkpoints of one run, in the folder `path`.
+
+    `configuration` is the hash of the run's. `begin` makes that folder with the run's record,
+    before the first checkpoint or a later one; it raises OSError where the disk refuses.
+    `check_owner` is called before anything is written, and may raise. `tell` hears in a line of
+    a disk that refuses and of a checkpoint that is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        configuration: str | None = None,
+        begin: Callable[[], None] = nothing,
+        check_owner: Callable[[], None] = nothing,
+        tell: Tell = silent,
+    ) -> None:
+        self.path = path
+        self._configuration = configuration
+        self._begin = begin
+        self._check_owner = check_owner
+        self._tell = tell
+        self._disk = Trouble(tell)
+        self._parts: dict[int, PartMarks] = {}  # of the generations that were written or read
+        self._damaged: list[Path] = []
+
+    @property
+    def newest_step(self) -> int | None:
+        """The step of the newest file, whole or not; None without any."""
+        return max(self._steps(), default=None)
+
+    def seems_of(self, configuration: str) -> bool:
+        """Whether a checkpoint says so of itself; nothing is read but its first lines."""
+        for step in self._steps():
+            with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
+                file.readline()
+                if _listed(file.readline())[1] == configuration:
+                    return True
+        return False
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Write `checkpoint`, unless it is there; where the disk refuses, those before it stay."""
+        self._check_owner()
+        try:
+            if not self.path.is_dir():
+                self._parts.clear()
+                self._begin()
+            if checkpoint.step in self._parts:
+                return
+            self._write(checkpoint)
+        except OSError as error:
+            self._disk.begin(
+                f"{self.path}: no checkpoint: {error.strerror or error}",
+                consequence=f"the training goes on; {self._state_of_affairs()}",
+            )
+        else:
+            self._disk.end("checkpoints are kept again")
+
+    def _state_of_affairs(self) -> str:
+        """From where the run could be resumed now."""
+        if not self.path.is_dir():
+            return "until a later one is kept it can't be resumed"
+        step = self.newest_step
+        return f"it could be resumed from {'the beginning' if step is None else f'step {step:,}'}"
+
+    def newest(self) -> KeptCheckpoint | None:
+        """The newest checkpoint that is whole; None where there is none."""
+        for step in sorted(self._steps(), reverse=True):
+            path = self._state_path(step)
+            try:
+                return self._read(step)
+            except (OSError, ValueError) as error:
+                self._damaged.append(path)
+                self._tell(f"{path}: {error}; going on from the one before it")
+        return None
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        marks = self._write_parts(checkpoint.parts)
+        listed = {name: list(mark) for name, mark in marks.items()}
+        known = {"parts": listed, "configuration": self._configuration}
+        body = json.dumps(known).encode() + b"\n" + checkpoint.state
+        head = MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n"
+        put_file(self._state_path(checkpoint.step), head + body)
+        self._parts[checkpoint.step] = marks
+        self._prune()
+
+    def _write_parts(self, parts: Mapping[str, Callable[[], bytes]]) -> PartMarks:
+        known = {name: mark for marks in self._parts.values() for name, mark in marks.items()}
+        for name in parts.keys() - known.keys():
+            data = parts[name]()
+            put_file(self._part_path(name), data)
+            known[name] = _mark(data)
+        return {name: known[name] for name in parts}
+
+    def _prune(self) -> None:
+        """Delete what no kept generation needs; where that fails, the next time does it."""
+        self._delete(self._damaged)
+        self._damaged.clear()
+        self._delete(self.path.glob(".*.new"))  # half written when a process was killed
+        steps = sorted(self._steps(), reverse=True)
+        self._delete(self._state_path(step) for step in steps[GENERATIONS:])
+        kept = steps[:GENERATIONS]
+        self._parts = {step: marks for step, marks in self._parts.items() if step in kept}
+        needed = {self._part_path(name) for marks in self._parts.values() for name in marks}
+        self._delete(set(self.path.glob(_PART_NAME.format("*"))) - needed)
+
+    def _delete(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _read(self, step: int) -> KeptCheckpoint:
+        head, _, body = self._state_path(step).read_bytes().partition(b"\n")
+        if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
+            raise ValueError("the checkpoint is damaged")
+        line, _, state = body.partition(b"\n")
+        marks, configuration = _listed(line)
+        for name in marks:
+            self._read_part(name, marks)
+        self._parts[step] = marks
+        return KeptCheckpoint(step, state, configuration, lambda name: self._read_part(name, marks))
+
+    def _read_part(self, name: str, marks: PartMarks) -> bytes:
+        data = self._part_path(name).read_bytes()
+        if _mark(data) != marks[name]:
+            raise ValueError(f"its part {name} is damaged")
+        return data
+
+    def _steps(self) -> Iterator[int]:
+        for path in self.path.glob("step-*.checkpoint"):
+            with suppress(ValueError):
+                yield int(path.stem.removeprefix("step-"))
+
+    def _state_path(self, step: int) -> Path:
+        return self.path / _STATE_NAME.format(step)
+
+    def _part_path(self, name: str) -> Path:
+        return self.path / _PART_NAME.format(name)
+
+
+def _listed(line: bytes) -> tuple[PartMarks, str | None]:
+    """The parts that a checkpoint relies on, and the hash of its configuration if it has one.
+
+    Raises ValueError where `line` lists no parts.
+    """
+    try:
+        known = json.loads(line)
+        marks = {str(name): PartMark(*mark) for name, mark in known["parts"].items()}
+        configuration = known.get("configuration")
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError("the checkpoint lists no parts") from error
+    if any("/" in name or "\0" in name for name in marks):
+        raise ValueError("a part of the checkpoint lies elsewhere")
+    return marks, None if configuration is None else str(configuration)
+
+
+def _mark(data: bytes) -> PartMark:
+    return PartMark(len(data), hashlib.sha256(data).hexdigest())

@@ -1,0 +1,121 @@
+"""A run in Markdown, as the note on its page in the tracking UI."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from aimbot_lab.experiment.runs.result import RunResult, cell_name, outcome, percent
+from aimbot_lab.foundation.shown_text import markdown_text
+
+LESSON_HEAD = (
+    "#",
+    "lesson",
+    "passed at step",
+    "episodes",
+    "win rate",
+    "95 % interval",
+    "over the last",
+)
+_SECTION = re.compile(r"^(?=### )", re.MULTILINE)
+CELL_HEAD = ("cell", "episodes", "win rate", "95 % interval")
+
+
+def note(result: RunResult) -> str:
+    """Outcome, lessons, cells, and how to run it again."""
+    return "\n\n".join(
+        [
+            f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
+            f"{result.seconds:.0f} s ({result.steps_per_second:,.0f} a second), "
+            f"seed {result.seed}.",
+            *_start(result),
+            *_way_on(result),
+            "### Lessons",
+            markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
+            "### Last lesson by target and difficulty",
+            markdown_table(CELL_HEAD, list(_cell_rows(result))),
+            *_falls(result),
+            "Win rates are taken over the last episodes of a lesson, in the order in which they "
+            "began, so that early wins do not count before the losses that began with them. Their "
+            "intervals hold at 95 % although a lesson is stopped when it looks good (a confidence "
+            "sequence); they are about the mean win rate over these episodes.",
+            "`episodes.csv` has every counted episode; `aimbot-lab explain` tells from it why each "
+            "lesson ended or did not.",
+            "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
+            f"default worked in, and `{_again(result)}` runs exactly this again.",
+        ]
+    )
+
+
+def with_section(note: str, title: str, body: str) -> str:
+    """`note` with the section `title` holding `body`: in place of the old one, or at its end."""
+    head = f"### {title}"
+    parts = _SECTION.split(note)
+    section = f"{head}\n\n{body}"
+    kept = [section if part.startswith(f"{head}\n") else part for part in parts if part.strip()]
+    if section not in kept:
+        kept.append(section)
+    return "\n\n".join(part.strip() for part in kept)
+
+
+def section_of(note: str, title: str) -> str:
+    """What the section `title` of `note` holds; empty where there is none."""
+    head = f"### {title}\n"
+    parts = (part for part in _SECTION.split(note) if part.startswith(head))
+    return next(parts, "").removeprefix(head).strip()
+
+
+def _start(result: RunResult) -> Iterator[str]:
+    if result.init_from:
+        yield f"Began with the agent of {markdown_text(result.init_from)}."
+
+
+def _way_on(result: RunResult) -> Iterator[str]:
+    if result.resumes_at is not None:
+        more = " --set train.total_steps=N" if result.status == "FAILED" else ""
+        yield f"`aimbot-lab resume {result.run_id}{more}` goes on with it."
+
+
+def _again(result: RunResult) -> str:
+    """The command that repeats the run, given its artifacts."""
+    start = " --init-from start" if result.init_from else ""
+    return f"aimbot-lab run resolved.yaml{start}"
+
+
+def _falls(result: RunResult) -> Iterator[str]:
+    if result.falls:
+        yield "### Lost and regained"
+        yield "\n".join(f"- {markdown_text(fall.line)}" for fall in result.falls)
+
+
+def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for number, lesson in enumerate(result.lessons, start=1):
+        yield (
+            number,
+            markdown_text(lesson.name),
+            "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
+            f"{lesson.episodes:,}",
+            percent(lesson.win_rate),
+            interval(lesson.lower, lesson.upper) if lesson.window else "-",
+            lesson.window or "-",
+        )
+
+
+def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for cell in result.cells:
+        yield (
+            cell_name(cell.target, cell.difficulty),
+            cell.episodes,
+            percent(cell.win_rate),
+            interval(cell.lower, cell.upper) if cell.episodes else "-",
+        )
+
+
+def interval(lower: float, upper: float) -> str:
+    """An interval of a win rate as a person reads it."""
+    return f"{percent(lower)} to {percent(upper)}"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows under their heads, in Markdown."""
+    # The page sets columns side by side without a gap.
+    body = ["| " + " | ".join(f"{cell}&emsp;" for cell in line) + " |" for line in (head, *rows)]
+    return "\n".join([body[0], "|" + " :--- |" * len(head), *body[1:]])

@@ -1,0 +1,208 @@
+"""What a curriculum would do, told before anything is trained or created."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import ceil
+from typing import Any
+
+from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.curriculum.promotion.forecast import (
+    Expectation,
+    Forecaster,
+    assumed_win_rates,
+    can_be_forecast,
+    halfway,
+)
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
+from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.experiment.config.own_presets import plain_settings
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A target at a difficulty, and its share of a lesson's episodes."""
+
+    target: str
+    difficulty: int  # 0: the target has none
+    share: float
+
+
+@dataclass(frozen=True)
+class PlannedLesson:
+    """One lesson: what is played, and how long its test takes at assumed win rates."""
+
+    lesson: Lesson
+    cells: tuple[PlannedCell, ...]
+    expected: tuple[Expectation, ...]  # empty where no test of a win rate ends the lesson
+    doubtful: Expectation | None  # at the win rate between the threshold and 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A curriculum's lessons, and what may keep them from being passed."""
+
+    curriculum: LoadedCurriculum
+    longest_episode: int  # environment steps
+    lessons: tuple[PlannedLesson, ...]
+    warnings: tuple[str, ...]
+    cost: UpdateCost
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan as one document, with the whole configuration in `resolved`."""
+        config = self.curriculum.config
+        return {
+            "schema": 1,
+            "name": config.name,
+            "seed": config.seed,
+            "total_steps": config.train.total_steps,
+            "longest_episode_steps": self.longest_episode,
+            "update_multiply_adds": self.cost.multiply_adds,
+            "lessons": [_lesson_json(planned) for planned in self.lessons],
+            "warnings": list(self.warnings),
+            "resolved": plain_settings(config),
+        }
+
+
+def plan(curriculum: LoadedCurriculum, forecaster: Forecaster | None = None) -> Plan:
+    """The plan of `curriculum`."""
+    config = curriculum.config
+    forecaster = forecaster or Forecaster()
+    lessons = tuple(_planned(lesson, forecaster) for lesson in config.lessons)
+    longest = longest_episode(config.env)
+    warnings = tuple(_warnings(config, lessons, longest))
+    return Plan(curriculum, longest, lessons, warnings, cost_of(config))
+
+
+def cost_of(config: CurriculumFile) -> UpdateCost:
+    """What an update costs."""
+    return update_cost(config.train, config.env)
+
+
+def longest_episode(env: ArenaSettings) -> int:
+    """Environment steps of an episode that lasts to the time limit."""
+    return ceil(env.time_limit / env.decision_seconds)
+
+
+def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[PlannedCell]:
+    """The cells that the lesson can draw, in the order of its mix."""
+    scenario = lesson_scenario(lesson, difficulties)
+    whole = sum(scenario.targets.values())
+    for target, weight in scenario.targets.items():
+        share = weight / whole
+        weights = scenario.difficulty.get(target)
+        if weights is None:
+            yield PlannedCell(target, 0, share)
+            continue
+        for level, part in enumerate(weights, start=1):
+            if part > 0:
+                yield PlannedCell(target, level, share * part / sum(weights))
+
+
+def _planned(lesson: Lesson, forecaster: Forecaster) -> PlannedLesson:
+    cells = tuple(cell_shares(lesson, TRAINABLE_TARGETS))
+    criteria = lesson.completion_criteria
+    if not can_be_forecast(criteria):
+        return PlannedLesson(lesson, cells, (), None)
+    shares = [cell.share for cell in cells]
+
+    def expect(win_rate: float) -> Expectation:
+        return forecaster.expect(criteria, shares, win_rate=win_rate)
+
+    doubtful = expect(halfway(criteria.threshold))
+    expected = tuple(expect(rate) for rate in assumed_win_rates(criteria.threshold))
+    return PlannedLesson(lesson, cells, expected, doubtful)
+
+
+def _lesson_json(planned: PlannedLesson) -> dict[str, Any]:
+    lesson = planned.lesson
+    criteria = lesson.completion_criteria
+    return {
+        "name": lesson.name,
+        "cells": [asdict(cell) for cell in planned.cells],
+        "parameters": asdict(lesson)["parameters"],
+        "completion_criteria": None if criteria is None else asdict(criteria),
+        "expected": [asdict(one) for one in planned.expected],
+    }
+
+
+def _warnings(
+    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int
+) -> Iterator[str]:
+    for number, planned in enumerate(lessons):
+        for what in _lesson_warnings(planned):
+            yield f"lessons.{number} {planned.lesson.name!r}: {what}"
+    yield from _progress_warnings(config.lessons)
+    yield from _budget_warnings(config, lessons, longest)
+
+
+def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:
+    reached = -1.0
+    for number, lesson in enumerate(lessons):
+        criteria = lesson.completion_criteria
+        if criteria is None or criteria.measure != "progress":
+            continue
+        if criteria.threshold <= reached:
+            yield (
+                f"lessons.{number} {lesson.name!r}: progress exceeds {criteria.threshold:g} before "
+                f"it begins, since an earlier lesson waits for {reached:g}"
+            )
+        reached = max(reached, criteria.threshold)
+
+
+def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
+    criteria, doubtful = planned.lesson.completion_criteria, planned.doubtful
+    if criteria is None or doubtful is None:
+        return
+    if doubtful.episodes is None:
+        perfect = planned.expected[-1].episodes
+        least = "more than can be simulated" if perfect is None else f"{perfect:,}"
+        yield (
+            f"threshold {criteria.threshold:g} can hardly be met: at a true win rate of "
+            f"{doubtful.win_rate:g} the test takes too many episodes to simulate, and without "
+            f"a single loss {least}"
+        )
+    if criteria.every_cell:
+        for cell in planned.cells:
+            if cell.share < RARE:
+                name = cell_name(cell.target, cell.difficulty)
+                yield (
+                    f"{name} must pass by itself and gets {cell.share:.2%} of the episodes: "
+                    "raise its weight or leave it out"
+                )
+
+
+def _budget_warnings(
+    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int
+) -> Iterator[str]:
+    train, rollout = config.train, config.env.num_envs * config.train.n_steps
+    if train.total_steps < rollout:
+        yield (
+            f"train.total_steps {train.total_steps:,} is less than one rollout, "
+            f"env.num_envs * train.n_steps = {rollout:,}, which is always finished"
+        )
+    least = sum(_episodes(one, one.expected[-1:]) for one in lessons)
+    likely = sum(_episodes(one, [one.doubtful] if one.doubtful else []) for one in lessons)
+    if least > train.total_steps:
+        yield (
+            f"train.total_steps {train.total_steps:,} cannot be enough: an agent that never loses "
+            f"needs {least:,} episodes, and an episode takes a step at least"
+        )
+    elif likely * longest > train.total_steps:
+        yield (
+            f"train.total_steps {train.total_steps:,} may not be enough: halfway between each "
+            f"threshold and 1 the tests take {likely:,} episodes, up to {longest:,} steps each"
+        )
+
+
+def _episodes(planned: PlannedLesson, expected: Sequence[Expectation]) -> int:
+    """What the lesson takes as far as that is known: its least length, if nothing else."""
+    criteria = planned.lesson.completion_criteria
+    shortest = 0 if criteria is None else criteria.min_lesson_length
+    return max([shortest, *(one.episodes or 0 for one in expected)])

@@ -1,0 +1,92 @@
+"""Putting a training where a run's newest checkpoint was."""
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun
+from aimbot_lab.experiment.runs.run_record import (
+    RESOLVED_NAME,
+    configuration_hash,
+    note_spent_steps,
+)
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.runs.reopening import check_reopening, claim_run, reopen_run
+from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.training import Training
+from aimbot_lab.training.versions import versions
+
+
+class TakenUp(NamedTuple):
+    """From where a run goes on."""
+
+    step: int  # environment steps; 0: it begins anew, for want of a checkpoint
+    folder: CheckpointFolder
+
+
+def go_on(
+    request: RunRequest, run: UnfinishedRun, training: Training, *, observer: Observer, tell: Tell
+) -> tuple[TakenUp, Tracker]:
+    """Have `training` go on where `run` was, which this process owns from now on.
+
+    Where another process may still train it, all that can fail is tried before it is taken from
+    it; what fails after that gives it back, so that a living trainer goes on.
+    Raises ConfigurationError where another process has it, StoreError where the store or the disk
+    refuses, LabError where the checkpoint is of another kind of training.
+    """
+    data_folder, setting = request.data_folder, request.curriculum.config.tracking.uri
+    address = choose_address(data_folder, explicit=request.tracking_uri, setting=setting)
+    uri = None if address.embedded else address.uri
+    check_reopening(data_folder, run.run_id, tracking_uri=uri)
+    if not run.folder.is_free:
+        take_up(run, training, tell=silent)
+    claimed = claim_run(data_folder, run.run_id, take_over=request.take_over, tracking_uri=uri)
+    try:
+        taken_up = take_up(replace(run, folder=claimed), training, tell=tell)
+        observer.stage(f"going on with run {run.run_id} from step {taken_up.step:,}")
+        tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_trouble=tell)
+    except BaseException:
+        if claimed.give_back():
+            tell(f"run {run.run_id} was given back; where a process trains it unaware, it goes on")
+        raise
+    with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
+        note_spent_steps(run.folder.checkpoints, None)
+    return taken_up, tracker
+
+
+def take_up(run: UnfinishedRun, training: Training, *, tell: Tell) -> TakenUp:
+    """Have `training`, made from the run's curriculum, go on where `run` was.
+
+    `tell` hears of a damaged checkpoint, and of libraries that are not those of the beginning.
+    Raises LabError where the checkpoint is of another kind of training.
+    """
+    path, configuration = run.folder.checkpoints, None
+    with suppress(OSError):
+        configuration = configuration_hash(path)
+    folder = CheckpointFolder(
+        path, configuration=configuration, check_owner=run.folder.check_owner, tell=tell
+    )
+    newest = folder.newest()
+    if newest is None:
+        return TakenUp(0, folder)
+    if newest.configuration is None:
+        tell(
+            f"{path / RESOLVED_NAME}: is taken as it is: the checkpoint at step {newest.step:,} is "
+            "of an older version, which kept no hash of it"
+        )
+    now, then = versions(), run.record.versions
+    changed = [
+        f"{name} {then.get(name)} is now {now[name]}" for name in now if now[name] != then.get(name)
+    ]
+    if changed:
+        tell(f"the result may differ from an unbroken run's: {', '.join(changed)}")
+    try:
+        training.resume(newest.state, newest.read_part)
+    except LabError as error:
+        raise LabError(f"run {run.run_id}: {error}") from error
+    return TakenUp(newest.step, folder)

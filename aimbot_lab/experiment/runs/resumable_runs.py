@@ -1,0 +1,43 @@
+"""Runs of a data folder that can be gone on with."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME, RunRecord, read_record
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+
+
+@dataclass(frozen=True)
+class UnfinishedRun:
+    """A run that was not finished, and perhaps still runs."""
+
+    run_id: str
+    record: RunRecord
+    folder: RunFolder
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process trains it, or may do so on another machine."""
+        return not self.folder.is_free
+
+    def curriculum(self, overrides: Sequence[str] = ()) -> LoadedCurriculum:
+        """What it was begun with, with each `KEY=VALUE` of `overrides` put in.
+
+        Raises ConfigurationError for an override that can't be.
+        """
+        return load_curriculum(self.folder.checkpoints / RESOLVED_NAME, overrides)
+
+
+def unfinished_runs(data_folder: DataFolder, *, key: str | None = None) -> list[UnfinishedRun]:
+    """All of them, those begun last first; with `key`, those whose request had it."""
+    found = [run for run in _all(data_folder) if key is None or run.record.key == key]
+    return sorted(found, key=lambda run: run.record.begun_ms, reverse=True)
+
+
+def _all(data_folder: DataFolder) -> Iterator[UnfinishedRun]:
+    for folder in run_folders(data_folder):
+        record = read_record(folder.checkpoints)
+        if record is not None and folder.run_id is not None:
+            yield UnfinishedRun(folder.run_id, record, folder)

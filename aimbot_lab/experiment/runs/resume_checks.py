@@ -1,0 +1,212 @@
+"""Which run is gone on with, and whether it may be."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.experiment.config.key_path import one_line
+from aimbot_lab.experiment.config.own_presets import plain_settings
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.harmless_settings import harmless_settings
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.runs.run_record import RECORD_NAME, RESOLVED_NAME, configuration_hash
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import find_run
+from aimbot_lab.tracking.runs.reopening import refuse_unless_free
+from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.runs.starting import Start
+
+BUDGET = "train.total_steps"
+_MISSING = "nothing"
+
+
+class Change(NamedTuple):
+    """A key whose value is not what the run was begun with."""
+
+    key: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return one_line(f"{self.key}: was {self.before}, is {self.after}")
+
+
+class Resumption(NamedTuple):
+    """A run to go on with."""
+
+    request: RunRequest
+    changes: tuple[Change, ...]  # to its configuration; all of them may be made
+
+
+def check_resumption(
+    run: UnfinishedRun,
+    curriculum: LoadedCurriculum,
+    data_folder: DataFolder,
+    *,
+    take_over: bool = False,
+    tracking_uri: str | None = None,
+) -> Resumption:
+    """`run`, to go on with as `curriculum` says.
+
+    `take_over` has a process stop that may still train it, and `tracking_uri` names its store
+    where the file that told it is damaged.
+    Raises ConfigurationError where a process may still train it, where what it was begun with was
+    altered, where `curriculum` differs in what can change the result, each key in a line, and
+    where no steps are left.
+    """
+    if not take_over:
+        refuse_unless_free(run.folder)
+    _refuse_if_altered(run)
+    changes = configuration_changes(run.curriculum().config, curriculum.config)
+    if not _may_be_made(changes, curriculum.config):
+        raise ConfigurationError(
+            f"run {run.run_id} can't go on with another configuration than it was begun with:",
+            *(f"  {change}" for change in changes),
+        )
+    _refuse_if_spent(run, curriculum, changes)
+    request = RunRequest(
+        curriculum, data_folder, tracking_uri=tracking_uri, resume=run, take_over=take_over
+    )
+    return Resumption(request, changes)
+
+
+def _refuse_if_spent(
+    run: UnfinishedRun, curriculum: LoadedCurriculum, changes: tuple[Change, ...]
+) -> None:
+    """Raise ConfigurationError where `curriculum` leaves the run no steps to take."""
+    total = curriculum.config.train.total_steps
+    taken = run.record.spent_steps or CheckpointFolder(run.folder.checkpoints).newest_step or 0
+    if taken > total and any(change.key == BUDGET for change in changes):
+        raise ConfigurationError(
+            f"run {run.run_id} has taken {taken:,} steps already, more than {BUDGET} = {total:,}; "
+            f"give it more than it has taken, for example --set {BUDGET}={2 * taken}"
+        )
+    if taken >= total:
+        raise ConfigurationError(
+            f"run {run.run_id} has spent its {total:,} steps; "
+            f"give it more, for example --set {BUDGET}={2 * total}"
+        )
+
+
+def _refuse_if_altered(run: UnfinishedRun) -> None:
+    """Raise ConfigurationError where the kept configuration is not that of the checkpoints."""
+    folder = CheckpointFolder(run.folder.checkpoints)
+    path = folder.path / RESOLVED_NAME
+    try:
+        found = configuration_hash(folder.path)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: can't be read: {error.strerror}") from error
+    if folder.seems_of(found):
+        return
+    newest = folder.newest()
+    begun_with = run.record.configuration if newest is None else newest.configuration
+    if begun_with not in (found, None):
+        raise ConfigurationError(
+            f"{path}: was altered since run {run.run_id} was begun with it; put it back as it was "
+            "to resume the run, or begin a new one with aimbot-lab run"
+        )
+
+
+def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
+    """Whether none of `changes`, which led to `config`, can change the result."""
+    allowed = harmless_settings(config.train) | {BUDGET}
+    return all(change.key in allowed for change in changes)
+
+
+def find_unfinished(
+    run: str, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> UnfinishedRun:
+    """The one run that begins with `run`, or the "latest", where it can be gone on with.
+
+    Raises ConfigurationError where there is none, saying why.
+    """
+    found = [one for one in unfinished_runs(data_folder) if run and one.run_id.startswith(run)]
+    exact = [one for one in found if one.run_id == run]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    meant = find_run(data_folder, run, tracking_uri=tracking_uri)
+    here = [one for one in unfinished_runs(data_folder) if one.run_id == meant.run_id]
+    if not here:
+        raise ConfigurationError(_why_not(meant, data_folder))
+    return here[0]
+
+
+def newest_unfinished(
+    curriculum: LoadedCurriculum, data_folder: DataFolder, *, start: "Start | None" = None
+) -> UnfinishedRun | None:
+    """The run of the same file or curriculum and seed that was begun last; None without any.
+
+    One that began with another agent than `start` is another run.
+
+    One with the same configuration comes before all others, one with steps left before the rest.
+    """
+    file, config = str(curriculum.path.absolute()), curriculum.config
+    suiting = [
+        (_suits(run, config), run)
+        for run in unfinished_runs(data_folder)
+        if file == run.record.file or config.name == run.record.curriculum
+        if _began_with(run, start)
+    ]
+    found = [(suits, run) for suits, run in suiting if suits is not None]
+    best = max(found, key=lambda pair: pair[0], default=None)  # the first of equals
+    return None if best is None else best[1]
+
+
+def _began_with(run: UnfinishedRun, start: "Start | None") -> bool:
+    mark = run.record.start
+    return (mark and mark.sha256) == (start and start.mark.sha256)
+
+
+def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | None:
+    """Whether it has the configuration, and steps left; None where it is another run."""
+    try:
+        begun_with = run.curriculum().config
+    except ConfigurationError:
+        return None  # begun by a version that took other files
+    if begun_with.seed != config.seed:
+        return None
+    changes = configuration_changes(begun_with, config)
+    same = _may_be_made(changes, config)
+    return same, (run.record.spent_steps or 0) < config.train.total_steps
+
+
+def configuration_changes(before: CurriculumFile, after: CurriculumFile) -> tuple[Change, ...]:
+    """The keys with different values, in order of the file."""
+    old, new = (dict(_flat("", plain_settings(one))) for one in (before, after))
+    return tuple(
+        Change(key, str(old.get(key, _MISSING)), str(new.get(key, _MISSING)))
+        for key in {**old, **new}
+        if old.get(key, _MISSING) != new.get(key, _MISSING)
+    )
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value below `value`, under its dotted key."""
+    pairs: Any = ()
+    if isinstance(value, dict):
+        pairs = value.items()
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        pairs = enumerate(value)
+    if not pairs:
+        yield key, list(value) if isinstance(value, tuple) else value
+    for name, inner in pairs:
+        yield from _flat(f"{key}.{name}" if key else str(name), inner)
+
+
+def _why_not(run: RunSummary, data_folder: DataFolder) -> str:
+    """Why a run of the store is none that can be gone on with here."""
+    if run.status == "FINISHED":
+        return f"run {run.run_id} is finished: there is nothing left to do"
+    record = data_folder.run_folder(run.run_id) / CHECKPOINTS_NAME / RECORD_NAME
+    if record.exists():
+        return f"{record}: is damaged, or of another version; run {run.run_id} needs it to resume"
+    return (
+        f"run {run.run_id} has no checkpoint in {data_folder.runs}: it was trained elsewhere, "
+        "ended before its training began, or its folder was deleted"
+    )

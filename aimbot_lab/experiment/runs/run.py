@@ -1,0 +1,282 @@
+"""One run of a curriculum: assembled, trained, tracked, and told."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.experiment.runs.agent_artifacts import log_agents
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
+from aimbot_lab.experiment.runs.note import note
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.plan import cost_of
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.restore import TakenUp, go_on
+from aimbot_lab.experiment.runs.result import RunResult
+from aimbot_lab.experiment.runs.run_record import (
+    SOURCE_NAME,
+    RunRecord,
+    StartMark,
+    note_spent_steps,
+    read_record,
+    write_record,
+)
+from aimbot_lab.experiment.runs.starting import Start, check_fit, kept_start, log_start
+from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.runs.control_channel import Mailbox
+from aimbot_lab.tracking.runs.opening import open_run
+from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
+from aimbot_lab.tracking.tracker import RunStatus, Tracker
+from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.training.versions import versions
+
+ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later
+
+
+def run_curriculum(
+    request: RunRequest,
+    observer: Observer,
+    *,
+    should_stop: Callable[[], bool],
+    on_trouble: Tell = silent,
+    after_training: Callable[[Training, Tracker], None] | None = None,
+) -> RunResult:
+    """Train as the curriculum says and track it.
+
+    `after_training` is called with what was trained, unless it was stopped, while the run is open.
+    Returns also where the steps were spent before the last lesson passed (status FAILED) and
+    where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
+    that fails on the way ends nothing: `on_trouble` hears of it, and the result says what is
+    missing.
+    Raises StoreError before anything is created where the store can't be used, or where the agent
+    could be saved nowhere, RunLostError where another process takes the run over, and
+    AbortedError for a KeyboardInterrupt once there is a run.
+    """
+    training, taken_up, tracker = _opened(request, observer, on_trouble=on_trouble)
+    checkpoints = taken_up.folder if taken_up else _new_checkpoints(request, tracker, on_trouble)
+    agent = "was not saved"
+    try:
+        links = _begin(request, tracker, taken_up, checkpoints)
+        observer.stage("training")
+        ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
+        if after_training is not None and not ended.stopped:
+            after_training(training, tracker)
+        observer.stage("saving")
+        rescued = log_agents(training, tracker, data_folder=request.data_folder)
+        agent = f"is saved in {rescued}" if rescued else "is saved"
+        result = _result(request, training, tracker, ended)
+        return _conclude(result, tracker, checkpoints, rescued=rescued)
+    except KeyboardInterrupt as abort:
+        what = f"aborted: {_close(tracker)}, its agent {agent}"
+        raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
+    except BaseException:
+        tracker.finish("FAILED")
+        raise
+
+
+def _opened(
+    request: RunRequest, observer: Observer, *, on_trouble: Tell
+) -> tuple[Training, TakenUp | None, Tracker]:
+    """The training, put where the run that is resumed had come to, and the run's tracker."""
+    reap_dead_runs(request.data_folder)
+    training = _prepared(request, observer)
+    observer.stage("opening the tracking store (made once, then kept)")
+    if request.resume is None:
+        return training, None, _open(request, on_trouble=on_trouble)
+    run = request.resume
+    return training, *go_on(request, run, training, observer=observer, tell=on_trouble)
+
+
+def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+    """`should_stop`, which raises RunLostError once another process has the run."""
+
+    def asked() -> bool:
+        tracker.check_owner(anew=False)
+        return should_stop()
+
+    return asked
+
+
+def _prepared(request: RunRequest, observer: Observer) -> Training:
+    """The training, with the agent that it begins with."""
+    config, start = request.curriculum.config, _start_of(request)
+    if start is not None:
+        check_fit(start, config)
+    cost = cost_of(config)
+    if cost.costly:
+        observer.notice(str(cost))
+    observer.stage("preparing the simulator (compiled once, then kept)")
+    parts = config.seed, config.env, config.lessons, config.train
+    training = Training(TrainingPlan(*parts, config.forgetting, config.evaluation))
+    if start is not None:
+        training.start_from(start.saved.agent)
+    return training
+
+
+def _start_of(request: RunRequest) -> Start | None:
+    """The agent to begin with; of a run that is resumed, the one that it began with."""
+    if request.resume is None:
+        return request.start
+    mark = request.resume.record.start
+    return None if mark is None else kept_start(request.resume.folder.checkpoints, mark)
+
+
+def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
+    curriculum = _without_passwords(request.curriculum)
+    return open_run(
+        request.data_folder,
+        request.curriculum.config.tracking,
+        describe_run(curriculum, request.name, request.tags, start=_began_with(request)),
+        tracking_uri=request.tracking_uri,
+        on_trouble=on_trouble,
+    )
+
+
+def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> CheckpointFolder:
+    """The folder of a new run's checkpoints; where the disk refuses it, that is told."""
+    path = request.data_folder.run_folder(tracker.run_id) / CHECKPOINTS_NAME
+    record = RunRecord(
+        name=request.run_name,
+        curriculum=request.curriculum.name,
+        file=str(request.curriculum.path.absolute()),
+        begun_ms=time.time_ns() // 1_000_000,
+        key=request.key,
+        versions=versions(),
+    )
+
+    def begin() -> None:
+        write_record(path, record, request.curriculum, start=request.start)
+
+    with suppress(OSError):  # the first checkpoint tries again, and tells
+        begin()
+    return CheckpointFolder(
+        path,
+        configuration=hashlib.sha256(request.curriculum.resolved_text.encode()).hexdigest(),
+        begin=begin,
+        check_owner=tracker.check_owner,
+        tell=tell,
+    )
+
+
+def _begin(
+    request: RunRequest, tracker: Tracker, taken_up: TakenUp | None, checkpoints: CheckpointFolder
+) -> RunLinks:
+    """Log what is trained; what ties the training to its run."""
+    curriculum = _without_passwords(request.curriculum)
+    if taken_up is None or taken_up.step == 0:  # whose process may have died before it logged any
+        source = curriculum.source_text
+        with suppress(OSError):
+            source = without_password((checkpoints.path / SOURCE_NAME).read_text("utf-8"))
+        tracker.log_text(source, "curriculum.yaml")
+        if (start := _start_of(request)) is not None:
+            log_start(start, tracker)
+    if taken_up is not None:
+        tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
+    for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
+        tracker.log_text(text, name)
+    mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
+    return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints, replays=tracker)
+
+
+def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
+    """The curriculum with texts that everyone who sees the run may read."""
+    return LoadedCurriculum(
+        config=curriculum.config,
+        source_text=without_password(curriculum.source_text),
+        resolved_text=without_password(curriculum.resolved_text),
+        path=curriculum.path,
+    )
+
+
+def _close(tracker: Tracker) -> str:
+    """What became of an aborted run."""
+    run = f"run {tracker.run_id}"
+    try:
+        report = tracker.finish("KILLED", wait_seconds=ABORT_SECONDS)
+    except KeyboardInterrupt:
+        return f"{run} is closed by the next `aimbot-lab runs`"
+    if report.waiting:
+        return f"{run} is closed as {report.status} by the next `aimbot-lab runs`"
+    return f"{run} is closed as {report.status}"
+
+
+def _way_on(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
+    if _resumes_at(checkpoints) is None:
+        return ""
+    return f"; go on with it by aimbot-lab resume {tracker.run_id}"
+
+
+def _resumes_at(checkpoints: CheckpointFolder) -> int | None:
+    """The step from which a run that did not finish can go on."""
+    if read_record(checkpoints.path) is None:
+        return None
+    return checkpoints.newest_step or 0
+
+
+def _conclude(
+    result: RunResult,
+    tracker: Tracker,
+    checkpoints: CheckpointFolder,
+    *,
+    rescued: Path | None,
+) -> RunResult:
+    """End the run, and tell what is missing of it."""
+    if result.status != "FINISHED":
+        result = replace(result, resumes_at=_resumes_at(checkpoints))
+    tracker.set_note(note(result))
+    tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
+    if result.status == "FAILED":  # after all that whoever ends it for a dead process would lack
+        with suppress(OSError):
+            note_spent_steps(checkpoints.path, result.steps)
+    report = tracker.finish(result.status)
+    return replace(
+        result,
+        entries_waiting=report.waiting,
+        entries_dropped=report.dropped,
+        agent_folder=str(rescued) if rescued else None,
+    )
+
+
+def _result(
+    request: RunRequest, training: Training, tracker: Tracker, ended: TrainingOutcome
+) -> RunResult:
+    progress = training.progress
+    return RunResult(
+        run_id=tracker.run_id,
+        name=request.run_name,
+        status=_status(ended, goal_reached=progress.goal_reached),
+        tracking_uri=tracker.tracking_uri,
+        experiment_id=tracker.experiment_id,
+        seed=request.curriculum.config.seed,
+        steps=ended.steps,
+        seconds=ended.seconds,
+        steps_per_second=ended.steps / max(ended.seconds, 1e-9),
+        state_sha256=ended.state_sha256,
+        lessons=progress.lesson_reports,
+        cells=progress.cell_reports,
+        held_back_by=progress.held_back_by(),
+        falls=tuple(progress.falls),
+        entries_waiting=0,
+        init_from=mark.source if (mark := _began_with(request)) else None,
+    )
+
+
+def _began_with(request: RunRequest) -> StartMark | None:
+    """Which agent the run began with, if any."""
+    if request.resume is not None:
+        return request.resume.record.start
+    return None if request.start is None else request.start.mark
+
+
+def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:
+    if ended.stopped:
+        return "KILLED"
+    return "FINISHED" if goal_reached else "FAILED"

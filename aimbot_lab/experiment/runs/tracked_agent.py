@@ -1,0 +1,85 @@
+"""Agents of tracked runs, read back with the curriculum that they learned by."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.agent_artifacts import AGENT_FOLDER
+from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.trainings import find_training
+from aimbot_lab.foundation.errors import LabError, StoreError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
+
+
+@dataclass(frozen=True)
+class TrackedAgent:
+    """An agent, the run it is from, and the run's curriculum."""
+
+    run: RunSummary
+    which: str  # "best" or "last"
+    config: CurriculumFile
+    saved: SavedAgent
+
+    @property
+    def step(self) -> int:
+        """The environment step at which it was saved."""
+        return int(self.saved.about.get("step", 0))
+
+
+class AgentFiles(NamedTuple):
+    """Where the files of a run's agent can be read."""
+
+    run: RunSummary
+    folder: Path
+
+
+def fetch_agent(
+    run: str, which: str, *, data_folder: DataFolder, tracking_uri: str | None = None
+) -> TrackedAgent:
+    """The `which` ("best" or "last") agent of the one run whose id begins with `run`.
+
+    Before that, what dead processes left undelivered is delivered: the agent may be among it.
+    Raises ConfigurationError where no single training is meant, LabError, which says why, where it
+    has no such agent or its files can't be read.
+    """
+    found, folder = fetch_agent_files(run, which, data_folder=data_folder, uri=tracking_uri)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
+
+    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+    return TrackedAgent(found, which, config, load_agent(folder))
+
+
+def fetch_agent_files(
+    run: str, which: str, *, data_folder: DataFolder, uri: str | None = None
+) -> AgentFiles:
+    """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
+    reap_dead_runs(data_folder)
+    found = find_training(run, data_folder, tracking_uri=uri)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(
+            data_folder, found.run_id, name=f"{AGENT_FOLDER}/{which}/{name}", tracking_uri=uri
+        )
+
+    try:
+        weights, _ = [fetch(name) for name in (WEIGHTS, DESCRIPTION)]
+    except StoreError as error:
+        raise LabError(_without_agent(found, which, error)) from error
+    return AgentFiles(found, weights.parent)
+
+
+def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
+    """Why there is nothing to fetch: agents are saved at the end of a training."""
+    reasons = {
+        "RUNNING": "it still trains, and its agents are saved when that ends",
+        "KILLED": f"it was broken off; aimbot-lab resume {run.run_id[:12]} goes on with it",
+    }
+    reason = reasons.get(run.status, str(error))
+    return f"run {run.run_id} has no {which} agent that can be read: {reason}"

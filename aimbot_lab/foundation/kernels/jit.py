@@ -1,0 +1,124 @@
+"""The one place that compiles: `kernel` for entry points, `inlined` for their parts.
+
+Strict IEEE arithmetic (no fastmath): results do not depend on how a loop was vectorised.
+Compiled entry points are kept in the user's cache folder under a hash of all kernel sources,
+because numba itself does not notice a change in a function that another file calls.
+"""
+
+import atexit
+import hashlib
+import importlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+KEPT_SECONDS = 30 * 24 * 3600.0
+PACKAGE = Path(__file__).parents[2]
+
+
+def _source_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted([*PACKAGE.glob("*/core/*.py"), *PACKAGE.glob("foundation/*.py")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _drop_old(used: Path) -> None:
+    """Remove the kernels of other versions beside `used` that were not used for long."""
+    os.utime(used)
+    for folder in used.parent.glob("kernels-*"):
+        with suppress(OSError):  # another process may be at the same
+            if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(folder)
+
+
+def _cache_folder() -> Path:
+    """A folder for compiled kernels that can be written; a temporary one as the last resort."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "aimbot-lab" / f"kernels-{_source_hash()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            _drop_old(folder)
+            return folder
+    except OSError:
+        # One of its own each time: another user could have laid code in a folder with a known name.
+        temporary = tempfile.mkdtemp(prefix="aimbot-lab-kernels-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return Path(temporary)
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    vars(numba.config)["CACHE_DIR"] = str(_cache_folder())
+
+# Without numba's reference counting a kernel can't allocate, and nested calls that pass a state
+# of many arrays do not touch an atomic counter for each of them (measured: 6 times faster).
+# Typed as anything, because numba's stubs leave out the options used here.
+_njit: Any = numba.njit
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+def kernel(function: F) -> F:
+    """`function`, compiled when first called; the compiled code is kept for later processes."""
+    compiled: F = _njit(cache=True, **_OPTIONS)(function)
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """`function` as a part of kernels, which alone can call it.
+
+    Wrappers for calls from Python would double the time that compiling takes.
+    """
+    compiled: F = _njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
+    return compiled
+
+
+def called(function: F) -> F:
+    """`function` as a part of kernels that is long and seldom runs: compiled once and called."""
+    # Said outright, since a part of an inlined function would be inlined, too.
+    compiled: F = _njit(forceinline=False, no_cpython_wrapper=True, **_OPTIONS)(function)
+    return compiled
+
+
+class Bound:
+    """A kernel for one caller, whose arguments have the same types in every call.
+
+    Numba looks at all of them in each call: some 20 microseconds for a hundred arrays, in which
+    a small batch makes a tenth of a step. Here that ends after the first calls, and so does the
+    look at flags: arguments of other types would be read as what they are not, and what may not
+    be written would be.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._calls = 0
+        self._entry = function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, perhaps in another process, looks for itself."""
+        return _bound, (self._function.__module__, self._function.__name__)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run the kernel."""
+        self._calls += 1
+        unbound = self._entry is self._function
+        if unbound and self._calls > 1 and hasattr(self._function, "compile"):
+            self._entry = self._function.compile(tuple(map(numba.typeof, arguments)))
+        self._entry(*arguments)
+
+
+def _bound(module: str, name: str) -> Bound:
+    return Bound(getattr(importlib.import_module(module), name))

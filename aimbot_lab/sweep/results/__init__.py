@@ -1,0 +1,1 @@
+"""What a sweep found: its report, note, charts, best values, gains and power."""

@@ -1,0 +1,57 @@
+"""What a sweep costs: told before it begins, and by how fast it goes."""
+
+import time
+from collections.abc import Mapping
+
+from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.results.report import SweepReport
+
+
+class Pace:
+    """How fast the trials of one stage end, measured since this coordinator began on it."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._first: float | None = None
+
+    def seconds_left(
+        self, now: SweepReport, at_work: Mapping[tuple[str, int], float]
+    ) -> float | None:
+        """Until the last trial of the stage ends, at the speed so far."""
+        confirming = now.status == "confirming"
+        stage = "confirm" if confirming else "search"
+        done = now.confirm_ended if confirming else now.ended
+        total = now.to_confirm if confirming else now.total
+        share = done + sum(share for (where, _), share in at_work.items() if where == stage)
+        if self._first is None:
+            self._first = share
+        gained = share - self._first
+        gone = time.monotonic() - self._began
+        return None if gained <= 0 else (total - share) * gone / gained
+
+
+def search_cost(record: Record, *, left: int) -> str:
+    """How many trainings a search takes at most, and what comes after it."""
+    config = record.config
+    text = f"{left} trials of {config.seeds} trainings each"
+    if config.objective.measure != "planted":
+        steps = left * config.seeds * record.base.config.train.total_steps
+        text += f", {steps:,} steps at most"
+    if not config.confirm.best:
+        return text
+    count = config.confirm.best + 1 + len(config.confirm.also)
+    fresh = f"up to {count} sets of values on {config.confirm.seeds} fresh seeds"
+    return f"{text}; then {fresh} to confirm the best"
+
+
+def confirmation_cost(record: Record, now: SweepReport, *, workers: int) -> str:
+    """How many trainings the confirmation takes, and about how long by those of the search."""
+    left = now.to_confirm - now.confirm_ended
+    seeds = record.config.confirm.seeds
+    text = f"confirming: {left} sets of values on {seeds} fresh seeds, {left * seeds} trainings"
+    done = [trial for trial in now.trials if trial.state == "done"]
+    each = [score["seconds"] for trial in done for score in trial.trainings]
+    if not each:
+        return text
+    minutes = left * seeds * sum(each) / len(each) / min(workers, left or 1) / 60.0
+    return f"{text}, about {minutes:.0f} min" if minutes >= 1 else f"{text}, under a minute"

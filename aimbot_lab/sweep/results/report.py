@@ -1,0 +1,277 @@
+"""A sweep as people and programs read it: its trials, the best, and the best once more."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.sweep.presence import is_worked_at
+from aimbot_lab.sweep.record import Record, ranked
+from aimbot_lab.sweep.results.gains import gain_over, mean_interval
+from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.search.space import default_params
+from aimbot_lab.sweep.trial import MEAN, score_key
+from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
+from aimbot_lab.sweep.trial_runs import RUN
+
+STATES = {
+    TrialState.COMPLETE: "done",
+    TrialState.PRUNED: "given up",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "running",
+    TrialState.WAITING: "waiting",
+}
+
+
+@dataclass(frozen=True)
+class TrialReport:
+    """One trial."""
+
+    number: int
+    state: str
+    params: Mapping[str, Any]
+    value: float | None  # mean over its trainings; of those so far while it is not done
+    lower: float | None  # 95 % t interval over these trainings; over the episodes of one
+    upper: float | None
+    trainings: Sequence[Mapping[str, Any]]  # scores
+    seconds: float | None
+    host: str | None
+    deaths: int  # of workers while they ran it
+    reason: str | None  # why it failed
+    run_id: str | None
+    at_least: bool = False  # the value is a lower bound: steps were spent before the goal
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """Values on fresh seeds, beside what they were chosen for."""
+
+    number: int | None  # of the trial whose values these are; None for values of confirm.also
+    is_default: bool
+    params: Mapping[str, Any]
+    searched: float | None  # the value in the search
+    value: float | None
+    lower: float | None
+    upper: float | None
+    trainings: Sequence[Mapping[str, Any]]
+    gain: float | None  # over the defaults, mean over the pairs of trainings on the same seed
+    gain_lower: float | None  # t interval over the pairs; all together hold the truth in 95 %
+    gain_upper: float | None
+    name: str | None = None  # in confirm.also
+    censored: int = 0  # trainings that spent their steps: the value and the gain are bounds
+    searched_at_least: bool = False  # whether the value in the search is a lower bound
+
+    @property
+    def label(self) -> str:
+        """What it is called in a table."""
+        return self.name or f"{self.number}" + (" (defaults)" if self.is_default else "")
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """A sweep at one moment."""
+
+    name: str
+    storage: str
+    measure: str
+    total: int
+    ended: int
+    status: str  # "running", "confirming", "stopped" or "done"
+    trials: Sequence[TrialReport]
+    confirmed: Sequence[Confirmed]
+    best: int | None  # the trial to use: clearly better than the defaults, or these
+    maximizes: bool = True  # whether a greater value is better
+    to_confirm: int = 0  # values that are confirmed in all, once the search is over
+    confirm_ended: int = 0  # of these
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, ready for one JSON document."""
+        return {"schema": 1, **asdict(self), "verdict": verdict(self)}
+
+    @property
+    def best_trial(self) -> TrialReport | None:
+        """The best trial so far."""
+        return next((trial for trial in self.trials if trial.number == self.best), None)
+
+
+def report(record: Record) -> SweepReport:
+    """What has become of the sweep so far."""
+    board = record.search_board()
+    trials = board.trials
+    total = board.plan.total(trials)
+    ended = sum(trial.state.is_finished() for trial in trials)
+    confirming = record.confirm_board() if ended == total else None
+    again = confirming.trials if confirming is not None else []
+    planned = confirming.plan.total(again) if confirming is not None else 0
+    confirmed = _confirmed(record, trials, again, comparisons=planned - 1)
+    is_done = ended == total and (confirming is None or confirming.is_done())
+    return SweepReport(
+        name=record.name,
+        storage=record.storage.address.shown,
+        measure=record.config.objective.measure,
+        total=total,
+        ended=ended,
+        status=_status(record, is_done=is_done, searched=ended == total),
+        trials=[trial_report(trial) for trial in trials],
+        confirmed=confirmed,
+        best=_best(record, trials, confirmed if is_done else []),
+        maximizes=record.config.maximizes,
+        to_confirm=planned,
+        confirm_ended=sum(trial.state.is_finished() for trial in again),
+    )
+
+
+def _status(record: Record, *, is_done: bool, searched: bool) -> str:
+    if is_done:
+        return "done"
+    if not is_worked_at(record.study):
+        return "stopped"
+    return "confirming" if searched else "running"
+
+
+def verdict(report: SweepReport) -> str | None:
+    """What the confirmation found, in a sentence; None where it compares nothing (yet)."""
+    if report.status != "done" or not any(one.gain_lower is not None for one in report.confirmed):
+        return None
+    better = [one for one in report.confirmed if is_better(one, maximizes=report.maximizes)]
+    searched = [one for one in better if one.number is not None]
+    if not searched:
+        return "no trial is clearly better than the defaults"
+    names = " and ".join(one.label for one in searched)
+    return f"clearly better than the defaults: trial {names}"
+
+
+def is_better(one: Confirmed, *, maximizes: bool) -> bool:
+    """Whether the whole interval of its gain over the defaults lies on the better side of 0."""
+    if one.gain_lower is None or one.gain_upper is None:
+        return False
+    return one.gain_lower > 0 if maximizes else one.gain_upper < 0
+
+
+def trial_report(trial: FrozenTrial) -> TrialReport:
+    """One trial as it stands."""
+    scores = trainings(trial)
+    value = trial.value if trial.state == TrialState.COMPLETE else None
+    limit = trial.user_attrs.get(MEAN) if trial.state == TrialState.PRUNED else None
+    if value is None and scores:
+        value = statistics.fmean(score["value"] for score in scores)
+    raced = limit is not None and not any(score["episodes"] for score in scores)
+    lower, upper = (None, None) if raced else _interval(scores)
+    lease = trial.user_attrs.get(LEASE)
+    return TrialReport(
+        number=trial.number,
+        state=STATES[trial.state],
+        params=trial.params,
+        value=limit if raced else value,
+        lower=lower,
+        upper=upper,
+        trainings=scores,
+        seconds=None if trial.duration is None else trial.duration.total_seconds(),
+        host=lease["host"] if lease else None,
+        deaths=trial.user_attrs.get(DEATHS, 0),
+        reason=trial.user_attrs.get(REASON),
+        run_id=trial.user_attrs.get(RUN),
+        at_least=raced or _censored(scores) > 0,
+    )
+
+
+def trainings(trial: FrozenTrial) -> list[Mapping[str, Any]]:
+    """The scores of a trial's trainings so far, in the order of their seeds."""
+    found: list[Mapping[str, Any]] = []
+    while (score := trial.user_attrs.get(score_key(len(found)))) is not None:
+        found.append(score)
+    return found
+
+
+def _interval(scores: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+    """At 95 %: over the trainings, over the episodes where there is but one.
+
+    None for steps that were spent: they are known to be more, so that an interval says too little.
+    """
+    episodes = sum(score["episodes"] for score in scores)
+    if len(scores) > 1 and not _censored(scores):
+        lower, upper = mean_interval([score["value"] for score in scores])
+        return max(lower, 0.0), min(upper, 1.0) if episodes else upper
+    if not episodes:
+        return None, None
+    rate = wilson(sum(score["wins"] for score in scores), episodes)
+    return rate.lower, rate.upper
+
+
+def _censored(scores: Sequence[Mapping[str, Any]]) -> int:
+    """How many trainings spent their steps before the goal."""
+    return sum(bool(score.get("censored")) for score in scores)
+
+
+def _confirmed(
+    record: Record,
+    trials: Sequence[FrozenTrial],
+    again: Sequence[FrozenTrial],
+    *,
+    comparisons: int,
+) -> list[Confirmed]:
+    done = [trial for trial in again if trial.state == TrialState.COMPLETE]
+    has_defaults = default_params(record.config.search, record.base) is not None
+    defaults = next((trial for trial in done if has_defaults and _candidate(trial) == 0), None)
+    sign = -1 if record.config.maximizes else 1
+    found = [_one_confirmed(trial, defaults, trials, comparisons=comparisons) for trial in done]
+    return sorted(found, key=lambda one: (sign * (one.value or 0.0), one.label))
+
+
+def _one_confirmed(
+    trial: FrozenTrial,
+    defaults: FrozenTrial | None,
+    trials: Sequence[FrozenTrial],
+    *,
+    comparisons: int,
+) -> Confirmed:
+    candidate, scores = _candidate(trial), trainings(trial)
+    number = None if isinstance(candidate, str) else candidate
+    lower, upper = _interval(scores)
+    gain = None
+    if defaults is not None and defaults is not trial:
+        gain = gain_over(_values(trial), _values(defaults), comparisons=comparisons)
+    return Confirmed(
+        number=number,
+        is_default=trial is defaults,
+        params=trial.params,
+        searched=None if number is None else trials[number].value,
+        value=trial.value,
+        lower=lower,
+        upper=upper,
+        trainings=scores,
+        gain=gain.mean if gain else None,
+        gain_lower=gain.lower if gain else None,
+        gain_upper=gain.upper if gain else None,
+        name=candidate if isinstance(candidate, str) else None,
+        censored=_censored(scores),
+        searched_at_least=number is not None and _censored(trainings(trials[number])) > 0,
+    )
+
+
+def _values(trial: FrozenTrial) -> list[float]:
+    return [float(score["value"]) for score in trainings(trial)]
+
+
+def _candidate(trial: FrozenTrial) -> Candidate:
+    found: Candidate = trial.user_attrs[SEARCH_TRIAL]
+    return found
+
+
+def _best(record: Record, trials: list[FrozenTrial], confirmed: Sequence[Confirmed]) -> int | None:
+    """The trial to use: of those that are clearly better than the defaults the best.
+
+    Where none is, the defaults; the best by its mean where there are none to compare with, or
+    but one pair of trainings; by the search where nothing was confirmed.
+    """
+    found = [one for one in confirmed if one.number is not None]
+    if any(one.gain_lower is not None for one in confirmed):
+        kept = [o for o in found if o.is_default or is_better(o, maximizes=record.config.maximizes)]
+        return kept[0].number
+    if found:
+        return found[0].number
+    best = ranked(record.config, trials)
+    return best[0].number if best else None

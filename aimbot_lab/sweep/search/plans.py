@@ -1,0 +1,69 @@
+"""Which trials a sweep is made of: the search itself, and the best few once more."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.trial import FrozenTrial
+
+from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.sweep.search.space import default_params, distributions
+from aimbot_lab.sweep.search.suggest import suggest, visible
+from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.trial_queue import NewTrial
+
+SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values it has
+Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
+
+
+class SearchPlan:
+    """The curriculum's own values first, then what the sampler suggests."""
+
+    def __init__(self, sweep: SweepFile, base: LoadedCurriculum, trials: int) -> None:
+        self._sweep = sweep
+        self._distributions = distributions(sweep.search)
+        self._defaults = default_params(sweep.search, base)
+        self._trials = trials
+
+    def total(self, trials: Sequence[FrozenTrial]) -> int:
+        """How many trials there will be."""
+        return max(self._trials, len(trials))
+
+    def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether all that the next trial is chosen from has ended."""
+        number = len(trials)
+        known = trials[: visible(self._sweep, number)]
+        return number < self._trials and all(trial.state.is_finished() for trial in known)
+
+    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
+        """The trial that follows `trials`."""
+        if not self.is_due(trials):
+            return None
+        first = not trials and self._defaults is not None
+        params = self._defaults if first else suggest(self._sweep, trials)
+        return NewTrial(params or {}, self._distributions, {})
+
+
+class ConfirmPlan:
+    """Given values once more, on fresh seeds."""
+
+    def __init__(self, sweep: SweepFile, candidates: Mapping[Candidate, Mapping[str, Any]]) -> None:
+        self._distributions = distributions(sweep.search)
+        self._candidates = candidates
+
+    def total(self, trials: Sequence[FrozenTrial]) -> int:
+        """How many there will be: a sweep that is given more trials may find other best ones."""
+        return len(trials) + len(self._left(trials))
+
+    def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether a candidate is left."""
+        return bool(self._left(trials))
+
+    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
+        """The next candidate."""
+        for number in self._left(trials):
+            return NewTrial(self._candidates[number], self._distributions, {SEARCH_TRIAL: number})
+        return None
+
+    def _left(self, trials: Sequence[FrozenTrial]) -> list[Candidate]:
+        taken = {trial.user_attrs[SEARCH_TRIAL] for trial in trials}
+        return [number for number in self._candidates if number not in taken]

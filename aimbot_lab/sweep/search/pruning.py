@@ -1,0 +1,93 @@
+"""Which trials are given up early: a pure function of a trial's reports and earlier trials'."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from optuna.pruners import WilcoxonPruner
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from aimbot_lab.sweep.search.space import Params, distributions
+from aimbot_lab.sweep.search.suggest import view, visible
+from aimbot_lab.sweep.settings import SweepFile
+
+Reports = Mapping[int, float]  # value by training and cell (wilcoxon), or by steps (halving)
+LEAST_PAIRS = 4  # fewer can't reach a p value below 0.1
+
+
+def is_hopeless(
+    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, reports: Reports
+) -> bool:
+    """Whether trial `number` of `trials`, with these reports so far, is to be given up.
+
+    Only the trials that its values were chosen from count.
+    """
+    if number == 0:
+        return False  # what everything is compared with
+    return _RULES[sweep.pruner.kind](sweep, trials, number, params, reports)
+
+
+def rungs(sweep: SweepFile, steps: int) -> list[int]:
+    """The numbers of steps, up to `steps`, after which halving compares trials."""
+    if sweep.pruner.kind != "halving":
+        return []
+    found = [sweep.pruner.first_steps]
+    while found[-1] * sweep.pruner.reduction < steps:
+        found.append(found[-1] * sweep.pruner.reduction)
+    return found
+
+
+def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) -> float | None:
+    """The mean steps above which `race` gives trial `number` up, None where there are none.
+
+    They are the least value among the trials that its values were chosen from, and the margin.
+    Those have all ended before it began, so the limit stands whoever works on it.
+    """
+    if sweep.pruner.kind != "race" or number == 0:
+        return None
+    known = trials[: visible(sweep, number)]
+    values = [t.value for t in known if t.state == TrialState.COMPLETE and t.value is not None]
+    return min(values) * (1.0 + sweep.pruner.margin) if values else None
+
+
+def _never(
+    _sweep: SweepFile, _trials: Sequence[FrozenTrial], _number: int, _params: Params, _own: Reports
+) -> bool:
+    return False
+
+
+def _wilcoxon(
+    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, own: Reports
+) -> bool:
+    """Whether a paired test finds it worse than the best trial, as Optuna's pruner has it."""
+    study = view(sweep, trials, number)
+    study.add_trial(
+        create_trial(
+            state=TrialState.RUNNING,
+            params=dict(params),
+            distributions=distributions(sweep.search),
+            intermediate_values=dict(own),
+        )
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is experimental, or that a trial has more pairs
+        pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=LEAST_PAIRS)
+        return pruner.prune(study, study.get_trials()[-1])
+
+
+def _halving(
+    sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, _params: Params, own: Reports
+) -> bool:
+    """Whether it is not among the best 1/reduction of the trials that got as far."""
+    rung = max(own)
+    known = trials[: visible(sweep, number)]
+    others = [t.intermediate_values[rung] for t in known if rung in t.intermediate_values]
+    if len(others) + 1 < sweep.pruner.reduction:
+        return False
+    go_on = (len(others) + 1) // sweep.pruner.reduction
+    return sum(other > own[rung] for other in others) >= go_on
+
+
+_RULES: Mapping[str, Callable[[SweepFile, Sequence[FrozenTrial], int, Params, Reports], bool]] = (
+    MappingProxyType({"none": _never, "race": _never, "wilcoxon": _wilcoxon, "halving": _halving})
+)

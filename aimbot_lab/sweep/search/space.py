@@ -1,0 +1,176 @@
+"""The space that is searched: between the sweep's file, Optuna, and a curriculum's keys."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.document import LoadedCurriculum, again
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile
+
+NEVER_SEARCHED = ("name", "seed", "tracking", "env.threads", "train.torch_threads")
+Params = Mapping[str, Any]  # the values of a trial by their keys, as Optuna keeps them
+
+
+def distributions(search: Mapping[str, Dimension]) -> dict[str, BaseDistribution]:
+    """The space as Optuna knows it."""
+    return {key: _distribution(dimension) for key, dimension in search.items()}
+
+
+def override_text(key: str, value: object) -> str:
+    """KEY=VALUE as `--set` takes it, which reads back to exactly `value`."""
+    return f"{key}={json.dumps(value)}"
+
+
+def overrides(params: Params, search: Mapping[str, Dimension]) -> list[str]:
+    """A trial's values as KEY=VALUE each, in the order of the keys of `search`."""
+    return [override_text(key, _value(search[key], params[key])) for key in search]
+
+
+def default_params(
+    search: Mapping[str, Dimension], base: LoadedCurriculum
+) -> dict[str, Any] | None:
+    """The curriculum's own values, None where any of them lies outside of the space."""
+    found = {}
+    for key, dimension in search.items():
+        value = _kept(dimension, _at(asdict(base.config), key))
+        distribution = _distribution(dimension)
+        if not _holds(distribution, value):
+            return None
+        found[key] = _as_number(dimension, value)
+    return found
+
+
+def search_faults(search: Mapping[str, Dimension], base: LoadedCurriculum) -> Iterator[Fault]:
+    """What of the space no curriculum can be given: unknown keys and values out of bounds."""
+    for key, dimension in search.items():
+        told = _key_refusal(key, search)
+        if told is not None:
+            yield Fault(("search", key), told, about_key=True)
+            continue
+        for place, value in _probes(dimension):
+            fault = _refusal(override_text(key, value), base)
+            if fault is not None:
+                unknown = "unknown" in fault
+                path = ("search", key) if unknown else ("search", key, *place)
+                yield Fault(path, fault, about_key=unknown)
+                break
+
+
+def also_params(sweep: SweepFile, base: LoadedCurriculum) -> dict[str, dict[str, Any]]:
+    """The values of `confirm.also` by their names, filled up with the curriculum's own."""
+    own = {key: _at(asdict(base.config), key) for key in sweep.search}
+    return {
+        name: {
+            key: _as_number(dimension, _kept(dimension, values.get(key, own[key])))
+            for key, dimension in sweep.search.items()
+        }
+        for name, values in sweep.confirm.also.items()
+    }
+
+
+def also_faults(sweep: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+    """Values of `confirm.also` that lie outside of what is searched."""
+    space = distributions(sweep.search)
+    for name, values in also_params(sweep, base).items():
+        for key, value in values.items():
+            if not _holds(space[key], value):
+                given = key in sweep.confirm.also[name]
+                path = ("confirm", "also", name, *([key] if given else []))
+                whose = "" if given else f" {key} is left out, and the curriculum's own"
+                yield Fault(path, f"must lie within search.{key};{whose or ' this'} is {value!r}")
+
+
+def _as_number(dimension: Dimension, value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if isinstance(dimension, FloatRange) and is_number else value
+
+
+def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
+    """What is wrong with `key` as such, None where nothing is."""
+    if re.fullmatch(r"[^\s=]+", key) is None:
+        return "must be a key such as train.learning_rate or lessons.0.name"
+    if key.startswith(NEVER_SEARCHED):
+        return "can't be searched"
+    if key.startswith("env.presets"):
+        return "can't be searched: a sweep keeps one set of target blocks for all its trials"
+    outer = next((other for other in search if key.startswith(f"{other}.")), None)
+    return None if outer is None else f"lies within {outer}, which is searched too"
+
+
+def _refusal(override: str, base: LoadedCurriculum) -> str | None:
+    """Why the curriculum refuses `override`, None where it does not."""
+    try:
+        again(base, [override])
+    except ConfigurationError as error:
+        told = error.faults[0].removeprefix(f"--set {override}: ")
+        return told.removeprefix(f"{override.partition('=')[0]}: ")
+    return None
+
+
+def _probes(dimension: Dimension) -> list[tuple[tuple[str | int, ...], Any]]:
+    """Values at the ends of the space, each with the place where the file gives it."""
+    if isinstance(dimension, Choices):
+        return [(("choices", place), value) for place, value in enumerate(dimension.choices)]
+    ends: list[tuple[tuple[str | int, ...], Any]] = [
+        (("low",), dimension.low),
+        (("high",), dimension.high),
+    ]
+    if isinstance(dimension, IntRange):
+        return ends
+    # Both ends may be whole numbers, which a key for whole numbers takes.
+    return [*ends, (("type",), dimension.low + (dimension.high - dimension.low) / math.e)]
+
+
+def _distribution(dimension: Dimension) -> BaseDistribution:
+    if isinstance(dimension, FloatRange):
+        return FloatDistribution(dimension.low, dimension.high, log=dimension.log)
+    if isinstance(dimension, IntRange):
+        low, high = dimension.low, dimension.high
+        return IntDistribution(low, high, log=dimension.log, step=dimension.step)
+    return CategoricalDistribution([_kept(dimension, choice) for choice in dimension.choices])
+
+
+def _kept(dimension: Dimension, value: Any) -> Any:
+    """`value` as Optuna can keep it: a list as its text."""
+    several = isinstance(dimension, Choices) and isinstance(value, list | tuple)
+    return json.dumps(list(value)) if several else value
+
+
+def _value(dimension: Dimension, kept: Any) -> Any:
+    """What `_kept` made from a value, as the value."""
+    if isinstance(dimension, IntRange):
+        return int(kept)
+    if not isinstance(dimension, Choices):
+        return float(kept)
+    return next(choice for choice in dimension.choices if _kept(dimension, choice) == kept)
+
+
+def _holds(distribution: BaseDistribution, value: Any) -> bool:
+    try:
+        return bool(distribution._contains(distribution.to_internal_repr(value)))
+    except (ValueError, TypeError):
+        return False
+
+
+def _at(data: Any, key: str) -> Any:
+    """The value at a dotted key of plain data, None where there is none."""
+    for part in key.split("."):
+        if isinstance(data, list | tuple) and part.isdigit() and int(part) < len(data):
+            data = data[int(part)]
+        elif isinstance(data, dict) and part in data:
+            data = data[part]
+        else:
+            return None
+    return data

@@ -1,0 +1,208 @@
+"""The trials of a study: taken by one worker at a time, ended once, picked up after a death."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from aimbot_lab.sweep.leases import Lease, read_lease
+from aimbot_lab.sweep.storage import Storage
+from aimbot_lab.tracking.runs.owner import Owner
+
+MOST_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
+LEASE, DEATHS, REASON = "lease", "deaths", "reason"
+
+
+class NewTrial(NamedTuple):
+    """A trial that is due."""
+
+    params: Mapping[str, Any]
+    distributions: Mapping[str, BaseDistribution]
+    attributes: Mapping[str, Any]
+
+
+class Plan(Protocol):
+    """Which trials a study is made of."""
+
+    def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
+        """The trial that follows `trials`, None where there is none, or none yet."""
+        ...
+
+    def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether `due` would give a trial; costs nothing."""
+        ...
+
+    def total(self, trials: Sequence[FrozenTrial]) -> int:
+        """How many trials there will be."""
+        ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A trial in the hands of one worker."""
+
+    number: int
+    trial_id: int
+    params: Mapping[str, Any]
+    attributes: Mapping[str, Any]  # as they were when it was taken
+    reports: Mapping[int, float]
+    token: str
+
+
+class Board:
+    """One study's trials; any number of processes may share it."""
+
+    def __init__(self, storage: Storage, study: optuna.Study, plan: Plan, *, lease: float) -> None:
+        self.study = study
+        self.plan = plan
+        self._storage = storage
+        self.lease_seconds = lease
+
+    @property
+    def trials(self) -> list[FrozenTrial]:
+        """All trials so far in the order of their numbers; not to be changed."""
+        return self.study.get_trials(deepcopy=False)
+
+    def is_done(self) -> bool:
+        """Whether every trial has ended."""
+        trials = self.trials
+        ended = sum(trial.state.is_finished() for trial in trials)
+        return ended == len(trials) >= self.plan.total(trials)
+
+    def take(self, owner: Owner) -> Claim | None:
+        """A trial for `owner` to work on, None where there is none now."""
+        trials, now = self.trials, time.time()
+        if not any(self._is_free(t, now) for t in trials) and not self.plan.is_due(trials):
+            return None  # without waiting for the lock
+        with self._storage.alone(self.study.study_name) as now:
+            for trial in self.trials:
+                if self._is_free(trial, now) and not self._gives_up(trial):
+                    return self._claim(trial, owner, now)
+            new = self.plan.due(self.trials)
+            return None if new is None else self._claim(self._add(new), owner, now)
+
+    def renew(self, claim: Claim) -> bool:
+        """Whether the claim still holds; then it holds for a while more."""
+        with self._storage.alone(self.study.study_name) as now:
+            lease = self._held(claim)
+            if lease is not None:
+                self._grant(claim.trial_id, Lease(lease.owner, now + self.lease_seconds))
+            return lease is not None
+
+    def note(self, claim: Claim, key: str, value: Any) -> bool:
+        """Keep `value` with the trial; whether the claim still held."""
+        with self._storage.alone(self.study.study_name):
+            held = self._held(claim) is not None
+            if held:
+                self._storage.optuna.set_trial_user_attr(claim.trial_id, key, value)
+            return held
+
+    def report(self, claim: Claim, step: int, value: float) -> bool:
+        """Keep an intermediate value; whether the claim still held."""
+        with self._storage.alone(self.study.study_name):
+            held = self._held(claim) is not None
+            if held:
+                self._storage.optuna.set_trial_intermediate_value(claim.trial_id, step, value)
+            return held
+
+    def finish(self, claim: Claim, state: TrialState, value: float | None = None) -> bool:
+        """End the trial, once; whether the claim still held."""
+        with self._storage.alone(self.study.study_name):
+            held = self._held(claim) is not None
+            if held:
+                values = None if value is None else [value]
+                self._storage.optuna.set_trial_state_values(claim.trial_id, state, values)
+            return held
+
+    def give_back(self, claim: Claim) -> None:
+        """Leave the trial, with what was kept of it, to whoever takes it next."""
+        with self._storage.alone(self.study.study_name):
+            if self._held(claim) is not None:
+                self._free(claim.trial_id)
+
+    def reap(self) -> list[int]:
+        """The numbers of trials whose workers are dead; they now wait for another."""
+        if not self._orphans():
+            return []
+        with self._storage.alone(self.study.study_name) as now:
+            running = [trial for trial in self.trials if trial.state == TrialState.RUNNING]
+            dead = [trial for trial in running if self._is_free(trial, now)]
+            for trial in dead:
+                if not self._gives_up(trial):
+                    self._count_death(trial)
+                    self._free(trial._trial_id)
+            return [trial.number for trial in dead]
+
+    def _orphans(self) -> bool:
+        """Whether any lease looks over by this machine's clock; the lock tells for sure."""
+        now = time.time()
+        return any(self._is_free(t, now) for t in self.trials if t.state == TrialState.RUNNING)
+
+    def _is_free(self, trial: FrozenTrial, now: float) -> bool:
+        if trial.state == TrialState.WAITING:
+            return True
+        lease = _lease(trial)
+        return trial.state == TrialState.RUNNING and (lease is None or lease.is_over(now))
+
+    def _gives_up(self, trial: FrozenTrial) -> bool:
+        """Whether `trial` has cost too many workers; then it has failed."""
+        if trial.state != TrialState.RUNNING or trial.user_attrs.get(DEATHS, 0) < MOST_DEATHS:
+            return False
+        storage, trial_id = self._storage.optuna, trial._trial_id
+        storage.set_trial_user_attr(trial_id, REASON, f"its worker died {MOST_DEATHS + 1} times")
+        storage.set_trial_state_values(trial_id, TrialState.FAIL)
+        return True
+
+    def _claim(self, trial: FrozenTrial, owner: Owner, now: float) -> Claim:
+        storage, trial_id = self._storage.optuna, trial._trial_id
+        if trial.state == TrialState.RUNNING:
+            self._count_death(trial)
+        # The lease first: a trial that runs always has one.
+        self._grant(trial_id, Lease(owner, now + self.lease_seconds))
+        storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+        fresh = storage.get_trial(trial_id)
+        return Claim(
+            number=fresh.number,
+            trial_id=trial_id,
+            params=fresh.params,
+            attributes=fresh.user_attrs,
+            reports=fresh.intermediate_values,
+            token=owner.token,
+        )
+
+    def _add(self, new: NewTrial) -> FrozenTrial:
+        self.study.add_trial(
+            create_trial(
+                state=TrialState.WAITING,
+                params=dict(new.params),
+                distributions=dict(new.distributions),
+                user_attrs=dict(new.attributes),
+            )
+        )
+        return self.trials[-1]
+
+    def _count_death(self, trial: FrozenTrial) -> None:
+        deaths = trial.user_attrs.get(DEATHS, 0) + 1
+        self._storage.optuna.set_trial_user_attr(trial._trial_id, DEATHS, deaths)
+
+    def _free(self, trial_id: int) -> None:
+        self._storage.optuna.set_trial_state_values(trial_id, TrialState.WAITING)
+        self._storage.optuna.set_trial_user_attr(trial_id, LEASE, None)
+
+    def _grant(self, trial_id: int, lease: Lease) -> None:
+        self._storage.optuna.set_trial_user_attr(trial_id, LEASE, lease.as_attribute())
+
+    def _held(self, claim: Claim) -> Lease | None:
+        """The claim's lease, None where another worker has the trial or it has ended."""
+        trial = self._storage.optuna.get_trial(claim.trial_id)
+        lease = _lease(trial)
+        running = trial.state == TrialState.RUNNING
+        return lease if lease and running and lease.owner.token == claim.token else None
+
+
+def _lease(trial: FrozenTrial) -> Lease | None:
+    return read_lease(trial.user_attrs.get(LEASE))

@@ -1,0 +1,1 @@
+"""Runs as the data folder and the store know them: opened, owned, listed, ended, deleted."""

@@ -1,0 +1,97 @@
+"""Requests to a training from other processes, and its answers: small files in its run folder.
+
+Each is written under another name and renamed, so that none is ever read in part.
+"""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.tracking.journal.durable import disk_error, put_file, replace_file
+
+_FOLDER = "mail"
+_REQUEST, _ANSWER = ".request", ".answer"
+_CHANGES = "changes.jsonl"  # what was done, with its steps
+_PAUSE = 0.05  # seconds between two looks for an answer
+
+
+class Mailbox:
+    """The requests to the training that owns `run_folder`."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / _FOLDER
+
+    def send(self, document: Mapping[str, Any]) -> str:
+        """The key of a new request. Raises StoreError where the disk refuses it."""
+        key = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}"
+        try:
+            self._folder.mkdir(exist_ok=True)
+            replace_file(self._folder / f"{key}{_REQUEST}", json.dumps(document).encode())
+        except OSError as error:
+            raise disk_error(self._folder, error) from error
+        return key
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        """Requests that have no answer, oldest first, each with its key; None for what is none."""
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return []
+        keys = sorted(name.removesuffix(_REQUEST) for name in names if name.endswith(_REQUEST))
+        return [(key, _read(self._folder / f"{key}{_REQUEST}")) for key in keys]
+
+    def answer(self, key: str, document: Mapping[str, Any]) -> None:
+        """Answer a request, which is none any more."""
+        # A disk that refuses must not end a training; who asked is told nothing then.
+        with suppress(OSError):
+            replace_file(self._folder / f"{key}{_ANSWER}", json.dumps(document).encode())
+        with suppress(OSError):
+            (self._folder / f"{key}{_REQUEST}").unlink()
+
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        """Keep, for a resumption, that `document` was done at environment step `step`."""
+        changes = [*self.changes(), (step, document)]
+        lines = "".join(f"{json.dumps(change)}\n" for change in changes)
+        # A disk that refuses must not end a training; a resumption lacks the change then.
+        with suppress(OSError):
+            put_file(self._folder / _CHANGES, lines.encode())
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        """What was kept so, by rising step; nothing where that can't be read."""
+        try:
+            lines = (self._folder / _CHANGES).read_text(encoding="utf-8").splitlines()
+            found = [(int(step), document) for step, document in map(json.loads, lines)]
+        except (OSError, ValueError, TypeError):
+            return []
+        return sorted(found, key=lambda change: change[0])
+
+    def wait(self, key: str, seconds: float, *, still_open: Callable[[], bool]) -> Any:
+        """The answer to a request; None where none came in time or nobody is there to give one."""
+        place = self._folder / f"{key}{_ANSWER}"
+        until = time.monotonic() + seconds
+        while (found := _read(place)) is None and time.monotonic() < until and still_open():
+            time.sleep(_PAUSE)
+        if found is not None:
+            with suppress(OSError):
+                place.unlink()
+        return found
+
+    def withdraw(self, key: str) -> bool:
+        """Whether a request was taken back before anybody read it."""
+        try:
+            (self._folder / f"{key}{_REQUEST}").unlink()
+        except OSError:
+            return False
+        return True
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,128 @@
+"""Beginning a run: in the store, in the data folder, and the thread between the two."""
+
+import getpass
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import aimbot_lab
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.outage import Tell, silent, unfailing
+from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
+from aimbot_lab.tracking.limits import LONGEST_PARAM, checked_key, checked_tags, shortened
+from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
+from aimbot_lab.tracking.runs.run_folder import RunFolder, create_run_folder
+from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.tracker import Tracker
+
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.mlflow_store import MlflowStore
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """What is known of a run when it begins."""
+
+    name: str
+    params: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)  # flat
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_run(
+    data_folder: DataFolder,
+    settings: TrackingSettings,
+    description: RunDescription,
+    *,
+    tracking_uri: str | None = None,
+    on_trouble: Tell = silent,
+) -> Tracker:
+    """A tracker for a new run, on the store that counts (`choose_address`).
+
+    `on_trouble` hears in a line when the store or the disk begins to fail and when it works
+    again, and what the end of the run waits for; it may be called from another thread.
+    Raises ConfigurationError for an address that can't be used, StoreError where the store or
+    the data folder can't, ValueError for a name that MLflow refuses; then no run is left behind.
+    """
+    params = _checked_params(description.params)
+    tags = checked_tags(description.tags)
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    # MLflow takes a second to import: only what needs it pays.
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, address)
+    experiment_id = store.experiment_id(settings.experiment)
+    owner = this_process(uuid.uuid4().hex, None if address.embedded else address.uri)
+    folder = create_run_folder(data_folder, owner)
+    try:
+        run_id = store.create_run(
+            experiment_id, description.name, tags={**tags, **_own_tags(owner)}
+        )
+        store.log_params(run_id, params)
+        folder = folder.named(run_id)
+        run = RunAddress(run_id, experiment_id, address.shown)
+        sink = store.run(run_id, folder.path)
+        return start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble))
+    except BaseException:
+        _undo(store, folder)
+        raise
+
+
+def check_destination(
+    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+) -> None:
+    """Raise ConfigurationError where `open_run` could only fail; asks no server, makes nothing."""
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    file = address.sqlite_file
+    if not address.embedded and file is not None and not file.parent.is_dir():
+        raise ConfigurationError(
+            f"tracking address {address.shown}: there is no folder {file.parent}"
+        )
+    data_folder.check()
+
+
+def check_server(
+    data_folder: DataFolder, settings: TrackingSettings, *, tracking_uri: str | None = None
+) -> None:
+    """Raise StoreError where runs would go to a tracking server that does not answer."""
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    if address.is_server:
+        from aimbot_lab.tracking.mlflow_store import connect
+
+        connect(data_folder, address)
+
+
+def _undo(store: "MlflowStore", folder: RunFolder) -> None:
+    # Asked by token, because the store may have made the run although the call failed.
+    try:
+        run_id = store.find_run(folder.owner.token)
+        if run_id is not None:
+            store.discard_run(run_id)
+    except StoreError:
+        folder.release()
+    else:
+        folder.remove()
+
+
+def _checked_params(params: Mapping[str, object]) -> dict[str, str]:
+    return {checked_key(key): shortened(str(value), LONGEST_PARAM) for key, value in params.items()}
+
+
+def _own_tags(owner: Owner) -> dict[str, str]:
+    return {
+        "mlflow.user": _user_name(),
+        "mlflow.source.name": "aimbot-lab",
+        "mlflow.source.type": "LOCAL",
+        "lab.version": aimbot_lab.__version__,
+        OWNER_TAG: owner.label,
+    }
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A container may run under a number that has no name.
+        return "unknown"

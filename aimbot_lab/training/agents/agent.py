@@ -1,0 +1,168 @@
+"""A trained policy that plays a world."""
+
+from typing import Any
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.policies import BasePolicy
+
+from aimbot_lab.adapters.sb3_actions import learner_codec
+from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
+from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
+
+
+class Agent:
+    """A trained policy with the world's observations as input and its actions as output."""
+
+    def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
+        algorithm = ALGORITHMS[train.algo]
+        face = algorithm.face(train)
+        self.masked = algorithm.masked or face.masks_shown
+        self.recurrent = algorithm.recurrent
+        self._masks_shown = face.masks_shown
+        self.policy = policy
+        self.spec = spec
+        self._algo = train.algo
+        self._codec = learner_codec(spec, face.actions, train.aim_bins)
+        self._choices = sum(spec.branches)
+        self._width = len(spec.branches) + spec.continuous
+
+    @property
+    def samples(self) -> bool:
+        """Whether its policy has probabilities, as not where an algorithm ranks actions."""
+        return self._algo not in ONE_CHOICE
+
+    def temperature(self, asked: Temperature | None = None) -> Temperature:
+        """The temperature it plays at: what was `asked`, else what is advised.
+
+        An agent that only ranks actions plays at 0. Raises ConfigurationError where it was asked
+        for more.
+        """
+        if self.samples:
+            return ADVISED if asked is None else asked
+        if asked:
+            raise ConfigurationError(
+                f"temperature {asked:g}: an agent of {self._algo} ranks actions and has no "
+                "probabilities to sample from; it plays at 0 alone"
+            )
+        return LIKELIEST
+
+    def act(
+        self, observations: Float32Array, *, temperature: Temperature | None = None
+    ) -> Float32Array:
+        """World actions [B, branches + continuous] for raw observations [B, D].
+
+        Random numbers are torch's. Nothing is masked, and every observation is taken for the
+        first of its episode; see `player` for an agent that learned otherwise.
+        """
+        return self.choose(observations, temperature=temperature)[0]
+
+    def choose(
+        self,
+        observations: Float32Array,
+        *,
+        state: Any = None,
+        starts: BoolArray | None = None,
+        branch_masks: BoolArray | None = None,
+        temperature: Temperature | None = None,
+    ) -> tuple[Float32Array, Any]:
+        """(world actions [B, A], memory) from the memory of the step before.
+
+        `starts` [B] is True where an episode begins and forgets the memory; `branch_masks`
+        [B, sum of branches] are the world's. What the policy has no use for is left aside.
+        Raises LabError where weights are so large that the network has no answer.
+        """
+        seen, given = self._shown(observations, branch_masks)
+        taken = self.temperature(temperature)
+        given["deterministic"] = taken == LIKELIEST
+        try:
+            with at_temperature(self.policy, taken):
+                chosen, state = self.policy.predict(seen, state, starts, **given)
+        except ValueError as error:  # torch refuses a distribution of what are no numbers
+            raise LabError("the agent's network gives what are no numbers") from error
+        actions = np.zeros((len(observations), self._width), np.float32)
+        self._codec.to_world(chosen, actions)
+        return actions, state
+
+    def _shown(
+        self, observations: Float32Array, branch_masks: BoolArray | None
+    ) -> tuple[Float32Array, dict[str, Any]]:
+        """What the policy sees of raw observations, and its further arguments."""
+        if branch_masks is None:
+            branch_masks = np.ones((len(observations), self._choices), np.bool_)
+        if self._masks_shown:
+            seen = np.concatenate([observations, branch_masks], axis=1, dtype=np.float32)
+            return seen, {}
+        masks = {"action_masks": self._codec.masks(branch_masks)} if self.masked else {}
+        return observations, masks
+
+    def probabilities(
+        self,
+        observations: Float32Array,
+        *,
+        branch_masks: BoolArray | None = None,
+        temperature: Temperature = SAMPLED,
+    ) -> Probabilities:
+        """How likely actions are for raw observations [B, D] at `temperature`, which is not 0.
+
+        For an agent that samples and remembers nothing.
+        """
+        seen, given = self._shown(observations, branch_masks)
+        policy: Any = self.policy
+        policy.set_training_mode(False)
+        with th.no_grad(), at_temperature(policy, temperature):
+            drawn = policy.get_distribution(policy.obs_to_tensor(seen)[0], **given)
+            return probabilities_of(drawn)
+
+    def player(
+        self, world: BatchWorld, *, temperature: Temperature | None = None, seed: int = 0
+    ) -> "Player":
+        """This agent in `world`, about to be reset.
+
+        Where actions are sampled, `seed` says which; the random numbers are the player's own.
+        """
+        return Player(self, world, temperature=self.temperature(temperature), seed=seed)
+
+
+class Player:
+    """An agent in a world: it sees the world's masks and remembers each episode.
+
+    Takes a place in `world.before_reset`, before whoever is there already.
+    """
+
+    def __init__(
+        self, agent: Agent, world: BatchWorld, *, temperature: Temperature, seed: int
+    ) -> None:
+        self._agent, self._world, self._temperature = agent, world, temperature
+        self._random = th.Generator().manual_seed(seed).get_state()
+        self._masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        self._starts = np.ones(world.num_envs, np.bool_)
+        self._state: Any = None
+        if agent.recurrent:
+            self._next_hook, world.before_reset = world.before_reset, self._episodes_ended
+
+    def _episodes_ended(self, finished: BoolArray) -> None:
+        self._starts |= finished
+        if self._next_hook is not None:
+            self._next_hook(finished)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """World actions [B, branches + continuous] in the world's present state."""
+        if self._agent.masked:
+            self._world.action_masks(self._masks)
+        with th.random.fork_rng(devices=[]):  # policies know no generator but torch's
+            th.set_rng_state(self._random)
+            actions, self._state = self._agent.choose(
+                observations,
+                state=self._state,
+                starts=self._starts,
+                branch_masks=self._masks,
+                temperature=self._temperature,
+            )
+            self._random = th.get_rng_state()
+        self._starts[:] = False
+        return actions

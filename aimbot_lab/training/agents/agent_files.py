@@ -1,0 +1,109 @@
+"""Agents as files: weights in safetensors, everything else in JSON; loading runs no code."""
+
+import json
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch as th
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from stable_baselines3.common.policies import BasePolicy
+
+from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.weights_file import policy_of
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
+
+FORMAT = 1
+WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
+PARTS = frozenset({"format", "env", "train", "about"})
+THREADS = 1  # where agents only play: with batches that small, a second one is waited for
+MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**21, 2**30
+FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
+
+
+@dataclass(frozen=True)
+class SavedAgent:
+    """An agent read from its files, with the settings it was trained under."""
+
+    agent: Agent
+    env: ArenaSettings
+    train: TrainSettings
+    about: dict[str, Any]
+
+
+def save_agent(
+    policy: BasePolicy,
+    folder: Path,
+    *,
+    env: ArenaSettings,
+    train: TrainSettings,
+    about: dict[str, Any],
+) -> tuple[Path, Path]:
+    """The two files written to `folder`; `about` is kept as it is (plain JSON values).
+
+    Each file appears whole or not at all.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Copies, because a file keeps no two names for one tensor, as policies have for some.
+    weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
+    description = {"format": FORMAT, "env": asdict(env), "train": asdict(train), "about": about}
+    paths = folder / WEIGHTS, folder / DESCRIPTION
+    fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
+    save_file(weights, fresh[0])
+    fresh[1].write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+    for path, written in zip(paths, fresh, strict=True):
+        written.replace(path)
+    return paths
+
+
+def load_agent(folder: str | PathLike[str]) -> SavedAgent:
+    """The agent saved in `folder`; torch uses one thread from here on, however it was trained.
+
+    Whoever made the files, reading them runs no code, and takes no more memory than they are
+    large. Raises LabError, which says why, where they are missing or not of one agent.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        there = "is a file" if folder.exists() else "there is no such folder"
+        raise LabError(
+            f"{folder}: {there}; an agent is a folder with {WEIGHTS} and {DESCRIPTION}, as "
+            "`aimbot-lab export RUN -o FOLDER` writes it"
+        )
+    try:
+        description = _description(read_bounded(folder / DESCRIPTION, MOST_DESCRIPTION_BYTES))
+        env = TypeAdapter(ArenaSettings).validate_python(description["env"])
+        train = TypeAdapter(TrainSettings).validate_python(description["train"])
+        spec = arena_spec(env)
+        policy = policy_of(read_bounded(folder / WEIGHTS, MOST_WEIGHTS_BYTES), train, spec)
+    except FileNotFoundError as error:
+        raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
+    except FAULTS as error:
+        raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
+    th.set_num_threads(THREADS)
+    return SavedAgent(Agent(policy, spec, train), env, train, description["about"])
+
+
+def _description(data: bytes) -> dict[str, Any]:
+    """The JSON document in `data`, of this format."""
+    description = json.loads(data.decode("utf-8"))
+    if not isinstance(description, dict) or not description.keys() >= PARTS:
+        raise ValueError(f"{DESCRIPTION} describes no agent")
+    if description["format"] != FORMAT:
+        raise ValueError(f"{DESCRIPTION} is of another format than {FORMAT}")
+    return description
+
+
+def _reason(error: Exception) -> str:
+    """`error` in a few visible characters: names in a file may hold anything."""
+    if isinstance(error, ValidationError):
+        return f"{DESCRIPTION} holds settings that there are not"
+    text = error.strerror or "" if isinstance(error, OSError) else str(error)
+    line = text.split("\n", maxsplit=1)[0]
+    return "".join(letter if letter.isprintable() else "?" for letter in line)[:120]

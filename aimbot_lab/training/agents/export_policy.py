@@ -1,0 +1,181 @@
+"""An agent as one network from raw observations to the world's actions, to be used elsewhere."""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch as th
+from torch import nn
+
+from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.networks.branches import FORBIDDEN
+from aimbot_lab.training.settings import ONE_CHOICE
+
+OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
+NEAR = (
+    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
+    *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+)
+FAR = (
+    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773),
+    *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
+)
+"""Coefficients of Giles's polynomials for the middle and the tails."""
+Scores = Callable[[Any, th.Tensor], th.Tensor]
+
+
+class Heads(NamedTuple):
+    """How scores are read: one for every choice of every branch, then means of numbers."""
+
+    choices: tuple[int, ...]  # sizes of the branches, the bins of the mouse among them
+    limit: float | None  # a continuous mouse is cut here; None: it has bins
+    flat: bool  # scores are of all combinations of choices
+
+
+class DeployedPolicy(nn.Module):
+    """Actions [N, 4] at `temperature` and the scores [N, L] that they come from.
+
+    Takes raw observations [N, D] and, where the agent learned with masks, those of the world's
+    branches [N, 8]; `masked` says so. Where the temperature is not 0 it takes noise [N, 4], a
+    number of an even distribution from 0 to 1 for each column of the action, and is a function:
+    the same observation and noise give the same action. Scores are logits as trained; for a
+    continuous mouse the last column is its mean, for algorithms that value actions they are these
+    values.
+    """
+
+    bins: th.Tensor  # [M]
+    deviation: th.Tensor  # [1] of a continuous mouse at the temperature; [0] where it has bins
+
+    def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
+        super().__init__()
+        agent, train = saved.agent, saved.train
+        if agent.recurrent:
+            raise ConfigurationError(
+                f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
+                "folder, as safetensors"
+            )
+        policy: Any = agent.policy
+        self.policy = policy
+        self.temperature = agent.temperature(temperature)
+        self.noisy = self.temperature != LIKELIEST
+        self.masked, self._masks_seen = agent.masked, ALGORITHMS[train.algo].face(train).masks_shown
+        self._scores = SCORES.get(train.algo, actor_scores)
+        hybrid = train.aim == "hybrid"
+        bins = () if hybrid else (len(train.aim_bins),)
+        limit = agent.spec.continuous_limit if hybrid else None
+        self.heads = Heads((*agent.spec.branches, *bins), limit, train.algo in ONE_CHOICE)
+        self._branches = sum(agent.spec.branches)
+        self.register_buffer("bins", th.tensor(train.aim_bins, dtype=th.float32))
+        log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
+        deviation = th.exp(log_std) * float(self.temperature)
+        self.register_buffer("deviation", deviation)
+
+    def forward(
+        self,
+        observation: th.Tensor,
+        action_masks: th.Tensor | None = None,
+        noise: th.Tensor | None = None,
+    ) -> tuple[th.Tensor, th.Tensor]:
+        """(actions, scores) for raw observations."""
+        if self._masks_seen and action_masks is not None:
+            seen = th.cat([observation, action_masks.to(observation.dtype)], dim=1)
+            scores = self._scores(self.policy, seen)
+        else:
+            scores = self._scores(self.policy, observation)
+            if action_masks is not None:
+                allowed, free = scores[:, : self._branches], scores[:, self._branches :]
+                forbidden = th.full_like(allowed, FORBIDDEN)
+                scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
+        return self._actions(scores, noise), scores
+
+    def _actions(self, scores: th.Tensor, noise: th.Tensor | None) -> th.Tensor:
+        heads = self.heads
+        if heads.flat:
+            return self._from_flat(scores.argmax(dim=1))
+        if heads.limit is None:
+            return self._with_bins(self._chosen(scores, noise))
+        count = sum(heads.choices)
+        columns = [index.to(scores.dtype) for index in self._chosen(scores[:, :count], noise)]
+        mouse = scores[:, count]
+        if noise is not None:
+            mouse = mouse + self.deviation * normal_quantile(noise[:, -1])
+        return th.stack([*columns, mouse.clamp(-heads.limit, heads.limit)], dim=1)
+
+    def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
+        """An index [N] of each branch."""
+        parts = th.split(scores, list(self.heads.choices), dim=1)
+        if noise is None:
+            return [part.argmax(dim=1) for part in parts]
+        cooled = [part / float(self.temperature) for part in parts]
+        return [drawn(part, noise[:, column]) for column, part in enumerate(cooled)]
+
+    def _from_flat(self, index: th.Tensor) -> th.Tensor:
+        chosen = []
+        for size in reversed(self.heads.choices):  # the last counts fastest
+            chosen.append(index % size)
+            index = th.div(index, size, rounding_mode="floor")
+        return self._with_bins(chosen[::-1])
+
+    def _with_bins(self, chosen: list[th.Tensor]) -> th.Tensor:
+        aim = self.bins[chosen[-1]]
+        return th.stack([*(index.to(aim.dtype) for index in chosen[:-1]), aim], dim=1)
+
+
+def drawn(logits: th.Tensor, uniform: th.Tensor) -> th.Tensor:
+    """Choices [N] from `logits` [N, K] by the inverse of their distribution at `uniform` [N].
+
+    The first choice whose cumulated probability exceeds it, never one of probability 0.
+    """
+    cumulated = logits.softmax(dim=1).cumsum(dim=1)
+    total = cumulated[:, -1:]  # 1 but for rounding
+    passed = (cumulated <= uniform.unsqueeze(1) * total) & (cumulated < total)
+    return passed.sum(dim=1)
+
+
+def normal_quantile(uniform: th.Tensor) -> th.Tensor:
+    """The value below which a standard normal number lies with probability `uniform`.
+
+    Within 1e-5 of itself; cut at five deviations. Source: Giles 2012, "Approximating the erfinv
+    function" (single precision), since ONNX has no such operator.
+    """
+    u = uniform.clamp(OUTERMOST, 1.0 - OUTERMOST)
+    w = -th.log(4.0 * u * (1.0 - u))
+    inner, outer = w - 2.5, w.sqrt() - 3.0
+    series = th.where(w < 5.0, _polynomial(inner, NEAR), _polynomial(outer, FAR))
+    return math.sqrt(2.0) * (2.0 * u - 1.0) * series
+
+
+def _polynomial(x: th.Tensor, coefficients: tuple[float, ...]) -> th.Tensor:
+    """By Horner's rule, the highest power first."""
+    first, *others = coefficients
+    value = th.full_like(x, first)
+    for coefficient in others:
+        value = value * x + coefficient
+    return value
+
+
+def actor_scores(policy: Any, seen: th.Tensor) -> th.Tensor:
+    """What the actor's last layer gives."""
+    features = policy.pi_features_extractor(seen)
+    scores: th.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(features))
+    return scores
+
+
+def _q_values(policy: Any, seen: th.Tensor) -> th.Tensor:
+    values: th.Tensor = policy.q_net.q_net(policy.q_net.features_extractor(seen))
+    return values
+
+
+def _mean_quantiles(policy: Any, seen: th.Tensor) -> th.Tensor:
+    net = policy.quantile_net
+    quantiles = net.quantile_net(net.features_extractor(seen))
+    values: th.Tensor = quantiles.view(-1, net.n_quantiles, int(net.action_space.n)).mean(dim=1)
+    return values
+
+
+SCORES: Mapping[str, Scores] = MappingProxyType({"dqn": _q_values, "qrdqn": _mean_quantiles})
+"""How the algorithms that value actions score them; all others by their actor."""

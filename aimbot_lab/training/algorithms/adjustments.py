@@ -1,0 +1,103 @@
+"""What changes between rollouts beside the weights: scheduled numbers and running statistics."""
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.training.algorithms.schedules import Cosine, Linear, Schedule
+from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.running_scale import Moments
+from aimbot_lab.training.settings import TrainSettings
+
+
+def adjustments(settings: TrainSettings) -> list[BaseCallback]:
+    """The callbacks that `settings` ask for."""
+    callbacks: list[BaseCallback] = []
+    if isinstance(settings.ent_coef, Linear | Cosine):
+        callbacks.append(EntropyScheduleCallback(settings.ent_coef))
+    if settings.network.scaling == "running":
+        callbacks.append(StatisticsCallback())
+    return callbacks
+
+
+class EntropyScheduleCallback(BaseCallback):
+    """Sets `ent_coef` before each update, which stable-baselines3 takes as a number only.
+
+    The learning rate and the clip range need no callback: it takes callables for these, and asks
+    them at the same progress.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
+        self._schedule = schedule
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_start(self) -> None:
+        self._set()  # a training that goes on does not begin at the schedule's start
+
+    def _on_rollout_end(self) -> None:
+        self._set()
+
+    def _set(self) -> None:
+        model = self.model
+        assert isinstance(model, OnPolicyAlgorithm)
+        model.ent_coef = self._schedule(1.0 - model.num_timesteps / model._total_timesteps)
+
+    def _on_rollout_start(self) -> None:
+        self._record()
+
+    def _on_training_end(self) -> None:
+        self._record()
+
+    def _record(self) -> None:
+        """Not before the update: stable-baselines3 empties its records between rollout and it."""
+        assert isinstance(self.model, OnPolicyAlgorithm)
+        self.logger.record("train/ent_coef", self.model.ent_coef)
+
+
+class StatisticsCallback(BaseCallback):
+    """Counts a rollout's observations into the policy's running statistics after its update.
+
+    Not earlier: the update compares log-probabilities with those of the rollout, which were made
+    with the old statistics. Nothing is pending where a rollout begins.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: Moments | None = None
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._seen = self._features()[0].moments(self._observations())
+
+    def _on_rollout_start(self) -> None:
+        if self._seen is None:
+            return
+        for features in self._features():
+            if features.statistics is not None:
+                features.statistics.fold(self._seen)
+        self._seen = None
+
+    def _features(self) -> list[ScaledFeatures]:
+        """All of the policy; a network and its target network have one each."""
+        modules = self.model.policy.modules()
+        return [module for module in modules if isinstance(module, ScaledFeatures)]
+
+    def _observations(self) -> Float32Array:
+        """Those of the last rollout [N, D]."""
+        model = self.model
+        if isinstance(model, OnPolicyAlgorithm):
+            observations = model.rollout_buffer.observations
+        else:
+            assert isinstance(model, OffPolicyAlgorithm)
+            buffer = model.replay_buffer
+            assert buffer is not None
+            steps = min(model.train_freq.frequency, buffer.buffer_size)  # type: ignore[union-attr]
+            observations = buffer.observations[np.arange(buffer.pos - steps, buffer.pos)]
+        return observations.reshape(-1, observations.shape[-1])

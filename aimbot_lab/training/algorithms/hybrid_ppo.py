@@ -1,0 +1,117 @@
+"""Our own PPO: stable-baselines3's with an objective per branch, dual clip, hybrid and masks."""
+
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from aimbot_lab.training.algorithms.ppo_update import update
+from aimbot_lab.training.algorithms.rollout_buffer import DuelRolloutBuffer
+from aimbot_lab.training.fused.engine import FusedEngine
+from aimbot_lab.training.fused.policy import UnsuitedError
+from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
+from aimbot_lab.training.networks.torch_threads import one_torch_thread
+
+Objective = Literal["joint", "per_branch"]
+Engine = Literal["torch", "fused", "auto"]
+
+
+class DuelPPO(PPO):
+    """PPO of stable-baselines3, to the bit where no switch is on.
+
+    `objective` per_branch: each branch of an action has its own probability ratio and clipped
+    objective, and these are summed. `dual_clip` c: where the advantage A is negative the
+    objective is no less than c A. Hybrid actions and masks are its policy's matter.
+    `engine` fused: the same losses and steps, several times faster, equal within rounding;
+    raises ValueError where the policy is not of the kind it knows. auto: fused where it can be.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        objective: Objective = "joint",
+        dual_clip: float | None = None,
+        engine: Engine = "torch",
+        **arguments: Any,
+    ) -> None:
+        if dual_clip is not None and dual_clip <= 1.0:
+            raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
+        self.objective, self.dual_clip, self.engine = objective, dual_clip, engine
+        self.fused: FusedEngine | None = None
+        super().__init__(*args, **arguments)
+
+    def _setup_model(self) -> None:
+        if self.rollout_buffer_class is None and isinstance(self.observation_space, spaces.Box):
+            self.rollout_buffer_class = DuelRolloutBuffer
+        if self.objective == "per_branch":
+            self.policy_kwargs["per_branch"] = True
+            self.rollout_buffer_class = DuelRolloutBuffer
+            self.rollout_buffer_kwargs["branches"] = self._branches()
+        if self.engine == "torch":
+            super()._setup_model()
+            return
+        # The first weights depend on torch's number of threads; what is learned here shall not.
+        with one_torch_thread():
+            super()._setup_model()
+        self.fused = self._new_engine()
+
+    def _new_engine(self) -> FusedEngine | None:
+        """The engine that learns in place of torch, if one can."""
+        try:
+            return FusedEngine(self.policy)
+        except UnsuitedError as error:
+            if self.engine == "fused":
+                raise ValueError(f"engine fused: {error}") from error
+        return None
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "fused"]
+
+    def _branches(self) -> int:
+        """How many parts an action has."""
+        if isinstance(self.action_space, spaces.MultiDiscrete):
+            return len(self.action_space.nvec)
+        if self.policy_kwargs.get("hybrid"):
+            assert self.action_space.shape is not None
+            return self.action_space.shape[0]
+        raise ValueError("objective per_branch needs actions of several branches")
+
+    def collect_rollouts(
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        rollout_buffer: RolloutBuffer,
+        n_rollout_steps: int,
+    ) -> bool:
+        """Fill `rollout_buffer`; False where `callback` ended it."""
+        if self.fused is None:
+            return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        policy = self.policy
+        assert isinstance(policy, DuelPolicy)
+        self.fused.actor.begin(n_rollout_steps, env.num_envs)
+        policy.act = self.fused.actor.act
+        try:
+            with self.fused.threads():
+                return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        finally:
+            policy.act = None
+
+    def _update_info_buffer(
+        self, infos: list[dict[str, Any]], dones: np.ndarray | None = None
+    ) -> None:
+        """Keep what `infos` say of the episodes that ended; the others say nothing."""
+        if dones is not None:
+            infos = [infos[row] for row in np.flatnonzero(dones)]
+            dones = np.ones(len(infos), np.bool_)
+        super()._update_info_buffer(infos, dones)
+
+    def train(self) -> None:
+        """Improve the policy by the rollout in the buffer."""
+        if self.fused is None:
+            update(self, dual_clip=self.dual_clip)
+        else:
+            self.fused.update(self, dual_clip=self.dual_clip)

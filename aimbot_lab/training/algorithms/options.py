@@ -1,0 +1,104 @@
+"""Settings that an algorithm does not take, and options that its class does not know."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
+
+from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.settings import TrainSettings
+
+WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    NoneType: "null",
+}
+# What no curriculum sets: what the run gives itself, and what is only for display.
+OURS = frozenset({"seed", "verbose", "stats_window_size", "_init_setup_model"})
+# Settings of the training itself, which every algorithm has.
+EVERY = {
+    "algo",
+    "total_steps",
+    "reward_scale",
+    "aim_bins",
+    "network",
+    "device",
+    "torch_threads",
+    "options",
+}
+HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
+
+
+class OptionFault(NamedTuple):
+    """What is wrong with one setting of `train`."""
+
+    key: str
+    option: str | None  # the option's name where the setting is `options`
+    what: str
+    known: tuple[str, ...] = ()  # the options there are, where this is none of them
+
+
+def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
+    """What `settings` say that their algorithm does not take."""
+    algorithm = ALGORITHMS[settings.algo]
+    yield from _useless(settings, algorithm)
+    known = known_options(algorithm)
+    for name, value in settings.options.items():
+        if name in algorithm.shared:
+            yield OptionFault("options", name, f"is a setting of its own: train.{name}")
+        elif name not in known:
+            what = f"{settings.algo} has no such option"
+            yield OptionFault("options", name, what, known=tuple(known))
+        elif not _fits(value, known[name]):
+            wanted = " or ".join(WORDS[kind] for kind in known[name])
+            yield OptionFault("options", name, f"must be {wanted}")
+        elif name in algorithm.policy_options and known[name] == (int,) and value < 1:
+            yield OptionFault("options", name, "must be at least 1")
+
+
+def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
+    """The kinds of value of every option that `algorithm` takes, by name."""
+    taken = OURS | algorithm.fixed | set(algorithm.shared.values())
+    model = _plain_parameters(algorithm.model)
+    policy = _plain_parameters(algorithm.policy)
+    return {
+        **{name: kinds for name, kinds in model.items() if name not in taken},
+        **{name: policy[name] for name in algorithm.policy_options},
+    }
+
+
+def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
+    """Settings that were changed and that the algorithm does not take."""
+    usual = TrainSettings(algo=settings.algo)
+    for key in sorted(HYPER_PARAMETERS - set(algorithm.shared) - algorithm.derived):
+        if getattr(settings, key) != getattr(usual, key):
+            yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
+
+
+def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
+    """The parameters of a class that can be written as plain values, with their kinds."""
+    parameters = inspect.signature(kind).parameters
+    if any(given.kind is given.VAR_KEYWORD for given in parameters.values()):
+        inherited = _plain_parameters(kind.__mro__[1])
+    else:
+        inherited = {}
+    kinds = {name: _plain_kinds(given.annotation) for name, given in parameters.items()}
+    own = {name: plain for name, plain in kinds.items() if set(plain) - {NoneType}}
+    return {**inherited, **own}
+
+
+def _plain_kinds(hint: Any) -> tuple[Any, ...]:
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return tuple(member for member in members if member in WORDS)
+
+
+def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    if value is None or isinstance(value, bool):
+        return type(value) in kinds
+    if isinstance(value, int):
+        return int in kinds or float in kinds
+    return isinstance(value, float) and float in kinds and isfinite(value)

@@ -1,0 +1,151 @@
+"""The update of proximal policy optimisation: epochs over a rollout, in minibatches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from stable_baselines3.common.type_aliases import RolloutBufferSamples
+from stable_baselines3.common.utils import explained_variance
+
+from aimbot_lab.training.algorithms.losses import (
+    approximate_kl,
+    entropy_loss,
+    normalized,
+    policy_loss,
+    value_loss,
+)
+
+
+class Ranges(NamedTuple):
+    """How far an update may go."""
+
+    clip: float
+    clip_value: float | None
+    dual_clip: float | None
+
+
+class Minibatch(NamedTuple):
+    """Losses of one minibatch."""
+
+    total: float
+    policy: float
+    value: float
+    entropy: float
+    clip_fraction: float
+    kl: float
+
+
+@dataclass
+class Tally:
+    """What an update's minibatches came to."""
+
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    last_kl: list[float] = field(default_factory=list)  # of the last epoch
+    last_loss: float = 0.0
+
+    def add(self, batch: Minibatch) -> None:
+        """Count a minibatch."""
+        parts = {
+            "policy_gradient_loss": batch.policy,
+            "value_loss": batch.value,
+            "entropy_loss": batch.entropy,
+            "clip_fraction": batch.clip_fraction,
+        }
+        for name, value in parts.items():
+            self.losses.setdefault(name, []).append(value)
+        self.last_kl.append(batch.kl)
+        self.last_loss = batch.total
+
+
+def update(model: PPO, *, dual_clip: float | None) -> None:
+    """Improve `model`'s policy by its rollout and record what PPO of stable-baselines3 records.
+
+    The same operations in the same order as there, so that the results agree to the bit.
+    Where the policy's log-probabilities are [N, K], each branch has its own objective.
+    """
+    model.policy.set_training_mode(True)
+    model._update_learning_rate(model.policy.optimizer)
+    ranges, tally = ranges_of(model, dual_clip), Tally()
+    for _ in range(model.n_epochs):
+        whole = _epoch(model, ranges, tally)
+        model._n_updates += 1
+        if not whole:
+            break
+    record(model, ranges, tally)
+
+
+def ranges_of(model: PPO, dual_clip: float | None) -> Ranges:
+    """How far the update that `model` makes now may go."""
+    progress = model._current_progress_remaining
+    clip_value = None if model.clip_range_vf is None else model.clip_range_vf(progress)  # type: ignore[operator]
+    return Ranges(model.clip_range(progress), clip_value, dual_clip)  # type: ignore[operator]
+
+
+def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
+    """Take the gradient steps of one pass; False where the divergence stopped it."""
+    tally.last_kl.clear()
+    for loss, batch in _minibatches(model, ranges):
+        tally.add(batch)
+        if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
+            return False
+        optimizer = model.policy.optimizer
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
+        optimizer.step()
+    return True
+
+
+def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Minibatch]]:
+    for data in model.rollout_buffer.get(model.batch_size):
+        yield _losses(model, data, ranges)
+
+
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
+    """(loss to differentiate, what it is made of)."""
+    actions = data.actions
+    if isinstance(model.action_space, spaces.Discrete):
+        actions = actions.long().flatten()
+    values, log_prob, entropy = model.policy.evaluate_actions(data.observations, actions)
+    advantages = normalized(data.advantages) if model.normalize_advantage else data.advantages
+    policy = policy_loss(
+        log_prob,
+        data.old_log_prob,
+        advantages,
+        clip_range=ranges.clip,
+        dual_clip=ranges.dual_clip,
+    )
+    value = value_loss(values.flatten(), data.old_values, data.returns, ranges.clip_value)
+    disorder = entropy_loss(entropy, log_prob)
+    with th.no_grad():
+        kl = approximate_kl(log_prob, data.old_log_prob).item()
+    total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
+    return total, Minibatch(
+        total=total.item(),
+        policy=policy.loss.item(),
+        value=value.item(),
+        entropy=disorder.item(),
+        clip_fraction=policy.clip_fraction.item(),
+        kl=kl,
+    )
+
+
+def record(model: PPO, ranges: Ranges, tally: Tally) -> None:
+    """Record what PPO of stable-baselines3 records of an update."""
+    buffer, record = model.rollout_buffer, model.logger.record
+    for name, losses in tally.losses.items():
+        record(f"train/{name}", np.mean(losses))
+    record("train/approx_kl", np.mean(tally.last_kl))
+    record("train/loss", tally.last_loss)
+    fit = explained_variance(buffer.values.flatten(), buffer.returns.flatten())
+    record("train/explained_variance", fit)
+    if hasattr(model.policy, "log_std"):
+        record("train/std", th.exp(model.policy.log_std).mean().item())
+    record("train/n_updates", model._n_updates, exclude="tensorboard")
+    record("train/clip_range", ranges.clip)
+    if ranges.clip_value is not None:
+        record("train/clip_range_vf", ranges.clip_value)

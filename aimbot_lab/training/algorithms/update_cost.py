@@ -1,0 +1,69 @@
+"""What an update costs, told before a training begins."""
+
+from typing import NamedTuple
+
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+PASSES = 3  # over the weights for a sample: forwards, and backwards for weights and for inputs
+OWN_NUMBERS = 13  # of an observation, beside its rays
+NETWORKS = 2  # the policy and the value function; for dqn the network and its target
+PER_SECOND = 2e10  # multiply-adds of one core, roughly
+MAX_WEIGHTS = 2**25  # of one network: with gradients and Adam's moments some 0.5 GB
+MAX_MULTIPLY_ADDS = 1e15  # of an update: half a day and more
+COSTLY_SECONDS = 60.0  # of an update that is worth a line
+
+
+class UpdateCost(NamedTuple):
+    """Estimates, which leave out what is small beside the layers."""
+
+    weights: int  # of one network's layers
+    multiply_adds: float  # of an update
+    of_minibatch: float  # of one of its gradient steps
+
+    @property
+    def seconds(self) -> float:
+        """What an update takes on one core, roughly."""
+        return self.multiply_adds / PER_SECOND
+
+    @property
+    def costly(self) -> bool:
+        """Whether a person should know before it starts."""
+        return self.seconds >= COSTLY_SECONDS
+
+    def __str__(self) -> str:
+        """A line for a person."""
+        minibatch = self.of_minibatch / PER_SECOND
+        return (
+            f"an update takes some {self.multiply_adds:.2g} multiply-adds, about "
+            f"{_duration(self.seconds)} on a core that makes {PER_SECOND:.0e} a second; Ctrl-C is "
+            f"heeded between minibatches, of about {_duration(minibatch)} each"
+        )
+
+
+def update_cost(train: TrainSettings, env: ArenaSettings) -> UpdateCost:
+    """The cost of an update by a rollout of `env`."""
+    below, weights = _inputs(env), 0
+    for units in train.network.layers:
+        weights += below * units
+        below = units
+    per_sample = float(PASSES * NETWORKS * weights)
+    samples = env.num_envs * train.n_steps
+    return UpdateCost(
+        weights,
+        per_sample * samples * train.n_epochs,
+        per_sample * min(train.batch_size, samples),
+    )
+
+
+def _inputs(env: ArenaSettings) -> int:
+    """Numbers of an observation: what and how far each ray hits, and the agent's own."""
+    each = 2 if env.rays.tags == "label" else 4
+    return env.stacked_vectors * (each * env.rays.count + OWN_NUMBERS)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{max(seconds, 0.1):.1f} s"

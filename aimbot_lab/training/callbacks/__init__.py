@@ -1,0 +1,1 @@
+"""What happens beside learning: lessons, metrics, the best agent, evaluation, stopping early."""

@@ -1,0 +1,292 @@
+"""What happens beside learning: lessons, metrics, the best agent, checkpoints, stopping early."""
+
+import time
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any, Protocol
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
+from aimbot_lab.training.callbacks.live_weights import LiveWeights
+from aimbot_lab.training.callbacks.metrics import curriculum_metrics, learner_metrics
+from aimbot_lab.training.callbacks.win_tally import WinTally
+from aimbot_lab.training.checkpoint.checkpoint import LARGEST_SHARE
+from aimbot_lab.training.observer import Observer, TrainingSnapshot
+from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
+
+MOST_POINTS = 2_400  # of a metric; charts draw at most 2,500
+
+
+class MetricSink(Protocol):
+    """Where numbers go; a tracker is one."""
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        """Keep numbers measured at environment step `step`."""
+        ...
+
+
+class LessonCallback(BaseCallback):
+    """Feeds finished episodes to the curriculum and sets the scenario that it wants.
+
+    What the curriculum wants to be kept goes to the record of `links`; difficulty weights are
+    changed as its requests ask.
+
+    Ends the training where the last lesson's criterion passes, and where `should_stop` says
+    so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
+    environments, so a stop waits for one update at most: stable-baselines3 asks nobody while it
+    makes one, nor between an update and the next step.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        observer: Observer,
+        should_stop: Callable[[], bool],
+        links: RunLinks = UNLINKED,
+    ) -> None:
+        super().__init__()
+        self._env = env
+        self._progress = progress
+        self._observer = observer
+        self._links = links
+        self._weights = LiveWeights(progress, env.world)
+        self._should_stop = should_stop
+        self.stopped = False
+        self._set_scenario()
+
+    def _set_scenario(self) -> None:
+        if self._progress.wants_scenario:
+            self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
+
+    def _on_training_start(self) -> None:
+        if self._links.requests is not None:
+            self._weights.resume(self._links.requests)
+
+    def _on_step(self) -> bool:
+        falls = len(self._progress.falls)
+        check = self._progress.add(self._env.episodes, step=self.num_timesteps)
+        for fall in self._progress.falls[falls:]:
+            self._observer.notice(fall.line)
+        if check is not None and check.decision in ("promote", "finish"):
+            report = self._progress.lesson_reports[check.lesson]
+            self._observer.promotion(report, self.num_timesteps)
+        if self._links.record is not None:
+            for name, text, place in self._progress.record:
+                self._links.record.grow(name, text, place=place)
+        if self._progress.finished:
+            return False
+        self._set_scenario()
+        if self._links.requests is not None:
+            self._weights.answer(self._links.requests)
+        self.stopped = self._should_stop()
+        return not self.stopped
+
+
+class ReportCallback(BaseCallback):
+    """After an update: metrics to `sink` and a snapshot to the observer.
+
+    Both at most every `every_steps` environment steps, and at the end: some algorithms make an
+    update after every step. Not at the end of a training that `stopped` early, which goes on from
+    where its last rollout began.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        sink: MetricSink,
+        observer: Observer,
+        tally: EpisodeTally,
+        every_steps: int,
+        stopped: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._env, self._progress = env, progress
+        self._sink, self._observer, self._tally = sink, observer, tally
+        self._wins = WinTally()
+        self._every_steps = every_steps
+        self._stopped = stopped
+        self._began = self._last_time = time.monotonic()
+        self._last_step = 0
+        self._last_logged: int | None = None
+        self._points = 0  # reports so far
+        self._lessons = LessonChanges(progress)
+        self._has_told = False  # of losses that are no numbers
+
+    @property
+    def seconds(self) -> float:
+        """Time since training began, without breaks."""
+        return time.monotonic() - self._began
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next reports depend on."""
+        return {
+            "seconds": self.seconds,
+            "seconds_since_report": time.monotonic() - self._last_time,
+            "last_step": self._last_step,
+            "last_logged": self._last_logged,
+            "points": self._points,
+            "every_steps": self._every_steps,
+            "tally": self._tally.state(),
+            "wins": self._wins.state(),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        now = time.monotonic()
+        self._began = now - state["seconds"]
+        self._last_time = now - state["seconds_since_report"]
+        self._last_step, self._last_logged = state["last_step"], state["last_logged"]
+        self._tally.resume(state["tally"])
+        self._wins.resume(state["wins"])
+        self._points = state["points"]
+        self._every_steps = max(self._every_steps, state["every_steps"])
+
+    def spread(self, steps: int) -> None:
+        """Have the points that charts have room for suffice for `steps` more, and for more yet."""
+        room = max((MOST_POINTS - self._points) // 2, 1)
+        self._every_steps = max(self._every_steps, -(-steps // room))
+
+    def _on_step(self) -> bool:
+        self._wins.add(self._progress.shown)
+        self._lessons.look(self.num_timesteps)
+        if self._env.episodes:
+            self._tally.add(self._env.episodes)
+        return True
+
+    def _on_rollout_start(self) -> None:
+        # The algorithm has made its update by now, except before the first rollout.
+        self._log(is_due=self.num_timesteps - self._last_step >= max(self._every_steps, 1))
+        self._lessons.begin_rollout()
+
+    def _on_training_end(self) -> None:
+        if not self._stopped():
+            self._log(is_due=self.num_timesteps != self._last_logged)
+
+    def _log(self, *, is_due: bool) -> None:
+        """Tell at which steps lessons changed, and report where that `is_due`."""
+        for step, metric in self._lessons.take(reported_at=self.num_timesteps if is_due else None):
+            self._sink.log_metrics(step, metric)
+        if is_due:
+            self._report()
+
+    def _report(self) -> None:
+        now = time.monotonic()
+        speed = (self.num_timesteps - self._last_step) / max(now - self._last_time, 1e-9)
+        self._last_step, self._last_time = self.num_timesteps, now
+        view = self._progress.view
+        snapshot = TrainingSnapshot(
+            step=self.num_timesteps,
+            total_steps=self.locals.get("total_timesteps", self.num_timesteps),
+            seconds=now - self._began,
+            steps_per_second=speed,
+            view=view,
+        )
+        self._observer.progress(snapshot)
+        self._last_logged = self.num_timesteps
+        self._points += 1
+        learned = learner_metrics(self.logger)
+        self._tell_lost(learned)
+        metrics = {
+            **curriculum_metrics(view),
+            **self._wins.take(),
+            **self._tally.take(),
+            **learned,
+            names.STEPS_PER_SECOND: speed,
+            names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
+        }
+        self._sink.log_metrics(self.num_timesteps, metrics)
+
+    def _tell_lost(self, learned: Mapping[str, float]) -> None:
+        """Say once which losses are no numbers: nothing is learned by them."""
+        lost = [name for name, value in learned.items() if "loss" in name and not isfinite(value)]
+        if lost and not self._has_told:
+            self._has_told = True
+            self._observer.notice(
+                f"{', '.join(lost)}: not finite at step {self.num_timesteps:,}, so that nothing "
+                "sound is learned; lower env.rewards, train.reward_scale or train.learning_rate"
+            )
+
+
+class BestAgentCallback(BaseCallback):
+    """Offers `best` the agent after an update, with its rank.
+
+    At most every `every_steps` environment steps, and at the end unless the training `stopped`
+    early.
+    """
+
+    def __init__(
+        self,
+        progress: CurriculumProgress,
+        best: BestAgent,
+        *,
+        every_steps: int,
+        stopped: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._progress = progress
+        self._best = best
+        self._every_steps = every_steps
+        self._stopped = stopped
+        self._last_step = 0
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next offers depend on."""
+        return {"last_step": self._last_step}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._last_step = state["last_step"]
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps - self._last_step >= self._every_steps:
+            self._offer()
+
+    def _on_training_end(self) -> None:
+        if not self._stopped():
+            self._offer()
+
+    def _offer(self) -> None:
+        self._last_step = self.num_timesteps
+        view = self._progress.view
+        rank = view.lesson + self._progress.finished, view.win_rate.lower
+        if self.num_timesteps:
+            weights = self.model.policy.state_dict()
+            lesson = self._progress.lesson + 1
+            self._best.consider(rank, weights, step=self.num_timesteps, lesson=lesson)
+
+
+class CheckpointCallback(BaseCallback):
+    """Calls `mark` where each rollout begins, and there `keep` as often as time allows.
+
+    `keep` may take LARGEST_SHARE of the time: rollouts that are over in no time share a
+    checkpoint. Comes last, so that all that others do there has been done.
+    """
+
+    def __init__(self, mark: Callable[[], None], keep: Callable[[], None]) -> None:
+        super().__init__()
+        self._mark, self._keep = mark, keep
+        self._due = time.monotonic()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._mark()
+        began = time.monotonic()
+        if began >= self._due:
+            self._keep()
+            now = time.monotonic()
+            self._due = now + (now - began) * (1.0 / LARGEST_SHARE - 1.0)

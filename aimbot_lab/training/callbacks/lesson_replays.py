@@ -1,0 +1,87 @@
+"""A few episodes of every lesson, kept as replays."""
+
+from collections.abc import Sequence
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError
+from aimbot_lab.replay.files import replay_text
+from aimbot_lab.replay.playback import as_replay
+from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.training.run_hooks import TextSink
+from aimbot_lab.worlds.arena.arena import Arena
+
+FOLDER = "replays"
+ROW = 0  # the environment whose episodes are recorded
+
+
+class KeptEpisodesCallback(BaseCallback):
+    """Gives `sink` replays of the first environment when a lesson ends, or the training.
+
+    Of each lesson the first episode, the last that was won and the last that was lost, as
+    replays/lesson-01-first.json and so on. Until then it costs a copy of four numbers a step.
+    """
+
+    def __init__(
+        self,
+        env: WorldVecEnv,
+        progress: CurriculumProgress,
+        *,
+        lessons: Sequence[Lesson],
+        sink: TextSink,
+    ) -> None:
+        super().__init__()
+        self._env, self._progress, self._sink = env, progress, sink
+        self._lessons = lessons
+        self._recorder: RowRecorder | None = None
+        self._lesson = progress.lesson
+        self._begun_in = progress.lesson  # the lesson in which the running episode began
+        self._kept: dict[str, tuple[RecordedEpisode, int]] = {}  # with the step of its end
+        self._sees_first = False
+
+    def _on_training_start(self) -> None:
+        if isinstance(self._env.world, Arena):
+            self._recorder = RowRecorder(self._env.world, ROW)
+        self._lesson = self._begun_in = self._progress.lesson
+        # Of a lesson that is gone on with, the first episode was kept before.
+        self._sees_first = self.num_timesteps == 0
+
+    def _on_step(self) -> bool:
+        if self._recorder is None or self._env.episodes is None:
+            return True
+        episode = self._recorder.add(self._env.world_actions, self._env.episodes)
+        if episode is not None:
+            if self._begun_in == self._lesson:
+                self._keep(episode)
+            self._begun_in = self._lesson  # the next began before the lesson could end
+        if self._progress.lesson != self._lesson:
+            self._hand_over()
+            self._lesson, self._sees_first = self._progress.lesson, True
+        return True
+
+    def _on_training_end(self) -> None:
+        self._hand_over()
+
+    def _keep(self, episode: RecordedEpisode) -> None:
+        if self._sees_first:
+            self._kept["first"] = episode, self.num_timesteps
+            self._sees_first = False
+        self._kept["won" if episode.result.won else "lost"] = episode, self.num_timesteps
+
+    def _hand_over(self) -> None:
+        for which, (episode, step) in self._kept.items():
+            name = f"{FOLDER}/lesson-{self._lesson + 1:02}-{which}.json"
+            about: About = {
+                "lesson": self._lesson + 1,
+                "lesson_name": self._lessons[self._lesson].name,
+                "step": step,
+                "player": "as in training",
+            }
+            try:
+                self._sink.log_text(replay_text(as_replay(episode, about)), name)
+            except ReplayError:
+                continue  # a picture that is missing must not end a training
+        self._kept.clear()

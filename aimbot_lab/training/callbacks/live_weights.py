@@ -1,0 +1,60 @@
+"""Difficulty weights that are changed while an agent trains."""
+
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.training.run_hooks import Requests
+from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
+
+
+class LiveWeights:
+    """The difficulty weights of a training: to be read and moved between two steps."""
+
+    def __init__(self, progress: CurriculumProgress, world: BatchWorld) -> None:
+        self._progress = progress
+        self._world = world
+        self._again: list[tuple[int, Any]] = []  # what is to be done once more, and when
+
+    def change(self, change: WeightChange) -> DifficultyWeights:
+        """The weights after `change`: each row draws its next block by them.
+
+        They belong to the present lesson; the next one begins with its own. Raises
+        ConfigurationError, with nothing changed, where the change is impossible.
+        """
+        return self._progress.change_weights(change, self._world.set_scenario)
+
+    def answer(self, requests: Requests) -> None:
+        """Do what is asked, which is kept; who asks for the impossible is told so.
+
+        What was done at this very step before the run was broken off is done first, once more.
+        """
+        self._do_again()
+        for key, document in requests.requests():
+            requests.answer(key, self._answered(document, requests))
+
+    def resume(self, requests: Requests) -> None:
+        """Do again, each at its step, what was done after the present one."""
+        now = self._progress.step
+        self._again = [change for change in requests.changes() if change[0] > now]
+
+    def _do_again(self) -> None:
+        while self._again and self._again[0][0] <= self._progress.step:
+            with suppress(ConfigurationError):
+                self.change(WeightChange.from_json(self._again.pop(0)[1]))
+
+    def _answered(self, document: Any, requests: Requests) -> dict[str, Any]:
+        try:
+            change = WeightChange.from_json(document)
+            if change.moves or change.lock or change.unlock:
+                self.change(change)
+                requests.keep_change(self._progress.step, change._asdict())
+            weights = self._progress.weights(change.target)
+        except ConfigurationError as error:
+            return {"error": str(error)}
+        place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}
+        return {**place, "target": change.target, **asdict(weights)}

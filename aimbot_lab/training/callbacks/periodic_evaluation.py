@@ -1,0 +1,114 @@
+"""Evaluation while an agent trains: the last lesson's cells, on seeds of their own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.evaluation.episodes import play
+from aimbot_lab.evaluation.evaluate import CellScore, score_all, score_cell
+from aimbot_lab.evaluation.settings import EvaluationSettings
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.callbacks.callbacks import MetricSink
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import make_world
+
+SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes
+
+
+class EvaluatedPlan(Protocol):
+    """What a training is made from, as far as its evaluation goes by it."""
+
+    @property
+    def evaluation(self) -> EvaluationSettings | None:
+        """How often and how much; None: never."""
+        ...
+
+    @property
+    def lessons(self) -> Sequence[Lesson]:
+        """Of which the last is played."""
+        ...
+
+    @property
+    def env(self) -> ArenaSettings:
+        """The arena."""
+        ...
+
+    @property
+    def train(self) -> TrainSettings:
+        """The learner."""
+        ...
+
+
+class EvaluationCallback(BaseCallback):
+    """Logs the agent's win rate before training, then where a rollout begins after `every` steps.
+
+    And when `finish` is called. Without settings it does nothing. The agent plays as `evaluate` has
+    it play where nothing is asked for, in a world of its own, and draws from no generator of the
+    training, which goes on as if it were not.
+    """
+
+    def __init__(self, plan: EvaluatedPlan, sink: MetricSink) -> None:
+        super().__init__()
+        self._settings, self._lesson = plan.evaluation, plan.lessons[-1]
+        self._env, self._train = plan.env, plan.train
+        self._sink = sink
+        self._world: BatchWorld | None = None  # made when it is needed
+        self._last: int | None = None  # step of the last evaluation
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next evaluations depend on."""
+        return {"last": self._last}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._last = state["last"]
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self._settings is None:
+            return
+        every = self._settings.every
+        if self._last is None or self.num_timesteps // every > self._last // every:
+            self._evaluate(self._settings.episodes)
+
+    def finish(self) -> None:
+        """Evaluate the agent that the training ended with."""
+        if self._settings is not None and self.num_timesteps != self._last:
+            self._evaluate(self._settings.episodes)
+
+    def _evaluate(self, episodes: int) -> None:
+        self._last = self.num_timesteps
+        self._sink.log_metrics(self.num_timesteps, self._metrics(episodes))
+
+    def _metrics(self, episodes: int) -> dict[str, float]:
+        if self._world is None:
+            self._world = make_world(replace(self._env, num_envs=episodes, threads=1))
+        cells = lesson_cells(self._lesson, self._world.spec.difficulties)
+        agent = Agent(self.model.policy, self._world.spec, self._train)
+        played = []
+        for cell in cells:
+            player = agent.player(self._world, seed=derive_seed(SEED, "player", *cell))
+            parameters = dict(self._lesson.parameters)
+            played.append(play(self._world, player, cell, seed=SEED, parameters=parameters))
+        together = score_all(played)
+        return {
+            names.EVAL_WIN_RATE: together.win_rate,
+            names.EVAL_WIN_RATE_LOWER: together.lower,
+            names.EVAL_WIN_RATE_UPPER: together.upper,
+            **dict(map(_cell_metric, map(score_cell, played))),
+        }
+
+
+def _cell_metric(score: CellScore) -> tuple[str, float]:
+    cell = Cell(score.target, score.difficulty)
+    return names.of_cell(names.EVAL_WIN_RATE, cell), score.win_rate

@@ -1,0 +1,68 @@
+"""How long the rollouts of a training take that keep replays by turns, for a benchmark."""
+
+import time
+from typing import NamedTuple
+
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+
+from aimbot_lab.training.callbacks.callbacks import LessonCallback
+from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.training import Training, TrainingPlan
+
+
+class RolloutTimes(NamedTuple):
+    """Seconds of the processor."""
+
+    rollouts: list[float]  # each with its update, but for the last
+    keeping: float  # what keeping replays took of one that did, on average
+
+
+def rollout_times(plan: TrainingPlan) -> RolloutTimes:
+    """The times of a training in which every other rollout keeps replays, the second first."""
+    training = Training(plan)
+    env, progress = training.env, training.progress
+    lessons = LessonCallback(env, progress, observer=SilentObserver(), should_stop=lambda: False)
+    kept = KeptEpisodesCallback(env, progress, lessons=plan.lessons, sink=_Nobody())
+    by_turns = _ByTurns(kept)
+    training.model.learn(plan.train.total_steps, callback=CallbackList([lessons, by_turns]))
+    return RolloutTimes(by_turns.seconds, by_turns.keeping / max(by_turns.kept_rollouts, 1))
+
+
+class _Nobody:
+    """Whom replays are given to, who does not keep them."""
+
+    def log_text(self, text: str, name: str) -> bool:
+        return bool(text and name)
+
+
+class _ByTurns(BaseCallback):
+    """Hands every other rollout's steps to `kept`, and times all rollouts."""
+
+    def __init__(self, kept: KeptEpisodesCallback) -> None:
+        super().__init__()
+        self._kept = kept
+        self._keeps = True
+        self._began: float | None = None
+        self.seconds: list[float] = []
+        self.keeping, self.kept_rollouts = 0.0, 0
+
+    def _on_training_start(self) -> None:
+        self._kept.init_callback(self.model)
+        self._kept.on_training_start(self.locals, self.globals)
+
+    def _on_rollout_start(self) -> None:
+        now = time.process_time()
+        if self._began is not None:
+            self.seconds.append(now - self._began)
+        self._began = now
+        self._keeps = not self._keeps
+        self.kept_rollouts += self._keeps
+
+    def _on_step(self) -> bool:
+        if not self._keeps:
+            return True
+        began = time.thread_time()
+        goes_on = self._kept.on_step()
+        self.keeping += time.thread_time() - began
+        return goes_on

@@ -1,0 +1,1 @@
+"""The complete state of a training as bytes, from which it resumes exactly."""

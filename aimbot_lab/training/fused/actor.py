@@ -1,0 +1,154 @@
+"""Actions of a policy while a rollout is collected."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from aimbot_lab.foundation.kernels.jit import Bound
+from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act
+from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight
+from aimbot_lab.training.fused.core.parts import Chances, Desk, Drawn, Floats, Networks, Shown, Turn
+from aimbot_lab.training.fused.policy import features_of
+from aimbot_lab.training.fused.rollout import FusedRollout
+from aimbot_lab.training.fused.weights import FusedWeights, NetShape
+from aimbot_lab.training.fused.workspace import new_desks, new_turn
+from aimbot_lab.training.networks.features import EgocentricFeatures
+from aimbot_lab.training.networks.hybrid_policy import BesideMasks
+
+Answer = tuple[th.Tensor, th.Tensor, th.Tensor]
+PIECE = 64  # rows that a thread takes at a time, some 40 microseconds of work
+
+
+class ActTask(NamedTuple):
+    """Draws an action for each row of a step."""
+
+    networks: Networks
+    sight: Sight
+    shown: Shown
+    chances: Chances
+    drawn: Drawn
+    turn: Turn
+    desks: tuple[Desk, ...]
+    run: Bound  # `act`
+
+    def __call__(self, seat: int) -> None:
+        """Work as thread `seat`; a worker looks out for the next step."""
+        self.run(*self[:6], self.desks[seat])
+
+    def begin_turn(self, step: int, *, sees: bool) -> None:
+        """Have the next turn do `step`, of which the networks' inputs are to be written or not."""
+        self.turn.numbers[AT_STEP], self.turn.numbers[SEES] = step, sees
+        self.turn.taken[0] = 0
+
+
+class FusedActor:
+    """Does what the policy's `forward` does, and keeps what the networks are shown.
+
+    Random numbers are torch's, from its global generator; choices are drawn from them in
+    another way than torch's distributions do it.
+    """
+
+    def __init__(self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights) -> None:
+        self._policy, self._shape, self._weights = policy, shape, weights
+        self.rollout = FusedRollout(shape)
+        self._eyes = _eyes(policy)
+        self._act = Bound(act)
+        self._workers = Workers(1)
+        self._task: ActTask | None = None
+
+    def join(self, workers: Workers) -> None:
+        """From now on work with `workers`."""
+        self._workers, self._task = workers, None
+
+    def begin(self, steps: int, rows: int) -> None:
+        """A rollout of so many steps and rows begins, by the weights of its first step."""
+        self.rollout.begin(steps, rows)
+
+    def act(self, observations: th.Tensor) -> Answer:
+        """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, D]."""
+        if self.rollout.steps == 0:
+            self._weights.load()
+        step, task = self.rollout.take_step(), self._fitting_task()
+        if self._eyes is None:
+            self.rollout.show(step, features_of(self._policy, observations))
+        else:
+            self._show(self._eyes, observations, task.shown)
+        _fill(th.rand, task.chances.uniform)
+        _fill(th.randn, task.chances.normal)
+        self.choose(step)
+        return self._answer(task.drawn)
+
+    def choose(self, step: int) -> None:
+        """Have the kernel do `step`, with what it was shown and the chances that it was given."""
+        task = self._fitting_task()
+        task.begin_turn(step, sees=self._eyes is not None)
+        self._workers.run(task)
+
+    def _fitting_task(self) -> ActTask:
+        """What acts on the rollout's rows: the last task where it fits."""
+        if self._task is None or self._task.shown.rows is not self.rollout.rows:
+            self._task = self._new_task()
+        return self._task
+
+    def _new_task(self) -> ActTask:
+        rows, shape, words = self.rollout.rows.shape[1], self._shape, self._workers.words
+
+        def zeros(width: int) -> Floats:
+            return np.zeros((rows, width), np.float32)
+
+        seen = zeros(0 if self._eyes is None else _columns(self._policy))
+        scaled = self._eyes is not None and self._eyes.statistics is not None
+        own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
+        return ActTask(
+            networks=self._weights.networks,
+            sight=_BLIND if self._eyes is None else self._eyes.sight(),
+            shown=Shown(seen, own, self.rollout.rows),
+            chances=Chances(zeros(len(shape.choices)), zeros(shape.gaussians)),
+            drawn=Drawn(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
+            turn=new_turn(words),
+            desks=new_desks(shape, min(PIECE, rows), words),
+            run=self._act,
+        )
+
+    def _show(self, eyes: EgocentricFeatures, observations: th.Tensor, shown: Shown) -> None:
+        """Give the kernel what it needs to see `observations`."""
+        shown.observations[...] = observations.numpy()
+        if shown.own is not shown.observations:
+            shown.own[...] = eyes.own_columns(observations[:, : shown.own.shape[1]])
+
+    def _answer(self, drawn: Drawn) -> Answer:
+        """What was drawn in the form that a policy gives it."""
+        space, log_probs = self._policy.action_space, drawn.log_probs
+        actions = drawn.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
+        whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
+        values = drawn.values.copy()
+        return th.from_numpy(actions), th.from_numpy(values), th.from_numpy(whole.copy())
+
+
+_NOTHING = np.zeros(0, np.float32)
+_BLIND = Sight(
+    Columns(*[0] * len(Columns._fields)),
+    Ranges(_NOTHING, _NOTHING, np.float32(1.0), np.float32(1.0)),
+)
+
+
+def _eyes(policy: ActorCriticPolicy) -> EgocentricFeatures | None:
+    """What the kernels can see with in place of the policy's extractor."""
+    extractor = policy.features_extractor
+    if isinstance(extractor, BesideMasks):
+        extractor = extractor.seen
+    return extractor if type(extractor) is EgocentricFeatures else None
+
+
+def _columns(policy: ActorCriticPolicy) -> int:
+    shape = policy.observation_space.shape
+    assert shape is not None
+    return shape[0]
+
+
+def _fill(draw: Callable[..., th.Tensor], array: Floats) -> None:
+    draw(*array.shape, out=th.from_numpy(array))

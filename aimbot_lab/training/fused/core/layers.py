@@ -1,0 +1,56 @@
+"""What follows a layer's matrix product, forward and backward.
+
+Shapes: N samples, U units. A slope is the loss's derivative.
+"""
+
+import numpy as np
+
+from aimbot_lab.foundation.kernels.fast_math import tanh
+from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.training.fused.core.parts import Floats
+
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
+
+
+@inlined
+def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
+    """Add `bias` [U] to `outputs` [N, U] and take ReLU or tanh; no number stays no number."""
+    for row in range(outputs.shape[0]):
+        if relu:
+            for unit in range(outputs.shape[1]):
+                value = outputs[row, unit] + bias[unit]
+                outputs[row, unit] = ZERO if value <= ZERO else value
+        else:
+            for unit in range(outputs.shape[1]):
+                outputs[row, unit] = tanh(outputs[row, unit] + bias[unit])
+
+
+@inlined
+def through_activation(slopes: Floats, outputs: Floats, of_bias: Floats, relu: bool) -> None:
+    """Turn `slopes` [N, U] by `outputs` into those by what was activated.
+
+    Their sum over samples is written to `of_bias` [U].
+    """
+    of_bias[:] = ZERO
+    for row in range(outputs.shape[0]):
+        if relu:
+            for unit in range(outputs.shape[1]):
+                value = slopes[row, unit] if outputs[row, unit] > ZERO else ZERO
+                slopes[row, unit] = value
+                of_bias[unit] += value
+        else:
+            for unit in range(outputs.shape[1]):
+                value = slopes[row, unit] * (ONE - outputs[row, unit] * outputs[row, unit])
+                slopes[row, unit] = value
+                of_bias[unit] += value
+
+
+@inlined
+def spread(slopes: Floats, weights: Floats, out: Floats) -> None:
+    """Write to `out` [N, U] the slopes by the inputs of one unit with `weights` [U].
+
+    `slopes` [N] are those by its output.
+    """
+    for row in range(out.shape[0]):
+        for unit in range(out.shape[1]):
+            out[row, unit] = slopes[row] * weights[unit]

@@ -1,0 +1,153 @@
+"""Learning without autograd: the same losses and steps as `training.update`, within rounding."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch as th
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.training.algorithms.ppo_update import Minibatch, Ranges, Tally, ranges_of, record
+from aimbot_lab.training.fused.actor import FusedActor
+from aimbot_lab.training.fused.core.parts import (
+    CLIPPED,
+    DIVERGENCE,
+    ENTROPY,
+    POLICY,
+    VALUE,
+    Doubles,
+    Floats,
+    Loss,
+)
+from aimbot_lab.training.fused.gradient import FusedGradient
+from aimbot_lab.training.fused.policy import features_of, fused_weights
+from aimbot_lab.training.fused.workspace import MOST_THREADS
+from aimbot_lab.training.networks.torch_threads import one_torch_thread
+
+
+class FusedEngine:
+    """Acts and learns for one policy; what is learned stays in the policy and its optimiser.
+
+    Works with as many threads as torch is set to. These are its own, and torch has one meanwhile;
+    the result is the same for any number. Building one compiles the kernels.
+    Raises UnsuitedError for a policy that it does not know.
+    """
+
+    def __init__(self, policy: ActorCriticPolicy) -> None:
+        self._policy = policy
+        self.shape, self._weights = fused_weights(policy)
+        self.workers = Workers(1)
+        self.before_step: Callable[[], None] | None = None  # called before each gradient step
+        self._gradient = FusedGradient(self.shape, self._weights.networks)
+        self.actor = FusedActor(policy, self.shape, self._weights)
+        self._compile()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is an engine of the copied policy: views into arrays would not stay views."""
+        return FusedEngine, (self._policy,)
+
+    def _compile(self) -> None:
+        """Have the kernels compiled, or read from the cache, before a training begins."""
+        self.actor.begin(1, 1)
+        self.actor.choose(0)
+        rows, loss = self.actor.rollout.rows[0], Loss(*np.ones(8, np.float32))
+        gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), loss)
+        self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Work with torch's number of threads, while torch has one in each."""
+        with one_torch_thread() as threads:
+            if self.workers.count != min(threads, MOST_THREADS):
+                workers = Workers(min(threads, MOST_THREADS))
+                self.actor.join(workers)
+                self._gradient.join(workers)
+                self.workers = workers  # last, or an interrupt would leave the others without
+            yield
+
+    def update(self, model: PPO, *, dual_clip: float | None) -> None:
+        """Improve the policy by the rollout of `model` and record what PPO records.
+
+        Raises ValueError where the weights are no numbers any more, as torch would.
+        """
+        optimizer = self._policy.optimizer
+        model._update_learning_rate(optimizer)
+        ranges, tally = ranges_of(model, dual_clip), Tally()
+        self._weights.load()
+        self._weights.load_optimizer(optimizer)
+        with self.threads():
+            rows = self._rows(model.rollout_buffer)
+            for _ in range(model.n_epochs):
+                whole = self._epoch(model, rows, ranges=ranges, tally=tally)
+                model._n_updates += 1
+                if not whole:
+                    break
+        self._weights.store(optimizer)
+        self.actor.rollout.steps = 0  # used up
+        record(model, ranges, tally)
+        if not np.isfinite(self._weights.weights).all():
+            raise ValueError("the policy's weights are no numbers any more")
+
+    def _rows(self, buffer: RolloutBuffer) -> Floats:
+        """The samples [S, W] in `buffer`, in the order in which they were collected."""
+        rollout = self.actor.rollout
+        if rollout.steps != buffer.buffer_size:  # they were collected in another way
+            rollout.begin(buffer.buffer_size, buffer.n_envs)
+            seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
+            features = features_of(self._policy, seen)
+            rollout.show_all(features.reshape(*buffer.values.shape, -1))
+        return rollout.complete(buffer)
+
+    def _epoch(self, model: PPO, rows: Floats, *, ranges: Ranges, tally: Tally) -> bool:
+        """Take the gradient steps of one pass; False where the divergence stopped it."""
+        tally.last_kl.clear()
+        buffer = model.rollout_buffer
+        # stable-baselines3 counts samples environment by environment, the rows are step by step.
+        table = np.arange(len(rows)).reshape(buffer.buffer_size, buffer.n_envs).T.ravel()
+        order = table[np.random.permutation(len(rows))]
+        advantages = buffer.advantages.reshape(-1)[order]
+        for start in range(0, len(order), model.batch_size):
+            part = slice(start, start + model.batch_size)
+            indices, loss = order[part], _loss(model, advantages[part], ranges)
+            gradient, sums = self._gradient.of(rows, indices, loss)
+            batch = self._measured(model, sums / len(indices))
+            tally.add(batch)
+            if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
+                return False
+            if self.before_step is not None:
+                self.before_step()
+            self._weights.descend(gradient, self._policy.optimizer, max_norm=model.max_grad_norm)
+        return True
+
+    def _measured(self, model: PPO, means: Doubles) -> Minibatch:
+        policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
+        return Minibatch(
+            total=policy + model.ent_coef * entropy + model.vf_coef * value,
+            policy=policy,
+            value=value,
+            entropy=entropy,
+            clip_fraction=float(means[CLIPPED]) / self.shape.ratios,
+            kl=float(means[DIVERGENCE]),
+        )
+
+
+def _loss(model: PPO, advantages: Floats, ranges: Ranges) -> Loss:
+    """The loss of a minibatch with these advantages [N]."""
+    mean, deviation = 0.0, 1.0
+    if model.normalize_advantage and len(advantages) > 1:
+        mean, deviation = float(advantages.mean()), float(advantages.std(ddof=1)) + 1e-8
+    numbers = (
+        1.0 / len(advantages),
+        mean,
+        deviation,
+        ranges.clip,
+        ranges.dual_clip or 0.0,
+        ranges.clip_value or 0.0,
+        model.ent_coef,
+        model.vf_coef,
+    )
+    return Loss(*map(np.float32, numbers))

@@ -1,0 +1,1 @@
+"""Networks: what they see, their actions' distributions, and the policies of our own PPO."""

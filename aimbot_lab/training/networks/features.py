@@ -1,0 +1,124 @@
+"""What the networks see: raw observations scaled, in one place."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight, see_from_agent
+from aimbot_lab.training.networks.running_scale import Moments, RunningScale, moments
+
+NEAR = 3.0  # m over which a ray's closeness falls to 1/e
+EGOCENTRIC_COLUMNS = 5
+COLUMNS = {
+    "base_x": "fire_base_x",
+    "base_z": "fire_base_z",
+    "x": "agent_x",
+    "z": "agent_z",
+    "cosine": "cos_yaw",
+    "sine": "sin_yaw",
+    "diameter": "fire_base_diameter",
+}
+
+
+class ScaledFeatures(BaseFeaturesExtractor):
+    """Each observation column mapped linearly from its declared range to -1 to 1.
+
+    With `running`, then to mean 0 and standard deviation 1 by what was seen so far.
+    """
+
+    scale: th.Tensor  # [D]
+    shift: th.Tensor  # [D]
+
+    def __init__(
+        self, observation_space: spaces.Box, *, running: bool = False, extra: int = 0
+    ) -> None:
+        columns = observation_space.shape[0]
+        super().__init__(observation_space, features_dim=columns + extra)
+        self.statistics = RunningScale(columns) if running else None
+        low = th.as_tensor(observation_space.low)
+        high = th.as_tensor(observation_space.high)
+        self.register_buffer("scale", 2.0 / (high - low), persistent=False)
+        self.register_buffer("shift", -(high + low) / (high - low), persistent=False)
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Features [N, D] of raw observations [N, D]."""
+        scaled = th.addcmul(self.shift, observations, self.scale)
+        return scaled if self.statistics is None else self.statistics(scaled)
+
+    def moments(self, observations: Float32Array) -> Moments:
+        """What raw observations [N, D or more] say about the columns once scaled by ranges."""
+        seen = observations[:, : len(self.scale)]
+        return moments(seen * self.scale.cpu().numpy() + self.shift.cpu().numpy())
+
+
+class EgocentricFeatures(ScaledFeatures):
+    """Scaled columns, ray distances as closeness, and where the target lies from the agent.
+
+    Added columns: FireBase centre ahead and to the right in metres over the floor's side, the
+    same as a unit vector, and the closeness of the target; all 0 without a FireBase. A ray's
+    distance d becomes 1 - 2 exp(-d / 3 m), so that near walls are told apart best; that and
+    the added columns are the same with `running`.
+    """
+
+    def __init__(
+        self, observation_space: spaces.Box, names: Sequence[str], *, running: bool = False
+    ) -> None:
+        super().__init__(observation_space, running=running, extra=EGOCENTRIC_COLUMNS)
+        index = {name: column for column, name in enumerate(names)}
+        self._floor = float(observation_space.high[index["agent_x"]])
+        distances = [k for k, name in enumerate(names) if name.endswith("_distance")]
+        # The newest observation comes last, and its ray distances at its very end.
+        known = {column: index[name] for column, name in COLUMNS.items()}
+        self._columns = Columns(**known, rays=distances[0], size=len(names))
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Features [N, D + 5] of raw observations [N, D]."""
+        if observations.device.type == "cpu" and not th.compiler.is_compiling():
+            return self._by_kernel(observations)
+        return self._by_torch(observations, super().forward(observations))
+
+    def _by_kernel(self, observations: th.Tensor) -> th.Tensor:
+        """Several times as fast as torch on a few hundred samples, and with no gradient."""
+        features = np.empty((len(observations), self.features_dim), np.float32)
+        seen = observations.detach().contiguous().numpy()
+        see_from_agent(seen, self.own_columns(observations), self.sight(), features)
+        return th.from_numpy(features)
+
+    def sight(self) -> Sight:
+        """How the kernels see; they need `own_columns` beside raw observations."""
+        scale, shift = self.scale, self.shift
+        if self.statistics is not None:  # which `own_columns` contain
+            scale, shift = th.ones_like(scale), th.zeros_like(shift)
+        lengths = np.float32(self._floor), np.float32(NEAR)
+        return Sight(self._columns, Ranges(scale.numpy(), shift.numpy(), *lengths))
+
+    def own_columns(self, observations: th.Tensor) -> Float32Array:
+        """What is to be scaled of raw observations [N, D]: with `running`, by these [N, D]."""
+        seen = observations.detach().contiguous()
+        if self.statistics is not None:
+            seen = super().forward(seen)
+        own: Float32Array = seen.numpy()
+        return own
+
+    def _by_torch(self, observations: th.Tensor, scaled: th.Tensor) -> th.Tensor:
+        distances = observations[:, self._columns.rays :]
+        near = th.exp(distances * (-1.0 / NEAR))
+        # Where a ray met nothing its distance is 0, which must not read as touching.
+        near = th.where(distances > 0.0, near, th.zeros_like(near))
+        parts = [scaled[:, : self._columns.rays], 1.0 - 2.0 * near, self._target(observations)]
+        return th.cat(parts, dim=1)
+
+    def _target(self, observations: th.Tensor) -> th.Tensor:
+        base_x, base_z, x, z, cosine, sine = (observations[:, k] for k in self._columns[:6])
+        to_x, to_z = base_x - x, base_z - z
+        ahead = to_x * sine + to_z * cosine
+        right = to_x * cosine - to_z * sine
+        distance = th.sqrt(to_x * to_x + to_z * to_z).clamp_min(1e-6)
+        columns = [ahead / self._floor, right / self._floor, ahead / distance, right / distance]
+        columns.append(th.exp(distance * (-1.0 / NEAR)))
+        exists = (observations[:, self._columns.diameter] > 0.0).unsqueeze(1)
+        return th.stack(columns, dim=1) * exists

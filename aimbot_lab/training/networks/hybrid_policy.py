@@ -1,0 +1,143 @@
+"""An actor-critic policy with hybrid actions and with masks in its observations."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtractor
+from stable_baselines3.common.type_aliases import Schedule
+
+from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
+
+
+class DuelPolicy(ActorCriticPolicy):
+    """stable-baselines3's policy, and that exactly where none of these is given.
+
+    `hybrid`: sizes of the choices in the first columns of a `Box` of actions; the others are
+    Gaussian. `masked`: sizes of the first choices that the observation's last columns mask
+    (1: allowed); the networks do not see these columns. `per_branch`: log-probabilities are
+    [N, branches], not [N]. `act`, where set, samples in place of `forward`.
+    """
+
+    act: Callable[[th.Tensor], tuple[th.Tensor, th.Tensor, th.Tensor]] | None = None
+
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        *,
+        hybrid: Sequence[int] = (),
+        masked: Sequence[int] = (),
+        per_branch: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self._hybrid, self.masked = tuple(hybrid), tuple(masked)
+        self.per_branch = per_branch
+        super().__init__(observation_space, action_space, lr_schedule, **arguments)
+
+    def forward(
+        self, obs: th.Tensor, deterministic: bool = False
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """(actions, values [N, 1], log-probabilities) for observations [N, D]."""
+        if self.act is not None and not deterministic:
+            return self.act(obs)
+        return super().forward(obs, deterministic)
+
+    def make_features_extractor(self) -> BaseFeaturesExtractor:
+        """The extractor of all columns but the masks, which pass it by."""
+        if not self.masked:
+            return super().make_features_extractor()
+        space, count = self.observation_space, sum(self.masked)
+        assert isinstance(space, spaces.Box)
+        seen = spaces.Box(space.low[:-count], space.high[:-count], dtype=np.float32)
+        return BesideMasks(
+            space, self.features_extractor_class(seen, **self.features_extractor_kwargs)
+        )
+
+    def _build_mlp_extractor(self) -> None:
+        if not self.masked:
+            super()._build_mlp_extractor()
+            return
+        count = sum(self.masked)
+        self.mlp_extractor = MaskPassingMlp(
+            self.features_dim - count,
+            net_arch=self.net_arch,
+            activation_fn=self.activation_fn,
+            device=self.device,
+        ).passing(count)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self.action_dist = self._distribution()
+        super()._build(lr_schedule)
+
+    def _distribution(self) -> Any:
+        space = self.action_space
+        distribution: Any = self.action_dist
+        if self._hybrid:
+            assert isinstance(space, spaces.Box)
+            rest = space.shape[0] - len(self._hybrid)
+            distribution = HybridDistribution(self._hybrid, rest, per_branch=self.per_branch)
+        elif self.per_branch:
+            assert isinstance(space, spaces.MultiDiscrete)
+            distribution = SeparateBranches(space.nvec.tolist())
+        if self.masked:
+            distribution.proba_distribution_net = self._masked_net(
+                distribution.proba_distribution_net
+            )
+        return distribution
+
+    def _masked_net(self, net: Any) -> Any:
+        """`net`, a maker of the last layer, with a layer that obeys masks."""
+
+        def masked_net(latent_dim: int, **arguments: Any) -> Any:
+            made = net(latent_dim=latent_dim - sum(self.masked), **arguments)
+            if isinstance(made, tuple):
+                return MaskedHead(made[0], self.masked), *made[1:]
+            return MaskedHead(made, self.masked)
+
+        return masked_net
+
+
+class BesideMasks(BaseFeaturesExtractor):
+    """Features of the first columns, and the mask columns behind them as they are."""
+
+    def __init__(self, observation_space: spaces.Box, seen: BaseFeaturesExtractor) -> None:
+        self_columns = seen._observation_space.shape
+        assert self_columns is not None
+        masks = observation_space.shape[0] - self_columns[0]
+        super().__init__(observation_space, features_dim=seen.features_dim + masks)
+        self.seen, self._columns = seen, self_columns[0]
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Features [N, F + masks] of observations [N, D + masks]."""
+        features = self.seen(observations[:, : self._columns])
+        return th.cat([features, observations[:, self._columns :]], dim=1)
+
+
+class MaskPassingMlp(MlpExtractor):
+    """The networks, with the masks behind the actor's output."""
+
+    _count = 0
+
+    def passing(self, count: int) -> "MaskPassingMlp":
+        """This network, whose input ends in `count` masks."""
+        self._count = count
+        self.latent_dim_pi += count
+        return self
+
+    def forward(self, features: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """(actor's output [N, H + masks], critic's [N, H]) of features [N, F + masks]."""
+        return self.forward_actor(features), self.forward_critic(features)
+
+    def forward_actor(self, features: th.Tensor) -> th.Tensor:
+        """The actor's output [N, H] and the masks."""
+        seen, masks = features[:, : -self._count], features[:, -self._count :]
+        return th.cat([super().forward_actor(seen), masks], dim=1)
+
+    def forward_critic(self, features: th.Tensor) -> th.Tensor:
+        """The critic's output [N, H]."""
+        return super().forward_critic(features[:, : -self._count])

@@ -1,0 +1,64 @@
+"""What ties a training to its run: a record that grows, and requests from outside."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aimbot_lab.training.checkpoint.checkpoint import CheckpointSink
+
+
+class RecordSink(Protocol):
+    """Where texts go that grow while a training runs; a tracker is one."""
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the file `name`, at byte `place`; whether that could be kept."""
+        ...
+
+    def sync(self) -> None:
+        """Have all of it on the disk, as far as that works."""
+        ...
+
+
+class TextSink(Protocol):
+    """Who keeps texts; a tracker does."""
+
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`, in place of an older one; whether that worked."""
+        ...
+
+
+class Requests(Protocol):
+    """Who asks a training from outside; a mailbox is one."""
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        """What is asked, each with a key."""
+        ...
+
+    def answer(self, key: str, document: Mapping[str, Any]) -> None:
+        """Answer it."""
+        ...
+
+    def keep_change(self, step: int, document: Mapping[str, Any]) -> None:
+        """Keep, for a resumption, that `document` was done at environment step `step`."""
+        ...
+
+    def changes(self) -> Sequence[tuple[int, Any]]:
+        """What was kept so, oldest first."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunLinks:
+    """The record gets every counted episode and every event of the curriculum.
+
+    What is requested is done between two steps. Checkpoints are kept where rollouts begin,
+    and a few replays of every lesson.
+    """
+
+    record: RecordSink | None = None
+    requests: Requests | None = None
+    checkpoints: CheckpointSink | None = None
+    replays: TextSink | None = None
+
+
+UNLINKED = RunLinks()

@@ -1,0 +1,258 @@
+"""The arena: a batch of FPS rows behind the `BatchWorld` protocol."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.kernels.jit import Bound
+from aimbot_lab.foundation.kernels.rng import seed_streams
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Picture,
+    Scenario,
+    StepBuffers,
+    new_step_buffers,
+)
+from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
+from aimbot_lab.worlds.arena.argument_checks import (
+    BOOL,
+    FLOAT32,
+    MisuseError,
+    check_writable,
+    checked_row,
+    whole_seed,
+)
+from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
+from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP
+from aimbot_lab.worlds.arena.core.state import ScenarioTables
+from aimbot_lab.worlds.arena.core.step import BRANCHES, advance_rows, first_bad_action
+from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
+from aimbot_lab.worlds.arena.episode_results import episode_batch
+from aimbot_lab.worlds.arena.presets.choice import chosen_presets
+from aimbot_lab.worlds.arena.presets.files import Preset
+from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.snapshot_values import check_values
+from aimbot_lab.worlds.arena.snapshots import (
+    OF_SCENARIO,
+    Arrays,
+    arrays_of,
+    check_snapshot,
+    fingerprint,
+)
+from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.arena.step_task import StepTask, new_seats, new_turns
+
+LARGEST = float(np.finfo(np.float32).max)
+ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
+FEWEST_ROWS = 64  # that are worth a thread of their own
+
+
+class Arena:
+    """`settings.num_envs` rows of the arena, stepped together.
+
+    `state` holds the named arrays of `core.state.ArenaState`; reading them is free, a
+    write takes effect at the next step. `reset` must come first. Until a scenario is set, every
+    episode is a Stay. What it is called with is checked: MisuseError says in one line what is
+    wrong, and the arena is as it was.
+    """
+
+    def __init__(self, settings: ArenaSettings, presets: Sequence[Preset] | None = None) -> None:
+        self.settings = settings
+        self.spec = arena_spec(settings)
+        self.num_envs = settings.num_envs
+        self.before_reset: Callable[[BoolArray], None] | None = None
+        self._tables = new_tables(settings, chosen_presets(settings, presets))
+        self._fits = fingerprint(settings, self._tables.presets)
+        width = len(self.spec.observation_names)
+        self._shape = self.num_envs, width
+        self._history = width // settings.stacked_vectors * (settings.stacked_vectors - 1)
+        self.state = new_state(settings, self._tables, self._history)
+        self._log = new_log(self.num_envs)
+        self._actions = np.zeros((self.num_envs, len(ACTION_NAMES)), np.float32)
+        threads = max(1, min(settings.threads, self.num_envs // FEWEST_ROWS))
+        self._seats = new_seats(threads, self.state.ray_cos.shape[1])
+        self._workers = Workers(threads)
+        self._turns = new_turns(self._workers.words, threads=threads)
+        self._task: StepTask | None = None
+        self._advance = Bound(advance_rows)
+        self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
+
+    @property
+    def scenario_number(self) -> int:
+        """Number of the scenario in force; 0 until one is set."""
+        return int(self._tables.scenario.number[0])
+
+    def set_scenario(self, scenario: Scenario) -> int:
+        """Number of the scenario that every episode from now on is drawn from.
+
+        Raises ConfigurationError where it names what the arena does not have.
+        """
+        if not isinstance(scenario, Scenario):
+            raise MisuseError(f"scenario: must be a Scenario (got {type(scenario).__name__})")
+        number = self.scenario_number + 1
+        tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
+        self.state = with_room(self.state, enemy_room(tables))
+        self._tables = self._tables._replace(scenario=tables)
+        return number
+
+    def set_difficulty_weights(self, target: str, weights: Sequence[float]) -> int:
+        """Number of the scenario that draws `target`'s blocks in these proportions from now on.
+
+        All else stays as the scenario in force has it. Raises ConfigurationError for a target
+        without difficulties and weights that leave nothing to draw.
+        """
+        tables = with_difficulty(self._tables.scenario, self._tables.presets, target, weights)
+        self._tables = self._tables._replace(scenario=tables)
+        return int(tables.number[0])
+
+    def reset(self, seed: int, observations: Float32Array) -> None:
+        """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
+        seed = whole_seed(seed)
+        check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
+        room = self.state.enemies.shape[1]
+        fresh = new_state(self.settings, self._tables, self._history, room=room)
+        write_state(self.state, fresh._asdict())
+        seed_streams(self.state.streams, np.uint64(seed % 2**64))
+        self.state.sampler_key[0] = derive_seed(seed, "samplers")
+        buffers = new_step_buffers(*self._shape)
+        buffers.finished[:] = True
+        self._do(self._task_for(buffers), BEGIN)
+        observations[:] = buffers.observations
+
+    def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
+        """Episodes that ended in this step; writes `buffers`.
+
+        `actions` [B, 4]: vertical, horizontal, attack, mouse. Raises ActionError, with the
+        arena as it was, for an action that does not exist.
+
+        Where something else raises in here (a signal's handler, `before_reset`), each thread's
+        rows have made their decision or not; episodes that ended are restarted and not told.
+        """
+        self._check_started()
+        self._check_buffers(buffers)
+        self._actions[...] = self._checked(actions)
+        buffers.finished.fill(False)
+        ended = self._turns.ended
+        ended.fill(0)
+        task = self._task_for(buffers)
+        try:
+            self.state.clock[0] += 1
+            self._do(task, STEP if self.before_reset else STEP | BEGIN)
+            if self.before_reset and any(ended.tolist()):
+                self.before_reset(buffers.finished)
+        finally:
+            if self.before_reset and any(ended.tolist()):
+                self._do(self._task_for(buffers), BEGIN)  # there may be a new scenario
+        if not any(ended.tolist()):
+            return self._nothing_ended
+        return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
+
+    def _do(self, task: StepTask, duty: int) -> None:
+        task.begin_turn(duty)
+        self._workers.run(task)
+
+    def _task_for(self, buffers: StepBuffers) -> StepTask:
+        """What steps into `buffers`: the last task where it fits, since workers may be in it."""
+        task = self._task
+        if task is not None and task.tables is self._tables and task.choose(buffers):
+            return task
+        other = buffers if task is None else task.buffers[self._turns.buffers[0]]
+        task = StepTask(
+            state=self.state,
+            tables=self._tables,
+            actions=self._actions,
+            buffers=(buffers, other),
+            log=self._log,
+            seats=self._seats,
+            turns=self._turns,
+            advance=self._advance,
+        )
+        task.choose(buffers)
+        self._task = task
+        return task
+
+    def action_masks(self, masks: BoolArray) -> None:
+        """Write `masks` [B, 8], True where a branch index makes sense in the present state.
+
+        Masked are attack while the gun is not ready and moves that, along the present view,
+        would not displace the agent.
+        """
+        self._check_started()
+        check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
+        write_masks(self.state, masks)
+
+    def draw(self, row: int) -> Picture:
+        """Row `row` from above, [480, 480, 3]."""
+        from aimbot_lab.worlds.arena.draw import draw_row
+
+        return draw_row(self.state, checked_row(row, self.num_envs), self.settings)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """A copy of everything that the future depends on, by name.
+
+        State and scenario, and under "fits" the settings that an arena must share to restore it.
+        """
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
+        check_snapshot(snapshot, self._arrays())
+        check_values(snapshot, self.state, self._tables, scenario=OF_SCENARIO)
+        scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}
+        tables = ScenarioTables(**scenario)
+        room = max(enemy_room(tables), snapshot["enemies"].shape[1])
+        self.state = with_room(self.state, room)
+        write_state(self.state, snapshot)
+        self._tables = self._tables._replace(scenario=tables)
+
+    def _arrays(self) -> Arrays:
+        return arrays_of(self.state, self._tables.scenario, self._fits)
+
+    def _check_started(self) -> None:
+        if self.state.episode[0] == 0:
+            raise MisuseError("the arena has no episodes yet: reset first")
+
+    def _check_buffers(self, buffers: StepBuffers) -> None:
+        if not isinstance(buffers, StepBuffers):
+            raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
+        rows = (self.num_envs,)
+        check_writable(buffers.observations, "observations", shape=self._shape, dtype=FLOAT32)
+        check_writable(buffers.rewards, "rewards", shape=rows, dtype=FLOAT32)
+        check_writable(buffers.finished, "finished", shape=rows, dtype=BOOL)
+        final = buffers.final_observations
+        check_writable(final, "final_observations", shape=self._shape, dtype=FLOAT32)
+
+    def _checked(self, actions: Float32Array) -> Float32Array:
+        """`actions` as kernels read them. Raises ActionError for what no player could do."""
+        if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf":
+            kind = getattr(actions, "dtype", type(actions).__name__)
+            raise ActionError(f"actions: must be an array of real numbers (got {kind})")
+        if actions.shape != (self.num_envs, len(ACTION_NAMES)):
+            raise ActionError(
+                f"actions: the shape is {actions.shape}; "
+                f"it must be {(self.num_envs, len(ACTION_NAMES))}"
+            )
+        if actions.dtype == np.float64:
+            # Any finite mouse is a mouse, also one that single precision would make infinite.
+            actions = np.where(np.isfinite(actions), np.clip(actions, -LARGEST, LARGEST), actions)
+        actions = np.ascontiguousarray(actions, np.float32)
+        bad = first_bad_action(actions)
+        if bad >= 0:
+            raise ActionError(_describe(actions[bad], bad))
+        return actions
+
+
+def _describe(action: Float32Array, row: int) -> str:
+    """The first fault of `action` [4], that of environment `row`."""
+    for value, name, size in zip(action.tolist(), ACTION_NAMES, BRANCHES, strict=False):
+        if value not in range(size):
+            allowed = f"one of {', '.join(map(str, range(size)))}"
+            return f"environment {row}: {name} is {value:g}; allowed is {allowed}"
+    name, value = ACTION_NAMES[-1], float(action[-1])
+    return f"environment {row}: {name} is {value:g}; allowed is any finite number"

@@ -1,0 +1,96 @@
+"""The observation: 13 numbers about target and agent, then ray tags, then ray distances."""
+
+import numpy as np
+
+from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.worlds.arena.core.clock import time_left
+from aimbot_lab.worlds.arena.core.rays import ray_count
+from aimbot_lab.worlds.arena.core.reward import in_fire_base
+from aimbot_lab.worlds.arena.core.state import (
+    NO_HIT,
+    RAY_RANGE,
+    WALL_HIT,
+    ArenaState,
+    ArenaTables,
+    Floats32,
+)
+
+RAYS_FROM = 13  # first index after target and agent
+WALL_TAG, ENEMY_TAG, NO_TAG = np.float32(0.0), np.float32(1.0), np.float32(-1.0)
+TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
+
+
+@inlined
+def observe(state: ArenaState, tables: ArenaTables, observations: Floats32, row: int) -> None:
+    """Write the observation of `row` into `observations` [B, S * D]; its rays must be cast.
+
+    Earlier observations of the episode come first, oldest first, zeros where there were none.
+    """
+    older = state.history.shape[1]
+    newest = observations.shape[1] - older
+    for column in range(older):
+        observations[row, column] = state.history[row, column]
+    write_head(state, observations, row, older)
+    if tables.one_hot:
+        write_one_hot(state, tables, observations, row, older + RAYS_FROM)
+    else:
+        write_labels(state, tables, observations, row, older + RAYS_FROM)
+    for column in range(older):
+        state.history[row, column] = observations[row, column + newest]
+
+
+@inlined
+def forget(state: ArenaState, row: int) -> None:
+    """Empty the earlier observations, for a new episode."""
+    for column in range(state.history.shape[1]):
+        state.history[row, column] = 0.0
+
+
+@inlined
+def write_head(state: ArenaState, observations: Floats32, row: int, at: int) -> None:
+    """Target and agent, from column `at` on."""
+    observations[row, at] = state.target[row]
+    observations[row, at + 1] = state.fire_base[row, 0]
+    observations[row, at + 2] = 0.0
+    observations[row, at + 3] = state.fire_base[row, 1]
+    observations[row, at + 4] = state.fire_base[row, 2]
+    observations[row, at + 5] = 1.0 if in_fire_base(state, row) else 0.0
+    observations[row, at + 6] = time_left(state, row)
+    observations[row, at + 7] = 1.0 if state.gun_ticks[row] <= 0 else 0.0
+    observations[row, at + 8] = state.position[row, 0]
+    observations[row, at + 9] = 0.0
+    observations[row, at + 10] = state.position[row, 1]
+    observations[row, at + 11] = state.ahead[row, 1]
+    observations[row, at + 12] = state.ahead[row, 0]
+
+
+@inlined
+def write_labels(
+    state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, at: int
+) -> None:
+    """One tag per ray from column `at` on, then one distance per ray."""
+    limit = np.float32(state.parameters[row, RAY_RANGE])
+    rays = ray_count(tables)
+    for ray in range(rays):
+        seen = state.ray_distance[row, ray] <= limit
+        tag = WALL_TAG if state.ray_hit[row, ray] == WALL_HIT else ENEMY_TAG
+        observations[row, at + ray] = tag if seen else NO_TAG
+        observations[row, at + rays + ray] = state.ray_distance[row, ray] if seen else ZERO
+
+
+@inlined
+def write_one_hot(
+    state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, at: int
+) -> None:
+    """Three numbers per ray, all 0 where nothing was hit, then one distance per ray."""
+    limit = np.float32(state.parameters[row, RAY_RANGE])
+    distances_at = at + TAG_KINDS * ray_count(tables)
+    for ray in range(ray_count(tables)):
+        seen = state.ray_distance[row, ray] <= limit
+        hit = state.ray_hit[row, ray] if seen else NO_HIT
+        first = at + TAG_KINDS * ray
+        observations[row, first] = ONE if hit == WALL_HIT else ZERO
+        observations[row, first + 1] = ONE if hit >= 0 else ZERO
+        observations[row, first + 2] = ZERO
+        observations[row, distances_at + ray] = state.ray_distance[row, ray] if seen else ZERO

@@ -1,0 +1,127 @@
+"""What a decision earned, term by term; formulas from Aimbot-ParallelEnv's README.
+
+Every function returns the weighted term for the pose after the decision.
+"""
+
+import math
+
+from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.worlds.arena.core.gun import NEVER, line_to_obstacle
+from aimbot_lab.worlds.arena.core.rays import WORD, detected_enemies
+from aimbot_lab.worlds.arena.core.state import (
+    DISTANCE,
+    FACING,
+    FACING_AREA,
+    FACING_DISTANCE,
+    IN_AREA,
+    LINE_STOPPED_BY_OBSTACLES,
+    MOUSE_FACTOR,
+    SPIN_PENALTY,
+    SPIN_RATE,
+    SPIN_THRESHOLD,
+    SPIN_UNIT,
+    SUPPRESSIVE,
+    ArenaState,
+    ArenaTables,
+)
+
+FULL_FACING = 2.0  # facing reward with the enemy on the line
+
+
+@inlined
+def distance_to_fire_base(state: ArenaState, row: int) -> float:
+    """Metres from the agent to the FireBase centre."""
+    x = state.fire_base[row, 0] - state.position[row, 0]
+    z = state.fire_base[row, 1] - state.position[row, 1]
+    return math.sqrt(x * x + z * z)
+
+
+@inlined
+def in_fire_base(state: ArenaState, row: int) -> bool:
+    """Whether the agent's centre is in the closed FireBase circle; never where there is none."""
+    diameter = state.fire_base[row, 2]
+    return diameter > 0.0 and distance_to_fire_base(state, row) <= 0.5 * diameter
+
+
+@inlined
+def spin_term(state: ArenaState, row: int, mouse: float) -> float:
+    """-rate |mouse| while the window's net turn S stays under the threshold, else -S."""
+    turned = abs(state.spin_sum[row] * SPIN_UNIT) * state.parameters[row, MOUSE_FACTOR]
+    weight = state.parameters[row, SPIN_PENALTY]
+    if turned < state.parameters[row, SPIN_THRESHOLD]:
+        return -weight * state.parameters[row, SPIN_RATE] * abs(mouse)
+    return -weight * turned
+
+
+@inlined
+def distance_to_view_line(state: ArenaState, row: int, x: float, z: float) -> float:
+    """Metres from a point, given relative to the agent, to the half-line ahead of the agent."""
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
+    if x * sine + z * cosine >= 0.0:
+        return abs(x * cosine - z * sine)
+    return math.sqrt(x * x + z * z)
+
+
+@inlined
+def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
+    """2 with a detected enemy within `facing_distance` D of the view line, else 1 / sqrt(D / 2).
+
+    0 without a detected enemy.
+    """
+    nearest = NEVER
+    for base in range(0, state.enemy_count[row], WORD):
+        found = detected_enemies(state, tables, row, base)
+        for k in range(base, min(base + WORD, state.enemy_count[row])):
+            if found & (1 << (k - base)):
+                x = state.enemies[row, k, 0] - state.position[row, 0]
+                z = state.enemies[row, k, 1] - state.position[row, 1]
+                nearest = min(nearest, distance_to_view_line(state, row, x, z))
+    if nearest == NEVER:
+        return 0.0
+    if nearest <= state.parameters[row, FACING_DISTANCE]:
+        return state.parameters[row, FACING] * FULL_FACING
+    return state.parameters[row, FACING] / math.sqrt(0.5 * nearest)
+
+
+@inlined
+def approach_term(state: ArenaState, row: int, distance_before: float) -> float:
+    """Reward per metre gained on the FireBase centre."""
+    gained = distance_before - distance_to_fire_base(state, row)
+    return state.parameters[row, DISTANCE] * gained
+
+
+@inlined
+def view_crosses_fire_base(state: ArenaState, row: int) -> bool:
+    """Whether the half-line ahead meets the FireBase circle (before an obstacle, if so set)."""
+    x = state.fire_base[row, 0] - state.position[row, 0]
+    z = state.fire_base[row, 1] - state.position[row, 1]
+    radius = 0.5 * state.fire_base[row, 2]
+    away = distance_to_view_line(state, row, x, z)
+    if away > radius:
+        return False
+    if state.parameters[row, LINE_STOPPED_BY_OBSTACLES] == 0.0:
+        return True
+    if x * x + z * z <= radius * radius:
+        return True
+    sine = state.ahead[row, 0]
+    cosine = state.ahead[row, 1]
+    entry = x * sine + z * cosine - math.sqrt(max(radius * radius - away * away, 0.0))
+    return entry <= line_to_obstacle(state, row, sine, cosine)
+
+
+@inlined
+def goto_terms(state: ArenaState, row: int, distance_before: float) -> tuple[int, float]:
+    """(index, value) of the term that Goto earns besides the common ones."""
+    if in_fire_base(state, row):
+        return IN_AREA, state.parameters[row, IN_AREA]
+    return DISTANCE, approach_term(state, row, distance_before)
+
+
+@inlined
+def attack_terms(state: ArenaState, row: int, fired: bool) -> tuple[int, float]:
+    """(index, value) of the term that Attack earns besides the common ones."""
+    index = SUPPRESSIVE if fired else FACING_AREA
+    if not view_crosses_fire_base(state, row):
+        return index, 0.0
+    return index, state.parameters[row, index]

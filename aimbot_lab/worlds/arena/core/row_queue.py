@@ -1,0 +1,50 @@
+"""How threads share the rows of a batch, see `foundation.handover`.
+
+Every thread has rows of its own, which stay in its core's cache. It takes them in small chunks,
+and when none is left it goes on with the others', so that a thread that comes late or is held
+up delays nobody.
+"""
+
+from typing import NamedTuple
+
+from aimbot_lab.foundation.kernels.atomic import Words, add
+from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.foundation.threads.spin_sync import STRIDE
+from aimbot_lab.worlds.arena.core.state import Floats32, Ints
+
+STEP, BEGIN = 1, 2  # bits of a duty
+CHUNK = 16  # rows that a thread takes at a time, some 5 microseconds of work
+
+
+class Turns(NamedTuple):
+    """What the threads of one batch tell each other."""
+
+    words: Words  # [workers * STRIDE]
+    taken: Words  # [threads * STRIDE] each first: how many rows of the thread's were taken
+    duty: Ints  # [1] STEP, BEGIN or both
+    buffers: Ints  # [1] which of the two buffers is written
+    ended: Ints  # [threads * STRIDE] each first: episodes that the thread saw end in the last step
+
+
+class Seat(NamedTuple):
+    """One thread's place."""
+
+    number: int  # 0 is the caller's, k + 1 that of worker k
+    looks: int  # how often the thread looks out for the others before it gives up
+    scratch: Floats32  # [4, R padded] of its own
+
+
+@inlined
+def take_rows(turns: Turns, seat: int, rows: int) -> tuple[int, int]:
+    """First and last row (exclusive) of the next chunk of all `rows` rows for thread `seat`.
+
+    Its own rows come first, then the others'. They are equal where none is left.
+    """
+    threads = turns.taken.size // STRIDE
+    for away in range(threads):
+        owner = (seat + away) % threads
+        end = rows * (owner + 1) // threads
+        first = rows * owner // threads + add(turns.taken, owner * STRIDE, CHUNK)
+        if first < end:
+            return first, min(first + CHUNK, end)
+    return rows, rows

@@ -1,0 +1,197 @@
+"""The entry points that `worlds.arena` calls: check actions, start rows, step rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
+from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
+from aimbot_lab.worlds.arena.core.clock import is_over
+from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
+from aimbot_lab.worlds.arena.core.gun import HIT_TARGET, MISSED, cool_down, shoot
+from aimbot_lab.worlds.arena.core.motion import turn, walk
+from aimbot_lab.worlds.arena.core.observation import observe
+from aimbot_lab.worlds.arena.core.rays import cast_rays
+from aimbot_lab.worlds.arena.core.reward import (
+    attack_terms,
+    distance_to_fire_base,
+    facing_term,
+    goto_terms,
+    spin_term,
+)
+from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP, Seat, Turns, take_rows
+from aimbot_lab.worlds.arena.core.state import (
+    ATTACK,
+    FACING,
+    FREE,
+    GOTO,
+    LOSE,
+    MOVE_PENALTY,
+    NON_TARGET_HIT,
+    SPIN_PENALTY,
+    TARGET_HIT,
+    WIN,
+    ArenaState,
+    ArenaTables,
+    EpisodeLog,
+    Floats32,
+)
+
+BRANCHES = (3, 3, 2)
+LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch
+ZERO = np.float32(0.0)
+MOUSE = 3  # column of the mouse in an action
+
+
+@inlined
+def is_possible(actions: Floats32, row: int) -> bool:
+    """Whether the action of `row` exists; without a branch, so that it runs on vector registers."""
+    mouse = actions[row, MOUSE]
+    possible = mouse - mouse == ZERO  # neither infinite nor no number
+    for branch in range(MOUSE):
+        value = actions[row, branch]
+        last = LAST[branch]
+        possible = possible & (value >= ZERO) & (value <= last) & (value == np.floor(value))
+    return possible
+
+
+@kernel
+def first_bad_action(actions: Floats32) -> int:
+    """Row of `actions` [B, 4] with the first impossible value, or -1."""
+    bad = 0
+    for row in range(actions.shape[0]):
+        bad += not is_possible(actions, row)
+    if bad == 0:
+        return -1
+    for row in range(actions.shape[0]):
+        if not is_possible(actions, row):
+            return row
+    return -1
+
+
+class Deed(NamedTuple):
+    """What an agent did in one decision."""
+
+    distance_before: float  # m to the FireBase centre
+    mouse: float  # clipped
+    moved: bool
+    fired: bool
+    hit: int
+
+
+@inlined
+def act(state: ArenaState, row: int, actions: Floats32) -> Deed:
+    """Turn, walk, shoot, let time pass."""
+    distance_before = distance_to_fire_base(state, row)
+    mouse = turn(state, row, float(actions[row, MOUSE]))
+    moved = walk(state, row, int(actions[row, 0]), int(actions[row, 1]))
+    fired, hit = shoot(state, row, int(actions[row, 2]))
+    state.decisions[row] += 1
+    cool_down(state, row)
+    return Deed(distance_before, mouse, moved, fired, hit)
+
+
+@inlined
+def reward_for(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> float:
+    """What the deed earned, result apart, booked term by term; the rays must be cast."""
+    spin = spin_term(state, row, deed.mouse)
+    state.terms[row, SPIN_PENALTY] += spin
+    reward = spin
+    if deed.moved:
+        move = state.parameters[row, MOVE_PENALTY]
+        state.terms[row, MOVE_PENALTY] += move
+        reward += move
+    if deed.hit != MISSED:
+        term = TARGET_HIT if deed.hit == HIT_TARGET else NON_TARGET_HIT
+        hit = state.parameters[row, term]
+        state.terms[row, term] += hit
+        reward += hit
+    term, value = target_term(state, tables, row, deed)
+    state.terms[row, term] += value
+    return reward + value
+
+
+@inlined
+def target_term(state: ArenaState, tables: ArenaTables, row: int, deed: Deed) -> tuple[int, float]:
+    """(index, value) of the term that the present target earns."""
+    if state.target[row] == FREE:
+        return FACING, facing_term(state, tables, row)
+    if state.target[row] == GOTO:
+        return goto_terms(state, row, deed.distance_before)
+    if state.target[row] == ATTACK:
+        return attack_terms(state, row, deed.fired)
+    return FACING, 0.0
+
+
+@inlined
+def settle(
+    state: ArenaState, tables: ArenaTables, buffers: Any, log: EpisodeLog, row: int, deed: Deed
+) -> int:
+    """Write what the deed brought to `buffers` and, where it ended the episode, `log`; 1 then."""
+    reward = reward_for(state, tables, row, deed)
+    won = is_won(state, row)
+    finished = won or is_over(state, row)
+    if finished:
+        ending = WIN if won else LOSE
+        result = state.parameters[row, ending]
+        state.terms[row, ending] += result
+        reward += result
+        record_end(state, log, row, won)
+    buffers.rewards[row] = reward
+    buffers.finished[row] = finished
+    return int(finished)
+
+
+@called
+def begin_row(
+    state: ArenaState, tables: ArenaTables, scratch: Floats32, buffers: Any, row: int
+) -> None:
+    """Begin the next episode in `row`.
+
+    Moves its last observation to the final ones and writes that of the new episode.
+    """
+    for column in range(buffers.observations.shape[1]):
+        buffers.final_observations[row, column] = buffers.observations[row, column]
+    begin_episode(state, tables, row)
+    cast_rays(state, scratch, row)
+    observe(state, tables, buffers.observations, row)
+
+
+@kernel
+def advance_rows(
+    state: ArenaState,
+    tables: ArenaTables,
+    actions: Floats32,
+    buffers: tuple[Any, Any],
+    log: EpisodeLog,
+    seat: Seat,
+    turns: Turns,
+) -> None:
+    """Step the rows, begin the next episode in those that are finished, or both.
+
+    `turns` says what to do and which of the buffers to write, and is told how many episodes
+    ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
+    checked. Writes rewards, finished flags, observations and, where an episode ended, `log`.
+    """
+    worker = seat.number - 1
+    while worker < 0 or begins(turns.words, worker, seat.looks):
+        written = buffers[0] if turns.buffers[0] == 0 else buffers[1]
+        first, last = take_rows(turns, seat.number, state.yaw.size)
+        while first < last:
+            ended = 0
+            if turns.duty[0] & STEP:
+                for row in range(first, last):
+                    deed = act(state, row, actions)
+                    cast_rays(state, seat.scratch, row)
+                    observe(state, tables, written.observations, row)
+                    ended += settle(state, tables, written, log, row, deed)
+                turns.ended[seat.number * STRIDE] += ended
+            if turns.duty[0] & BEGIN and (ended or not turns.duty[0] & STEP):
+                for row in range(first, last):
+                    if written.finished[row]:
+                        begin_row(state, tables, seat.scratch, written, row)
+            first, last = take_rows(turns, seat.number, state.yaw.size)
+        if worker < 0:
+            wait_for_workers(turns.words, seat.looks)
+            return
+        finish(turns.words, worker)

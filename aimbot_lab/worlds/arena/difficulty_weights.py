@@ -1,0 +1,111 @@
+"""Weights of a target's difficulties as a panel moves them: they always sum to 1."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import as_parameter
+from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT
+
+SLACK = 1e-9  # that rounding may leave between a sum and 1
+
+
+@dataclass(frozen=True)
+class DifficultyWeights:
+    """Five weights that sum to 1, and which of them are locked.
+
+    Every change gives new weights and leaves these as they are.
+    """
+
+    weights: tuple[float, ...] = (1 / DIFFICULTY_COUNT,) * DIFFICULTY_COUNT
+    locked: tuple[bool, ...] = (False,) * DIFFICULTY_COUNT
+
+    def __post_init__(self) -> None:
+        for values in (self.weights, self.locked):
+            if len(values) != DIFFICULTY_COUNT:
+                raise ConfigurationError(
+                    f"difficulty weights: there must be {DIFFICULTY_COUNT} (got {len(values)})"
+                )
+        _refuse_unfit(self.weights)
+        if abs(sum(self.weights) - 1) > SLACK:
+            raise ConfigurationError(
+                f"difficulty weights: must sum to 1 (got {sum(self.weights):g})"
+            )
+
+    @classmethod
+    def normalised(cls, weights: Sequence[float]) -> "DifficultyWeights":
+        """Weights in these proportions, none locked. Raises ConfigurationError for a sum of 0."""
+        _refuse_unfit(weights)
+        largest = max(weights, default=0)
+        if largest == 0:
+            raise ConfigurationError("difficulty weights: must not all be 0")
+        shares = [float(weight) / float(largest) for weight in weights]
+        total = math.fsum(shares)
+        return cls(tuple(share / total for share in shares))
+
+    def lock(self, difficulty: int, *, locked: bool = True) -> "DifficultyWeights":
+        """These weights with that of `difficulty` (1 to 5) locked or unlocked."""
+        index = _index(difficulty)
+        marks = (*self.locked[:index], locked, *self.locked[index + 1 :])
+        return replace(self, locked=marks)
+
+    def move(self, difficulty: int, weight: float) -> "DifficultyWeights":
+        """These weights with that of `difficulty` (1 to 5) set, the others rescaled.
+
+        The unlocked others keep their proportions (share alike where all are 0), locked ones
+        stay. Raises ConfigurationError for a locked weight, a value outside 0 to 1, and a move
+        that the locks make impossible.
+        """
+        index = _index(difficulty)
+        if self.locked[index]:
+            raise ConfigurationError(f"difficulty {difficulty}: its weight is locked")
+        if not 0 <= _as_number(weight) <= 1:
+            raise ConfigurationError(
+                f"difficulty {difficulty}: the weight must lie between 0 and 1 (got {weight!r})"
+            )
+        weight = float(weight)
+        free = [k for k in range(DIFFICULTY_COUNT) if k != index and not self.locked[k]]
+        kept = sum(self.weights[k] for k in range(DIFFICULTY_COUNT) if self.locked[k])
+        left = 1 - kept - weight
+        if left < -SLACK or (not free and left > SLACK):
+            raise ConfigurationError(
+                f"difficulty {difficulty}: a weight of {weight:g} is impossible, because the "
+                f"locked weights sum to {kept:g}"
+            )
+        return replace(self, weights=self._shared(max(left, 0.0), free, index, weight))
+
+    def _shared(self, left: float, free: list[int], index: int, weight: float) -> tuple[float, ...]:
+        before = sum(self.weights[k] for k in free)
+        moved = list(self.weights)
+        moved[index] = weight
+        for k in free:
+            moved[k] = left * (self.weights[k] / before) if before > 0 else left / len(free)
+        return tuple(moved)
+
+
+def _refuse_unfit(weights: Sequence[object]) -> None:
+    for weight in weights:
+        if not 0 <= _as_number(weight) < math.inf:
+            raise ConfigurationError(
+                f"difficulty weights: must be finite numbers and not negative (got {weight!r})"
+            )
+
+
+def _as_number(weight: object) -> float:
+    """`weight` as a float, NaN where it is no number."""
+    try:
+        number = as_parameter(weight)
+    except TypeError:
+        return math.nan
+    return number if isinstance(number, float) else math.nan
+
+
+def _index(difficulty: float) -> int:
+    number = _as_number(difficulty)
+    if not (1 <= number <= DIFFICULTY_COUNT and number.is_integer()):
+        raise ConfigurationError(
+            f"difficulty must lie between 1 and {DIFFICULTY_COUNT}, as a whole number "
+            f"(got {difficulty!r})"
+        )
+    return int(number) - 1

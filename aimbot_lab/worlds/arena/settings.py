@@ -1,0 +1,194 @@
+"""Every number and choice of the arena, with its unit; the source is Aimbot-ParallelEnv."""
+
+from math import radians
+from os import PathLike, fspath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.worlds.arena.core.state import MOST_PLACED
+from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
+
+Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
+Radius = Annotated[Float, Ge(0.05), Le(1)]
+Reach = Annotated[Float, Gt(0), Le(10_000)]
+Gap = Annotated[Float, Ge(0), Le(100)]
+Place = Annotated[Float, Ge(0), Le(1000)]
+
+
+def _listed(paths: Any) -> Any:
+    """`paths` as texts; a single one is no list of its letters."""
+    if isinstance(paths, str | PathLike):
+        raise ValueError(f"must be a list of files and folders, such as [{fspath(paths)!r}]")
+    if isinstance(paths, list | tuple):
+        return tuple(fspath(path) if isinstance(path, PathLike) else path for path in paths)
+    return paths
+
+
+Paths = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RewardWeights:
+    """What each event or state earns per decision; a weight carries its sign."""
+
+    non_target_hit: Reward = 3.0
+    """A shot that hits an enemy that is no target."""
+    target_hit: Reward = 25.0
+    """A shot that hits or kills a target."""
+    move_penalty: Reward = -0.5
+    """A decision in which the agent was displaced."""
+    spin_penalty: Reward = 1.0
+    """Factor on the penalty for turning: -0.06 |mouse| while the net turn of the last 40
+    actions stays under 10 rad, minus that net turn from there on."""
+    win: Reward = 999.0
+    """The episode was won."""
+    lose: Reward = -999.0
+    """The episode was lost."""
+    facing: Reward = 1.0
+    """Free: factor on the reward for looking at the nearest detected enemy."""
+    distance: Reward = 20.0
+    """Goto: reward per metre that the agent came nearer to the FireBase centre, outside of it."""
+    in_area: Reward = 5.0
+    """Goto: a decision spent inside the FireBase circle."""
+    suppressive: Reward = 5.0
+    """Attack: a shot fired while the view's centre line crosses the FireBase circle."""
+    facing_area: Reward = 2.0
+    """Attack: that line crosses the circle and no shot is fired."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RaySettings:
+    """The fan of rays that the agent sees with, left to right."""
+
+    middle_count: Annotated[Int, Ge(1), Le(63)] = 5
+    """Rays in the middle of the view; odd, so that one lies on the gun's line."""
+    side_count: Annotated[Int, Ge(0), Le(63)] = 7
+    """Rays on each side of the middle."""
+    middle_share: Annotated[Float, Gt(0), Le(1)] = 0.15
+    """Share of the view angle that the middle rays span from edge to edge."""
+    view_angle: Annotated[Float, Gt(0), Le(180)] = 90.0
+    """Whole view angle in degrees."""
+    range: Reach = 100.0
+    """Length of a ray in metres; a hit at exactly this distance still counts."""
+    tags: Literal["label", "one_hot"] = "label"
+    """Coding of what a ray hit: one number a ray, or three."""
+
+    def __post_init__(self) -> None:
+        if self.middle_count % 2 == 0:
+            raise ValueError(
+                "middle_count must be odd, so that the gun's line is seen "
+                f"(got {self.middle_count})"
+            )
+
+    @property
+    def count(self) -> int:
+        """Rays in the whole fan."""
+        return self.middle_count + 2 * self.side_count
+
+    @property
+    def angles(self) -> tuple[float, ...]:
+        """Angle of each ray to the gun's line in rad, left to right, as an episode casts them."""
+        half_view = radians(self.view_angle) / 2
+        half_middle = half_view * self.middle_share
+        arm = self.middle_count // 2
+        side = half_view - half_middle
+        right = [half_middle * rank / arm for rank in range(1, arm + 1)]
+        right += [half_middle + side * r / self.side_count for r in range(1, self.side_count + 1)]
+        return (*(-angle for angle in reversed(right)), 0.0, *right)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ArenaSettings:
+    """The arena: floor, motion, gun, targets, rays and rewards."""
+
+    num_envs: Annotated[Int, Ge(1), Le(65536)] = 512
+    """Environments stepped together, one row each."""
+    threads: Annotated[Int, Ge(1), Le(64)] = 1
+    """Threads that step them."""
+    floor_size: Annotated[Float, Ge(20), Le(1000)] = 47.0
+    """Side of the square floor in metres."""
+    agent_radius: Radius = 0.5
+    """Radius of the agent's disc in metres."""
+    enemy_radius: Radius = 0.5
+    """Radius of an enemy's disc in metres."""
+    decision_period: Annotated[Int, Ge(1), Le(20)] = 5
+    """Physics ticks per decision."""
+    fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
+    """Seconds per physics tick."""
+    time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
+    """Seconds after which an episode is lost."""
+    move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
+    """Metres per second."""
+    gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
+    """Seconds between two shots, counted in ticks."""
+    gun_range: Reach = 100.0
+    """Metres that a shot reaches."""
+    enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
+    """Hits that an enemy takes until it is down."""
+    free_enemies: Annotated[Int, Ge(1), Le(MOST_PLACED)] = 6
+    """Enemies in a Free episode."""
+    bystanders: Annotated[Int, Ge(0), Le(MOST_PLACED)] = 0
+    """Goto and Attack: enemies outside the target block, which are no targets."""
+    mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
+    """The mouse action is clipped to plus or minus this."""
+    mouse_factor: Annotated[Float, Gt(0), Le(10)] = 0.08
+    """Radians turned per unit of the mouse action."""
+    goto_win_radius: Annotated[Float, Gt(0), Le(1000)] = 1.0
+    """Goto is won within this distance of the FireBase centre, in metres."""
+    block_gap_to_agent: Gap = 1.0
+    """Free floor between a new target block and the agent's disc, in metres."""
+    block_gap_to_walls: Annotated[Float, Ge(0), Le(5)] = 1.5
+    """Free floor between a target block and the outer walls, in metres."""
+    spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
+    """Actions over which the net turn is summed."""
+    spin_threshold: Annotated[Float, Gt(0), Le(1e6)] = 10.0
+    """Net turn in radians from which spinning is punished by the turn itself."""
+    spin_rate: Annotated[Float, Ge(0), Le(1e6)] = 0.06
+    """Penalty per unit of the mouse action below that threshold."""
+    facing_distance: Annotated[Float, Ge(0), Le(1e6)] = 0.5
+    """Free: an enemy within this distance of the view's centre line earns the full reward, m."""
+    line_stopped_by_obstacles: Bool = False
+    """Whether obstacles stop the view line of `suppressive` and `facing_area`."""
+    start_position: tuple[Place, Place] = (2.0, 2.0)
+    """Where an agent's first episode begins: x and z in metres."""
+    start_yaw: Annotated[Float, Ge(-180), Le(180)] = 0.0
+    """Where it looks then, in degrees to the right of +z."""
+    stacked_vectors: Annotated[Int, Ge(1), Le(50)] = 1
+    """Observations handed out together, oldest first; zeros before an episode's first."""
+    presets: Paths = ()
+    """Files and folders of target blocks of your own, beside the shipped ones."""
+    rays: RaySettings = RaySettings()
+    """What the agent sees with."""
+    rewards: RewardWeights = RewardWeights()
+    """What the agent earns."""
+
+    def __post_init__(self) -> None:
+        low, high = self.agent_radius, self.floor_size - self.agent_radius
+        if not all(low <= place <= high for place in self.start_position):
+            raise ValueError(
+                f"start_position must lie between {low:g} and {high:g}, with the whole disc on "
+                f"the floor (got {self.start_position})"
+            )
+        needed = 2 * (10 + self.block_gap_to_walls + self.block_gap_to_agent + self.agent_radius)
+        if self.floor_size < needed:
+            raise ValueError(
+                f"floor_size must be at least {needed:g}, so that a block fits beside the agent "
+                f"wherever it stands (got {self.floor_size:g})"
+            )
+        lengths = self.floor_size, self.enemy_radius, self.agent_radius
+        for name, most in (
+            ("free_enemies", most_free_enemies(*lengths)),
+            ("bystanders", most_bystanders(*lengths)),
+        ):
+            if getattr(self, name) > most:
+                raise ValueError(
+                    f"{name} must be at most {most} with this floor and these radii, so that "
+                    f"each finds a free place (got {getattr(self, name)})"
+                )
+
+    @property
+    def decision_seconds(self) -> float:
+        """Seconds between two decisions."""
+        return self.decision_period * self.fixed_timestep

@@ -1,0 +1,65 @@
+"""The arena's shape as every face and policy sees it."""
+
+import numpy as np
+
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.observation import TAG_KINDS
+from aimbot_lab.worlds.arena.core.step import BRANCHES
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+Column = tuple[str, float, float]  # name, low, high
+
+
+def _columns(settings: ArenaSettings) -> list[Column]:
+    floor = settings.floor_size
+    rays = range(settings.rays.count)
+    columns: list[Column] = [
+        ("target", 0.0, 4.0),
+        *((f"fire_base_{axis}", 0.0, floor) for axis in "xyz"),
+        ("fire_base_diameter", 0.0, 10.0),
+        ("in_fire_base", 0.0, 1.0),
+        ("time_left", 0.0, settings.time_limit),
+        ("gun_ready", 0.0, 1.0),
+        *((f"agent_{axis}", 0.0, floor) for axis in "xyz"),
+        ("cos_yaw", -1.0, 1.0),
+        ("sin_yaw", -1.0, 1.0),
+    ]
+    if settings.rays.tags == "one_hot":
+        kinds = ("wall", "enemy", "player")[:TAG_KINDS]
+        columns += [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in rays for kind in kinds]
+    else:
+        columns += [(f"ray_{ray}_tag", -1.0, 2.0) for ray in rays]
+    columns += [(f"ray_{ray}_distance", 0.0, settings.rays.range) for ray in rays]
+    return columns
+
+
+def _stacked(settings: ArenaSettings) -> list[Column]:
+    """Columns of all observations handed out together; the newest has the plain names."""
+    newest = _columns(settings)
+    ages = range(settings.stacked_vectors - 1, 0, -1)
+    # Before an episode's first observation there are zeros, whatever the declared range.
+    older = [
+        (f"{name}@-{age}", min(low, 0.0), max(high, 0.0))
+        for age in ages
+        for name, low, high in newest
+    ]
+    return older + newest
+
+
+def arena_spec(settings: ArenaSettings) -> WorldSpec:
+    """Observation columns with their ranges, action branches, targets and reward terms."""
+    names, lows, highs = zip(*_stacked(settings), strict=True)
+    return WorldSpec(
+        observation_names=names,
+        observation_low=np.array(lows, np.float32),
+        observation_high=np.array(highs, np.float32),
+        branches=BRANCHES,
+        continuous=1,
+        continuous_limit=settings.mouse_limit,
+        targets=TARGETS,
+        difficulties=DIFFICULTIES,
+        reward_terms=core.REWARD_TERMS,
+        parameters=core.PARAMETERS,
+    )

@@ -1,0 +1,70 @@
+"""An arena with its buffers, and random play for it."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.world import Scenario, StepBuffers, new_step_buffers
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+ALL_TARGETS = Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0, "stay": 0.2})
+
+
+class Stage(NamedTuple):
+    """An arena after its reset; `buffers.observations` holds the first observations."""
+
+    arena: Arena
+    buffers: StepBuffers
+
+    def step(self, actions: np.ndarray):
+        """Play one decision of every row; the episodes that ended."""
+        return self.arena.step(np.ascontiguousarray(actions, np.float32), self.buffers)
+
+    def repeat(self, *action: float):
+        """Play one action in every row; the episodes that ended."""
+        return self.step(np.tile(np.array(action, np.float32), (self.arena.num_envs, 1)))
+
+
+def new_stage(scenario: Scenario, seed: int = 0, **settings) -> Stage:
+    """An arena with these settings, reset with a seed."""
+    arena = Arena(ArenaSettings(**settings))
+    arena.set_scenario(scenario)
+    buffers = new_step_buffers(arena.num_envs, len(arena.spec.observation_names))
+    arena.reset(seed, buffers.observations)
+    return Stage(arena, buffers)
+
+
+def random_play(steps: int, rows: int, *, seed: int = 0) -> np.ndarray:
+    """Actions [steps, rows, 4] that are held for a while; those of a row depend on it alone."""
+    play = np.zeros((steps, rows, 4), np.float32)
+    for row in range(rows):
+        random = np.random.default_rng((seed, row))
+        for start in range(0, steps, 8):
+            held = play[start : start + 8, row]
+            held[:, :3] = random.integers(0, (3, 3, 2))
+            held[:, 3] = random.normal(0.0, 2.0)
+            held[:, 3] += random.normal(0.0, 0.3, len(held))
+    return play
+
+
+def row_digests(stage: Stage, play: np.ndarray) -> list[str]:
+    """A digest for each row of all that it observes and earns during a play [steps, rows, 4]."""
+    digests = [hashlib.sha256() for _ in range(stage.arena.num_envs)]
+    for actions in play:
+        stage.step(actions)
+        for digest, *numbers in zip(digests, *_told(stage.buffers), strict=True):
+            for number in numbers:
+                digest.update(number.tobytes())
+    return [digest.hexdigest() for digest in digests]
+
+
+def _told(buffers: StepBuffers) -> Iterator[np.ndarray]:
+    yield from (buffers.observations, buffers.rewards, buffers.finished)
+    yield np.where(buffers.finished[:, None], buffers.final_observations, np.float32(0.0))
+
+
+if __name__ == "__main__":
+    print(*row_digests(new_stage(ALL_TARGETS, 5, num_envs=7), random_play(60, 7)))  # noqa: T201

@@ -1,0 +1,284 @@
+"""Calls that the arena cannot carry out are refused in one line and leave it as it was."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
+
+from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.presets.files import Preset, load_presets
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+
+ROWS, WIDTH = 8, 51
+STAND = np.zeros((ROWS, 4), np.float32)
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return new_stage(ALL_TARGETS, 3, num_envs=ROWS, time_limit=2.0)
+
+
+@contextmanager
+def refused(arena: Arena, words: str, kind: type[LabError] = LabError) -> Iterator[None]:
+    """Whether the block raises one line with these words and leaves the arena as it was."""
+    before = arena.snapshot()
+    with pytest.raises(kind, match=words) as error:
+        yield
+    assert "\n" not in str(error.value)
+    for name, array in arena.snapshot().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+BAD_OBSERVATIONS = {
+    "too narrow": np.zeros((ROWS, 20), np.float32),
+    "too wide": np.zeros((ROWS, WIDTH + 1), np.float32),
+    "too few rows": np.zeros((ROWS - 1, WIDTH), np.float32),
+    "flat": np.zeros(ROWS * WIDTH, np.float32),
+    "whole numbers": np.zeros((ROWS, WIDTH), np.int64),
+    "doubles": np.zeros((ROWS, WIDTH)),
+    "other byte order": np.zeros((ROWS, WIDTH), ">f4"),
+    "read only": read_only(np.zeros((ROWS, WIDTH), np.float32)),
+    "every other column": np.zeros((ROWS, 2 * WIDTH), np.float32)[:, ::2],
+    "columns first": np.zeros((ROWS, WIDTH), np.float32, order="F"),
+    "masked": np.ma.zeros((ROWS, WIDTH), np.float32),
+    "no array": [[0.0] * WIDTH] * ROWS,
+}
+
+
+@pytest.mark.parametrize("case", BAD_OBSERVATIONS)
+@pytest.mark.parametrize("field", ["observations", "final_observations"])
+def test_buffers_that_a_step_cannot_write_are_refused(stage: Stage, case: str, field: str) -> None:
+    bad = stage.buffers._replace(**{field: BAD_OBSERVATIONS[case]})
+    with refused(stage.arena, rf"^{field}: .*\(8, 51\).*float32"):
+        stage.arena.step(STAND, bad)
+
+
+@pytest.mark.parametrize("case", BAD_OBSERVATIONS)
+def test_observations_that_a_reset_cannot_write_are_refused(stage: Stage, case: str) -> None:
+    with refused(stage.arena, r"^observations: .*\(8, 51\).*float32"):
+        stage.arena.reset(0, BAD_OBSERVATIONS[case])
+
+
+@pytest.mark.parametrize(
+    ("field", "array"),
+    [
+        ("rewards", np.zeros(ROWS, np.int32)),
+        ("rewards", np.zeros(ROWS - 1, np.float32)),
+        ("rewards", np.zeros(2 * ROWS, np.float32)[::2]),
+        ("finished", np.zeros(ROWS, np.uint8)),
+        ("finished", np.zeros((ROWS, 1), np.bool_)),
+        ("finished", read_only(np.zeros(ROWS, np.bool_))),
+    ],
+)
+def test_rewards_and_flags_that_cannot_be_written_are_refused(
+    stage: Stage, field: str, array: np.ndarray
+) -> None:
+    with refused(stage.arena, f"^{field}: "):
+        stage.arena.step(STAND, stage.buffers._replace(**{field: array}))
+
+
+def test_buffers_of_another_batch_and_no_buffers_are_refused(stage: Stage) -> None:
+    for other in (new_step_buffers(16, WIDTH), new_step_buffers(ROWS, 20), None, (1, 2)):
+        with refused(stage.arena, "observations|StepBuffers"):
+            stage.arena.step(STAND, other)
+
+
+def test_buffers_that_were_spoiled_after_a_step_are_refused(stage: Stage) -> None:
+    stage.step(STAND)
+    stage.buffers.observations.setflags(write=False)
+    with refused(stage.arena, "^observations: .*read-only"):
+        stage.step(STAND)
+
+
+@pytest.mark.parametrize(
+    "masks",
+    [
+        np.zeros((ROWS // 2, 8), np.bool_),
+        np.zeros((ROWS, 9), np.bool_),
+        np.zeros((ROWS, 8), np.uint8),
+        np.zeros((ROWS, 16), np.bool_)[:, ::2],
+        read_only(np.zeros((ROWS, 8), np.bool_)),
+    ],
+)
+def test_masks_that_cannot_be_written_are_refused(stage: Stage, masks: np.ndarray) -> None:
+    with refused(stage.arena, r"^masks: .*\(8, 8\).*bool"):
+        stage.arena.action_masks(masks)
+
+
+@pytest.mark.parametrize("actions", [None, [[0.0] * 4] * ROWS, STAND.astype(str), STAND + 0j])
+def test_actions_that_are_no_numbers_are_refused(stage: Stage, actions) -> None:
+    with refused(stage.arena, "^actions: ", ActionError):
+        stage.arena.step(actions, stage.buffers)
+
+
+def test_an_arena_without_a_reset_neither_steps_nor_tells_masks() -> None:
+    arena = Arena(ArenaSettings(num_envs=ROWS))
+    buffers = new_step_buffers(ROWS, WIDTH)
+    with refused(arena, "reset first"):
+        arena.step(STAND, buffers)
+    with refused(arena, "reset first"):
+        arena.action_masks(np.zeros((ROWS, 8), np.bool_))
+    arena.reset(0, buffers.observations)
+    arena.step(STAND, buffers)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.uint8, np.array])
+def test_a_seed_of_numpy_is_the_same_seed(kind) -> None:
+    plain, other = (new_stage(ALL_TARGETS, 3, num_envs=4) for _ in range(2))
+    other.arena.reset(kind(3), other.buffers.observations)
+    for name, array in other.arena.snapshot().items():
+        np.testing.assert_array_equal(array, plain.arena.snapshot()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("seed", [3.0, True, np.True_, np.float64(3.0), "3", None])
+def test_a_seed_that_is_no_whole_number_is_refused(stage: Stage, seed) -> None:
+    with refused(stage.arena, "^seed: .*whole number"):
+        stage.arena.reset(seed, stage.buffers.observations)
+
+
+OTHER_SETTINGS = {
+    "num_envs": ({"num_envs": 4}, r"\(8, .*\(4, "),
+    "spin_window": ({"spin_window": 20}, "spin_window is 40.*20"),
+    "time_limit": ({"time_limit": 3.0}, r"time_limit is 2\.0.*3\.0"),
+    "rays": ({"rays": RaySettings(side_count=6)}, "rays.side_count is 7.*6"),
+    "tags": ({"rays": RaySettings(tags="one_hot")}, "rays.tags is 'label'.*'one_hot'"),
+    "stacked_vectors": ({"stacked_vectors": 2}, "stacked_vectors is 1.*2"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SETTINGS)
+def test_a_snapshot_of_another_arena_is_refused_by_what_differs(stage: Stage, case: str) -> None:
+    settings, words = OTHER_SETTINGS[case]
+    other = new_stage(ALL_TARGETS, 1, **{"num_envs": ROWS, "time_limit": 2.0, **settings})
+    with refused(other.arena, f"^snapshot: .*{words}"):
+        other.arena.restore(stage.arena.snapshot())
+
+
+def test_a_snapshot_of_other_presets_is_refused(stage: Stage) -> None:
+    other = Arena(stage.arena.settings, load_presets()[1:])
+    with refused(other, "^snapshot: .*presets"):
+        other.restore(stage.arena.snapshot())
+
+
+def test_a_snapshot_fits_whatever_the_threads(stage: Stage) -> None:
+    rows = {"num_envs": 256, "time_limit": 2.0}
+    one, two = (new_stage(ALL_TARGETS, seed, threads=seed, **rows) for seed in (1, 2))
+    two.arena.restore(one.arena.snapshot())
+    for name, array in two.arena.snapshot().items():
+        np.testing.assert_array_equal(array, one.arena.snapshot()[name], err_msg=name)
+
+
+def test_every_damaged_array_of_a_snapshot_is_refused_by_name(stage: Stage) -> None:
+    kept = stage.arena.snapshot()
+    for _ in range(5):
+        stage.step(random_play(1, ROWS)[0])
+    for name, array in kept.items():
+        other_type = np.zeros(array.shape, np.float16)
+        for bad in (array[None], other_type, array.tolist(), None):
+            with refused(stage.arena, f"^snapshot: .*{name}"):
+                stage.arena.restore({**kept, name: bad})
+        with refused(stage.arena, f"^snapshot: .*{name}"):
+            stage.arena.restore({key: value for key, value in kept.items() if key != name})
+    with refused(stage.arena, "^snapshot: .*surplus"):
+        stage.arena.restore({**kept, "surplus": np.zeros(1)})
+
+
+def test_a_snapshot_survives_a_file(stage: Stage, tmp_path) -> None:
+    kept = stage.arena.snapshot()
+    np.savez(tmp_path / "kept.npz", **kept)
+    stage.step(STAND)
+    with np.load(tmp_path / "kept.npz") as read:
+        stage.arena.restore(dict(read))
+    for name, array in stage.arena.snapshot().items():
+        np.testing.assert_array_equal(array, kept[name], err_msg=name)
+
+
+OUT_OF_BOUNDS = {
+    "target": 5,
+    "difficulty": 6,
+    "preset": 10**6,
+    "block_turns": 4,
+    "obstacle_count": 99,
+    "enemy_count": 7,
+    "ray_hit": 6,
+    "decisions": -1,
+    "gun_ticks": -1,
+    "episode": 2**63 - 1,
+    "parameters": 1e12,
+    "scenario_tables.sampler": 4,
+    "scenario_tables.sampler_values": np.nan,
+    "scenario_tables.sampler_range_count": 99,
+    "scenario_tables.bounds": 1e9,
+    "scenario_tables.whole": True,
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_BOUNDS)
+def test_a_snapshot_that_would_lead_a_kernel_astray_is_refused(stage: Stage, name: str) -> None:
+    """Kernels check no bounds, and a snapshot may come from a file that anyone made."""
+    kept = stage.arena.snapshot()
+    bad = kept[name].copy()
+    middle = bad.size // 4 * 2  # even: constants lie in the first of two columns
+    bad.flat[middle] = OUT_OF_BOUNDS[name]
+    with refused(stage.arena, f"^snapshot: {name} "):
+        stage.arena.restore({**kept, name: bad})
+    if name not in ("scenario_tables.bounds", "scenario_tables.whole"):
+        lowest = {"preset": -2, "ray_hit": -3}.get(name, -1)
+        bad.flat[middle] = lowest if bad.dtype.kind == "i" else -np.inf
+        with refused(stage.arena, f"^snapshot: {name} "):
+            stage.arena.restore({**kept, name: bad})
+
+
+OPEN = Preset("open", "attack", 1, (5.0, 5.0, 4.0), (), ((5.0, 5.0),))
+
+
+@pytest.mark.parametrize(
+    ("preset", "words"),
+    [
+        (replace(OPEN, enemies=((5.0, 5.0),) * 7), "7 enemies"),
+        (replace(OPEN, difficulty=7), "difficulty 7"),
+        (replace(OPEN, difficulty=1.0), "difficulty"),
+        (replace(OPEN, target="free"), "target"),
+        (replace(OPEN, fire_base=(5.0, 5.0)), "fire_base"),
+        (replace(OPEN, obstacles=((1.0, 1.0, 2.0),)), "obstacles"),
+        (replace(OPEN, enemies=(("a", "b"),)), "enemies"),
+        (replace(OPEN, enemies=((float("nan"), 1.0),)), "finite"),
+    ],
+)
+def test_presets_given_as_objects_obey_the_rules_too(preset: Preset, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"preset open: .*{words}"):
+        Arena(ArenaSettings(num_envs=1), [preset])
+
+
+def test_the_faults_of_all_given_presets_come_at_once() -> None:
+    wrong = [replace(OPEN, name="far", difficulty=7), OPEN, replace(OPEN, name="bare", enemies=())]
+    with pytest.raises(ConfigurationError) as error:
+        Arena(ArenaSettings(num_envs=1), [*wrong, "no preset"])
+    assert [fault.split(":")[0] for fault in error.value.faults] == [
+        "preset far",
+        "preset bare",
+        "preset 'no preset'",
+    ]
+    arena = Arena(ArenaSettings(num_envs=1), [OPEN])
+    arena.set_scenario(Scenario({"attack": 1.0}, {"attack": (1.0, 0.0, 0.0, 0.0, 0.0)}))
+
+
+@pytest.mark.parametrize("row", [ROWS, -1, 1.5, True, "0"])
+def test_a_row_that_is_none_is_not_drawn(stage: Stage, row: object) -> None:
+    with refused(stage.arena, rf"^row: must be a whole number from 0 to 7 \(got {row!r}\)"):
+        stage.arena.draw(row)
+
+
+def test_what_is_no_scenario_is_refused(stage: Stage) -> None:
+    with refused(stage.arena, r"^scenario: must be a Scenario \(got dict\)"):
+        stage.arena.set_scenario({"goto": 1.0})

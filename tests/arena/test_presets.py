@@ -1,0 +1,275 @@
+"""Preset files: what ships, how a user's own are read, and how broken ones are refused."""
+
+import os
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
+from aimbot_lab.worlds.arena.presets.check import TARGETS, preset_faults
+from aimbot_lab.worlds.arena.presets.files import Preset, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.source import MAX_BYTES
+
+Floats = npt.NDArray[np.float64]
+SHIPPED = load_presets()
+DIFFICULTIES = range(1, DIFFICULTY_COUNT + 1)
+BEARINGS = np.deg2rad(np.arange(360))
+OUTWARD = np.stack([np.sin(BEARINGS), np.cos(BEARINGS)], axis=1)
+
+GOOD = """\
+goto:
+  1:
+    - name: mine
+      fire_base: {center: [5, 6.5], diameter: 3}
+      obstacles:
+        - [1, 1, 2, 2]
+attack:
+  5:
+    - name: mine
+      fire_base: {center: [5, 5], diameter: 1e0}
+      enemies: [[5, 5]]
+"""
+
+
+def cell(target: str, difficulty: int) -> list[Preset]:
+    return [p for p in SHIPPED if (p.target, p.difficulty) == (target, difficulty)]
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "mine.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def faults_of(*files: Path) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        load_presets(files)
+    return list(caught.value.faults)
+
+
+def faults_or_none(path: Path) -> Sequence[str]:
+    try:
+        load_presets([path])
+    except ConfigurationError as error:
+        return error.faults
+    return ()
+
+
+# What ships
+
+
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_difficulty_has_at_least_four_presets(target: str, difficulty: int) -> None:
+    assert len(cell(target, difficulty)) >= 4
+
+
+@pytest.mark.parametrize("preset", SHIPPED, ids=lambda preset: f"{preset.target} {preset.name}")
+def test_every_shipped_preset_obeys_the_rules(preset: Preset) -> None:
+    assert preset_faults(preset) == []
+
+
+def symmetries(preset: Preset) -> list[tuple[object, ...]]:
+    """The preset turned and mirrored in all eight ways, in a form that compares."""
+    forms = []
+    for turns in range(4):
+        for mirror in (False, True):
+
+            def moved(
+                x: float, z: float, turns: int = turns, m: bool = mirror
+            ) -> tuple[float, ...]:
+                x = BLOCK_SIZE - x if m else x
+                for _ in range(turns):
+                    x, z = z, BLOCK_SIZE - x
+                return x, z
+
+            corners = [(*moved(*box[:2]), *moved(*box[2:])) for box in preset.obstacles]
+            boxes = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in corners]
+            rest = (moved(*preset.fire_base[:2]), sorted(moved(*e) for e in preset.enemies))
+            forms.append((sorted(boxes), *(() if boxes else rest)))
+    return forms
+
+
+def test_no_shipped_preset_is_a_turned_or_mirrored_copy() -> None:
+    for one, other in combinations(SHIPPED, 2):
+        if one.obstacles or (one.target == other.target and one.fire_base == other.fire_base):
+            assert symmetries(one)[0] not in symmetries(other), (one.name, other.name)
+
+
+# Difficulty is real
+
+
+def depth(points: Floats, boxes: Floats) -> Floats:
+    """Distance from points [..., 2] to the nearest of boxes [K, 4], infinite without boxes."""
+    distances = [np.full(points.shape[:-1], np.inf)]
+    for x0, z0, x1, z1 in boxes:
+        x, z = points[..., 0], points[..., 1]
+        distances.append(np.hypot(x - np.clip(x, x0, x1), z - np.clip(z, z0, z1)))
+    return np.min(distances, axis=0)
+
+
+def along(place: Floats, start: float, end: float) -> Floats:
+    """Points [360, S, 2] on lines from `place` in all directions, 0.05 m apart."""
+    steps = np.arange(start, end, 0.05)
+    return place + steps[:, None] * OUTWARD[:, None]
+
+
+def straight_share(preset: Preset) -> float:
+    """Share of bearings from which a disc walks straight to within 1 m of the centre."""
+    walk = along(np.array(preset.fire_base[:2]), 1.0, 12.0)
+    return float((depth(walk, np.array(preset.obstacles)) >= 0.5).all(axis=1).mean())
+
+
+def sight_share(preset: Preset) -> float:
+    """Share of (bearing, enemy) lines from an enemy's centre to outside the block that are free."""
+    lines = np.stack([along(np.array(enemy), 0.0, 14.2) for enemy in preset.enemies])
+    return float((depth(lines, np.array(preset.obstacles)) > 0).all(axis=2).mean())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_straight_ways_in_grow_rarer_with_difficulty(target: str) -> None:
+    shares = [np.mean([straight_share(p) for p in cell(target, d)]) for d in DIFFICULTIES]
+    assert all(harder < easier - 0.05 for easier, harder in pairwise(shares)), shares
+
+
+def test_lines_of_sight_grow_rarer_with_difficulty() -> None:
+    shares = [np.mean([sight_share(p) for p in cell("attack", d)]) for d in DIFFICULTIES]
+    assert all(harder < easier - 0.05 for easier, harder in pairwise(shares)), shares
+
+
+# A user's own files
+
+
+def test_a_file_is_read_as_written(tmp_path: Path) -> None:
+    assert load_presets([write(tmp_path, GOOD)]) == (
+        Preset("mine", "goto", 1, (5.0, 6.5, 3.0), ((1.0, 1.0, 2.0, 2.0),)),
+        Preset("mine", "attack", 5, (5.0, 5.0, 1.0), (), ((5.0, 5.0),)),
+    )
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    assert len(load_presets([write(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())])) == 2
+
+
+def test_a_name_is_taken_once_per_target_over_all_files(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    assert faults_of(path, path) == [
+        f"{path}:3:7: preset mine: another goto preset has this name, at {path}:3:7",
+        f"{path}:9:7: preset mine: another attack preset has this name, at {path}:9:7",
+    ]
+
+
+def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
+    path, missing = write(tmp_path, GOOD.replace("6.5", ".nan").replace("1e0", "11")), Path("none")
+    assert faults_of(missing, path) == [
+        "none:1:1: cannot be read: No such file or directory",
+        f"{path}:4:31: preset mine: fire_base: center: must be a finite number (got '.nan')",
+        f"{path}:10:18: preset mine: the FireBase's diameter is 11 m, allowed are 1 to 10 m",
+        f"{path}:10:18: preset mine: the FireBase at (5, 5) with diameter 11 m "
+        "reaches beyond the block, (0, 0) to (10, 10)",
+    ]
+
+
+BASE = "fire_base: {center: [5, 5], diameter: 2}"
+MALFORMED = {
+    "": "1:1: the file holds no preset",
+    "goto:\n  1: []\n": "1:1: the file holds no preset",
+    "goto:\n\t1: []": "2:1: not YAML: found character '\\t' that cannot start any token",
+    "goto: {1: [": "1:12: not YAML:",
+    "goto: {}\n---\ngoto: {}": "2:1: not YAML: but found another document",
+    "goto: \x07": "1:7: not YAML: special characters are not allowed",
+    "a: *b": "1:4: not YAML: found undefined alias 'b'",
+    "[" * 1000: "1:1: not a preset file: nested too deeply",
+    "just text": "1:1: the file: must be a mapping of goto, attack (got text)",
+    "gotoo: {}": "1:1: the file: unknown key 'gotoo', did you mean goto? allowed: goto, attack",
+    "goto: {6: []}": "1:8: goto: unknown key '6', allowed: 1, 2, 3, 4, 5",
+    "goto: {1: [], 1: []}": "1:15: goto: 1 is given twice",
+    "goto: {1: 5}": "1:11: goto: 1: must be a list (got '5')",
+    "goto: {1: }": "1:10: goto: 1: must be a list (got nothing)",
+    "goto: {1: [5]}": "1:12: preset without a name: must be a mapping of name, fire_base,",
+    "goto: {1: [&a [*a]]}": "1:12: preset without a name: must be a mapping",
+    "goto: {1: [{name: x}]}": "1:12: preset x: fire_base is missing",
+    f"goto: {{1: [{{{BASE}}}]}}": "1:12: preset without a name: name is missing",
+    f"goto: {{1: [{{name: '', {BASE}}}]}}": "1:19: preset without a name: name: must be text",
+    f"goto: {{1: [{{name: [x], {BASE}}}]}}": "1:19: preset without a name: name: must be text",
+    f'goto: {{1: [{{name: "\\ud800", {BASE}}}]}}': "1:19: preset '\\ud800': name: must be text",
+    "goto: {1: [{name: x, fire_base: {center: [5], diameter: 2}}]}": (
+        "1:42: preset x: fire_base: center: must be 2 numbers (got 1)"
+    ),
+    "goto: {1: [{name: x, fire_base: {centre: [5, 5], diameter: 2}}]}": (
+        "1:34: preset x: fire_base: unknown key 'centre', did you mean center? "
+        "allowed: center, diameter"
+    ),
+    "goto: {1: [{name: x, fire_base: {center: [5, 5], diameter: '2'}}]}": (
+        "1:60: preset x: fire_base: diameter: must be a finite number (got '2')"
+    ),
+    f"goto: {{1: [{{name: x, {BASE}, obstacles: 3}}]}}": (
+        "1:75: preset x: obstacles: must be a list (got '3')"
+    ),
+    f"goto: {{1: [{{name: x, {BASE}, obstacles: [[1, 2, 3, yes]]}}]}}": (
+        "1:86: preset x: obstacles: number 1: must be a finite number (got 'yes')"
+    ),
+    f"goto: {{1: [{{name: x, {BASE}, obstacles: [[1, 2, {{}}, 1e999]]}}]}}": (
+        "1:83: preset x: obstacles: number 1: must be a finite number (got a mapping)"
+    ),
+    f"attack: {{1: [{{name: x, {BASE}, enemies: [5, 5]}}]}}": (
+        "1:76: preset x: enemies: number 1: must be a list (got '5')"
+    ),
+    f"attack: {{1: [{{name: x, {BASE}}}]}}": (
+        "1:14: preset x: an attack block needs at least one enemy"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_malformed_file_is_refused_at_its_place(text: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+    assert faults_of(path)[0].startswith(f"{path}:{MALFORMED[text]}")
+
+
+def test_bytes_that_are_not_text_are_refused_at_their_place(tmp_path: Path) -> None:
+    path = write(tmp_path, "goto:\n  1: # é".encode() + b"\xff")
+    assert faults_of(path) == [f"{path}:2:9: not UTF-8 text"]
+
+
+def test_a_name_with_a_nul_is_a_fault_and_no_other_error() -> None:
+    with pytest.raises(ConfigurationError, match="NUL"):
+        preset_files(["mine\0.yaml"])
+    assert faults_of(Path("mine\0.yaml")) == ["mine\0.yaml:1:1: cannot be read: embedded null byte"]
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    pipe, device, large = (tmp_path / name for name in ("pipe", "device", "large"))
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    large.write_bytes(b"#" * (MAX_BYTES + 1))
+    for path in (pipe, device):
+        assert faults_of(path) == [f"{path}:1:1: cannot be read: is no regular file"]
+    assert faults_of(large) == [
+        f"{large}:1:1: cannot be read: is larger than {MAX_BYTES} bytes",
+    ]
+
+
+def test_a_character_that_does_not_exist_is_a_fault(tmp_path: Path) -> None:
+    path = write(tmp_path, 'goto: "\\U00110000"')
+    assert faults_of(path)[0].startswith(f"{path}:1:1: cannot be read: chr()")
+
+
+def test_random_damage_never_gets_through_as_another_error(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    alphabet = b" \t\n:,[]{}-&*!|>'\"%@#0159.einfa\xff\x00"
+    path, refused = tmp_path / "mine.yaml", 0
+    for _ in range(300):
+        data = bytearray(GOOD.encode())
+        for _ in range(int(rng.integers(1, 4))):
+            data[rng.integers(len(data))] = alphabet[rng.integers(len(alphabet))]
+        path.write_bytes(bytes(data))
+        faults = faults_or_none(path)
+        assert all(fault.isprintable() for fault in faults)
+        refused += bool(faults)
+    assert refused > 150

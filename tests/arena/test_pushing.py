@@ -1,0 +1,178 @@
+"""Walking against obstacles: a wall pushes alike however it is cut into boxes."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from arena_stage import Stage, new_stage
+from oracle_episode import STAY, Episode, rules_of
+from oracle_walk import is_free, walked
+
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.core.state import PARAMETERS
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+Box = tuple[float, float, float, float]
+WALL: Box = (20.0, 20.0, 28.0, 21.0)
+STEPS = 30
+ROUNDING = 1e-9  # m
+
+
+def cut(box: Box, places: tuple[float, ...]) -> list[Box]:
+    """`box` cut across at these shares of its length."""
+    ends = [box[0] + share * (box[2] - box[0]) for share in (0.0, *places, 1.0)]
+    return [(low, box[1], high, box[3]) for low, high in itertools.pairwise(ends)]
+
+
+def turned(box: Box, turns: int) -> Box:
+    """`box` after quarter turns about (24, 24)."""
+    for _ in range(turns):
+        box = (box[1], 48.0 - box[2], box[3], 48.0 - box[0])
+    return box
+
+
+def put(stage: Stage, rows: int, boxes: list[Box], enemies: list[tuple[float, float]]) -> None:
+    """Stand boxes and enemies on the floor of a batch of Stay."""
+    state = stage.arena.state
+    state = state._replace(obstacles=np.zeros((rows, max(len(boxes), 1), 4)))
+    stage.arena.state = state
+    stage.arena._task = None
+    state.obstacle_count[:], state.enemy_count[:] = len(boxes), len(enemies)
+    for k, box in enumerate(boxes):
+        state.obstacles[:, k] = box
+    for k, enemy in enumerate(enemies):
+        state.enemies[:, k] = enemy
+        state.enemy_hits_left[:, k] = 100
+
+
+def walk(
+    starts: np.ndarray, yaws: np.ndarray, boxes: list[Box], *, enemies=(), keys=(1, 0), **settings
+) -> np.ndarray:
+    """Places [steps, rows, 2] of agents that hold a key from `starts` [rows, 2]."""
+    rows = len(starts)
+    stage = new_stage(Scenario({"stay": 1.0}), num_envs=rows, **settings)
+    put(stage, rows, boxes, list(enemies))
+    state = stage.arena.state
+    state.position[:], state.yaw[:] = starts, yaws
+    places = []
+    for _ in range(STEPS):
+        stage.repeat(*keys, 0, 0)
+        places.append(state.position.copy())
+        check_outside(places[-1], boxes, list(enemies))
+    return np.array(places)
+
+
+def check_outside(places: np.ndarray, boxes: list[Box], enemies: list) -> None:
+    """Fail where a disc at `places` [rows, 2] is inside an obstacle, or off the floor."""
+    for box in boxes:
+        gap = np.maximum(np.maximum(box[:2] - places, places - box[2:]), 0.0)
+        assert np.hypot(*gap.T).min() >= 0.5 - 1e-8
+    for enemy in enemies:
+        assert np.hypot(*(places - enemy).T).min() >= 1.0 - 1e-8
+    assert places.min() >= 0.5
+    assert places.max() <= 46.5
+
+
+def presses(turns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Starts before a turned wall and directions towards it, near head-on ones among them."""
+    rng = np.random.default_rng(turns)
+    angles = np.concatenate([np.radians([-1, -0.1, 0, 0.05, 0.5, 2]), rng.uniform(-1.4, 1.4, 60)])
+    starts = np.array([(x, 19.0) for x in rng.uniform(19.0, 29.0, len(angles))])
+    starts[:40, 0] = 24.0 + rng.uniform(-0.6, 0.6, 40)  # about the seam in the middle
+    for _ in range(turns):
+        starts = np.stack([starts[:, 1], 48.0 - starts[:, 0]], axis=1)
+    yaws = np.mod(angles + turns * math.pi / 2 + math.pi, 2 * math.pi) - math.pi
+    return starts, yaws
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("places", [(0.5,), (0.25, 0.5), (0.1, 0.5, 0.55, 0.6), (1 / 3, 2 / 3)])
+def test_a_wall_pushes_alike_however_it_is_cut(places: tuple[float, ...], turns: int) -> None:
+    starts, yaws = presses(turns)
+    whole = walk(starts, yaws, [turned(WALL, turns)])
+    pieces = [turned(piece, turns) for piece in cut(WALL, places)]
+    for boxes in (pieces, pieces[::-1]):
+        np.testing.assert_allclose(walk(starts, yaws, boxes), whole, rtol=0, atol=ROUNDING)
+
+
+def test_who_presses_nearly_head_on_against_a_seam_slides_on() -> None:
+    angles = np.radians([0.5, 1.0, 3.0, 8.0])
+    starts = np.tile((23.9, 19.0), (len(angles), 1))
+    pieces = cut(WALL, (0.5,))
+    for boxes in (pieces, pieces[::-1]):
+        ends = walk(starts, angles, boxes)[-1]
+        assert (ends[:, 0] - 23.9 >= 0.9 * 3.0 * 5.0 * np.sin(angles)).all()
+
+
+def test_a_fast_walk_along_a_cut_wall_is_that_along_the_whole() -> None:
+    starts, yaws = presses(0)
+    fast = {"move_speed": 40.0, "agent_radius": 0.5}
+    whole = walk(starts, yaws, [WALL], **fast)
+    cut_up = walk(starts, yaws, cut(WALL, (0.2, 0.5, 0.7)), **fast)
+    np.testing.assert_allclose(cut_up, whole, rtol=0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("enemies", [(), ((24.0, 18.5),), ((22.5, 19.2), (25.0, 18.9))])
+def test_an_angle_of_flush_boxes_pushes_as_two_walls_do(enemies) -> None:
+    long, across = WALL, (20.0, 12.0, 21.0, 20.0)
+    starts, yaws = presses(0)
+    starts[:, 0] = np.random.default_rng(1).uniform(21.6, 23.0, len(starts))
+    starts[:, 1] = 16.0
+    two = walk(starts, yaws, [long, across], enemies=enemies)
+    parts = [*cut(long, (0.1, 0.3)), (20.0, 12.0, 21.0, 15.0), (20.0, 15.0, 21.0, 20.0)]
+    for boxes in (parts, parts[::-1], parts[2:] + parts[:2]):
+        found = walk(starts, yaws, boxes, enemies=enemies)
+        np.testing.assert_allclose(found, two, rtol=0, atol=1e-7)
+
+
+def test_a_disc_that_comes_out_of_a_notch_is_free() -> None:
+    """Between an enemy and a wall an agent gets stuck, and out again the way that it came."""
+    starts, enemies = np.array([(24.0, 19.0)] * 2), [(25.0, 19.35)]
+    into = walk(starts, np.radians([90.0, 60.0]), [WALL], enemies=enemies)
+    back = walk(into[-1], np.radians([-90.0, -120.0]), [WALL], enemies=enemies)
+    assert (into[-1][:, 0] - back[-1][:, 0] > 10.0).all()
+
+
+def scene_of(boxes: list[Box], enemies: list[tuple[float, float]], *, pose) -> Episode:
+    """The oracle's view of an agent at a pose [x, z, yaw] among these; the first enemy is down."""
+    return Episode(
+        target=STAY,
+        difficulty=0,
+        x=pose[0],
+        z=pose[1],
+        yaw=pose[2],
+        fire_base=None,
+        boxes=tuple(boxes),
+        walls=(),
+        enemies=tuple(enemies),
+        hits_left=(0, *[100] * (len(enemies) - 1)),
+    )
+
+
+def test_a_small_step_ends_at_the_free_place_nearest_to_its_aim() -> None:
+    rng = np.random.default_rng(5)
+    boxes = [*cut(WALL, (0.3, 0.5)), (25.6, 18.7, 26.0, 20.0), (23.0, 17.5, 23.5, 18.0)]
+    enemies = [(24.5, 19.2), (22.0, 20.0), (24.6, 17.6)]
+    settings = {"decision_period": 1, "move_speed": 10.0}
+    rules = rules_of(ArenaSettings(**settings), PARAMETERS, {})
+    spots = np.repeat([(22.95, 19.4), (25.0, 19.4), (26.5, 19.4)], 800, axis=0)
+    near = spots + rng.uniform(-0.15, 0.15, spots.shape)
+    places = np.concatenate([near, rng.uniform((20.0, 17.0), (27.5, 19.6), (1600, 2))])
+    poses = np.column_stack([places, rng.uniform(-math.pi, math.pi, len(places))])
+    scenes = [scene_of(boxes, enemies, pose=tuple(map(float, pose))) for pose in poses]
+    free = [is_free(rules, scene, (scene.x, scene.z)) for scene in scenes]
+    stage = new_stage(Scenario({"stay": 1.0}), num_envs=len(poses), **settings)
+    put(stage, len(poses), boxes, enemies)
+    stage.arena.state.enemy_hits_left[:, 0] = 0
+    stage.arena.state.position[:], stage.arena.state.yaw[:] = poses[:, :2], poses[:, 2]
+    stage.repeat(1, 0, 0, 0)
+    compared = wedged = 0
+    for scene, place, starts_free in zip(scenes, stage.arena.state.position, free, strict=True):
+        if starts_free:
+            walk = walked(rules, scene, 1, 0)
+            assert walk.wedged or math.dist(walk.place, place) < ROUNDING, scene
+            compared += math.dist((scene.x, scene.z), place) < 0.199
+            wedged += walk.wedged
+    assert compared > 200
+    assert wedged < 0.2 * compared
