@@ -136,3 +136,41 @@ def test_files_and_functions_stay_small(path: Path) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 40, f"{path}: {node.name} is too long"
+
+
+def circles(files: dict[str, Path]) -> list[str]:
+    """Modules of `files`, by name, that import themselves through others, function-level too."""
+    left = {name: set(imported(path)) & files.keys() - {name} for name, path in files.items()}
+    while ends := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
+
+
+def module_names(package: Path) -> dict[str, Path]:
+    """Each module of `package`, but the packages' own files, by its full name."""
+    paths = (path for path in package.rglob("*.py") if path.name != "__init__.py")
+    root = package.parent
+    return {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert circles(module_names(PACKAGE)) == []
+
+
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "aimbot_lab"
+    package.mkdir()
+    (package / "a.py").write_text("def f():\n    from aimbot_lab.b import g")
+    (package / "b.py").write_text("from aimbot_lab import a, c")
+    (package / "c.py").write_text("import json")
+    assert circles(module_names(package)) == ["aimbot_lab.a", "aimbot_lab.b"]
+
+
+@pytest.mark.parametrize(
+    "folder",
+    sorted({path.parent for path in FILES}),
+    ids=lambda path: path.relative_to(PACKAGE).as_posix(),
+)
+def test_a_folder_holds_at_most_twenty_modules(folder: Path) -> None:
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 20

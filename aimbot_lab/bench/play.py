@@ -8,7 +8,7 @@ import numpy as np
 from aimbot_lab.evaluation.scripted import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import Preset
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 SEED = 20_240_229

@@ -9,8 +9,9 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.results.report import trainings
 from aimbot_lab.sweep.search.measures import measure
-from aimbot_lab.sweep.trial import Bench, Progress, seeds_of, task_of, value_of
+from aimbot_lab.sweep.trial import seeds_of, task_of, value_of
 from aimbot_lab.sweep.trial_training import Score
+from aimbot_lab.sweep.worker_context import Bench, Progress
 from aimbot_lab.tracking.data_folder import DataFolder
 
 

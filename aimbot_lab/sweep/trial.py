@@ -3,14 +3,11 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
 
 from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.search.measures import forget, measure
 from aimbot_lab.sweep.search.pruning import is_hopeless, rungs, steps_allowed
 from aimbot_lab.sweep.settings import SweepFile
@@ -18,41 +15,10 @@ from aimbot_lab.sweep.storage import TROUBLES
 from aimbot_lab.sweep.trial_queue import REASON, Board, Claim
 from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.sweep.trial_training import Score, Task
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.sweep.worker_context import Bench, Progress, Stage
 
-Stage = Literal["search", "confirm"]
 MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
 RENEWALS = 4  # in the time of a lease
-
-
-class Progress(NamedTuple):
-    """Where a trial stands, for those who watch."""
-
-    stage: Stage
-    number: int
-    share: float  # of its trainings' steps
-
-
-class Watcher(Protocol):
-    """Someone who watches a worker, and may stop it."""
-
-    def should_stop(self) -> bool:
-        """Whether it is to leave its trial for later."""
-        ...
-
-    def progress(self, progress: Progress) -> None:
-        """Where its trial stands."""
-        ...
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What a worker works with."""
-
-    record: Record
-    data_folder: DataFolder
-    tracking_uri: str | None
-    watcher: Watcher
 
 
 def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:

@@ -3,19 +3,16 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.trial_queue import Board, Claim
 from aimbot_lab.sweep.trial_training import Score, Task
+from aimbot_lab.sweep.worker_context import Bench, Stage
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
-
-if TYPE_CHECKING:
-    from aimbot_lab.sweep.trial import Bench, Stage
 
 RUN = "run"  # attribute of a trial: the id of its run
 PARENT_TAG = "mlflow.parentRunId"

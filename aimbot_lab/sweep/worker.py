@@ -16,7 +16,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 
 if TYPE_CHECKING:
-    from aimbot_lab.sweep.trial import Progress
+    from aimbot_lab.sweep.worker_context import Progress
 
 STOP = "stop"  # what the coordinator says to a worker
 TROUBLE_CODE = 3  # exit code after a trouble that was told
@@ -102,7 +102,8 @@ def _heed_signals(line: Line) -> None:
 
 def _work_through(record: Record, order: Order, line: Line) -> None:
     # Here, because torch takes its time to load: the process is known to live before.
-    from aimbot_lab.sweep.trial import Bench, Stage, run_trial
+    from aimbot_lab.sweep.trial import run_trial
+    from aimbot_lab.sweep.worker_context import Bench, Stage
 
     bench = Bench(record, DataFolder(order.data_folder), order.tracking_uri, line)
     line.say(Message("ready"))

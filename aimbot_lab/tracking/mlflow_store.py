@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
+from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
 from aimbot_lab.tracking.journal.durable import sync_file
 from aimbot_lab.tracking.journal.entries import (
     EndEntry,
@@ -26,7 +27,6 @@ from aimbot_lab.tracking.mlflow_environment import quieten_mlflow
 from aimbot_lab.tracking.runs.owner import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.store_errors import store_error
-from aimbot_lab.tracking.ui import EXPERIMENT_TAGS
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()

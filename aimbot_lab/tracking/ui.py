@@ -1,37 +1,21 @@
 """How to look at the runs: MLflow's own web page, started lean, and the way to what counts."""
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
-from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.experiment_view import VIEW
 from aimbot_lab.tracking.mlflow_environment import QUIET
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
 # MLflow's page has a part for training and one for language models, which it shows if not told.
 _TRAINING = "workflowType=machine_learning"
-_VIEW = "aimbot-lab"
-_COLUMNS = (
-    f"metrics.`{names.LEARNING_WIN_RATE}`",
-    f"metrics.`{names.EVAL_WIN_RATE}`",
-    "tags.`lab.ended`",
-    "attributes.`Duration`",
-)
-EXPERIMENT_TAGS: Mapping[str, str] = MappingProxyType(
-    {
-        "mlflow.experimentKind": "custom_model_development",
-        f"mlflow.sharedViewState.{_VIEW}": json.dumps({"selectedColumns": _COLUMNS}),
-    }
-)
-"""That an experiment is one of training, and a view of it whose list of runs has win rates."""
 _LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
 
 
@@ -70,7 +54,7 @@ def page_of_artifact(run: RunSummary, name: str) -> str:
 
 def page_of_experiment(run: RunSummary) -> str:
     """The part of MLflow's page that charts all runs of the experiment of `run`."""
-    shown = f"{_TRAINING}&compareRunsMode=CHART&viewStateShareKey={_VIEW}"
+    shown = f"{_TRAINING}&compareRunsMode=CHART&viewStateShareKey={VIEW}"
     return f"/#/experiments/{run.experiment_id}/runs?{shown}"
 
 

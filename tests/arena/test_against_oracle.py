@@ -24,7 +24,8 @@ from aimbot_lab.foundation.samplers import (
 )
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import Preset, load_presets
+from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets.files import load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings, RewardWeights
 
 ENOUGH_STEPS = 43_000  # to meet in each case what it names

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.worlds.arena.presets import files
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.check import (
     Walls,
     closed_chains,
@@ -18,7 +19,6 @@ from aimbot_lab.worlds.arena.presets.check import (
     preset_faults,
     reachable,
 )
-from aimbot_lab.worlds.arena.presets.files import Preset
 
 Floats = npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]

@@ -11,8 +11,9 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.check import TARGETS, preset_faults
-from aimbot_lab.worlds.arena.presets.files import Preset, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.files import load_presets, preset_files
 from aimbot_lab.worlds.arena.presets.source import MAX_BYTES
 
 Floats = npt.NDArray[np.float64]

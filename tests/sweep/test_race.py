@@ -17,9 +17,10 @@ from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.search.pruning import steps_allowed
 from aimbot_lab.sweep.search.suggest import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
-from aimbot_lab.sweep.trial import Bench, Progress, run_trial
+from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Board, Claim
 from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.sweep.worker_context import Bench, Progress
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 

@@ -11,9 +11,10 @@ from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import Record, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
-from aimbot_lab.sweep.trial import Bench, Progress, run_trial
+from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Board, Claim
 from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.sweep.worker_context import Bench, Progress
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 

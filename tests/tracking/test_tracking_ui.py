@@ -6,9 +6,10 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
 from aimbot_lab.tracking.runs.owner import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.tracking.ui import EXPERIMENT_TAGS, page_of, page_of_experiment, ui_command
+from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 
 
 def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypatch):

@@ -9,7 +9,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
-    from aimbot_lab.worlds.arena.presets.files import Preset
+    from aimbot_lab.worlds.arena.presets.block import Preset
 
 HEAD = ("name", "target", "difficulty", "FireBase", "obstacles", "enemies")
 

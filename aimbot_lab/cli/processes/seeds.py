@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,6 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.processes.stopping import handled_signals
-from aimbot_lab.cli.processes.tied_training import tied
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.cli.views.training import EXIT_CODES, SHORT_ID
@@ -92,7 +92,7 @@ def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
     name = [] if request.name is None else ["--name", f"{request.name} seed {seed}"]
     threads = () if alone else ONE_THREAD
     process = subprocess.Popen(
-        tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
+        _tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
         stdin=subprocess.PIPE,  # never written to: its end tells that this process is gone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -173,3 +173,8 @@ def _tell_stopped(ended: Sequence[dict[str, Any]]) -> None:
         if one["resumes_at"] is not None:
             run_id = one["run_id"][:SHORT_ID]
             click.echo(f"seed {one['seed']}: aimbot-lab resume {run_id} goes on with it", err=True)
+
+
+def _tied(words: Sequence[str]) -> list[str]:
+    """What runs `aimbot-lab` with `words`, tied to the end of its standard input."""
+    return [sys.executable, "-m", "aimbot_lab.cli.processes.tied_training", *words]

@@ -7,16 +7,9 @@ after `kill -9`. A training then stops and saves; unlike `tied_process`, nothing
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Sequence
 
 STDIN = 0
-
-
-def tied(words: Sequence[str]) -> list[str]:
-    """What runs `aimbot-lab` with `words`, tied to the end of its standard input."""
-    return [sys.executable, "-m", "aimbot_lab.cli.processes.tied_training", *words]
 
 
 def end_with_stdin() -> None:

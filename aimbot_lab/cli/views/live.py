@@ -14,7 +14,7 @@ from rich.text import Text
 
 from aimbot_lab.cli.processes.terminal import quiet_keys
 from aimbot_lab.cli.views.text import duration, rate
-from aimbot_lab.cli.views.view import measured_text, promotion_line, time_left
+from aimbot_lab.cli.views.training_text import measured_text, promotion_line, time_left
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:

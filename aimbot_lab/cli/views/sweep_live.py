@@ -13,8 +13,7 @@ from rich.text import Text
 
 from aimbot_lab.cli.processes.terminal import quiet_keys
 from aimbot_lab.cli.views.live import NOTICES_KEPT, cut_line, share_bar
-from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, value
-from aimbot_lab.cli.views.sweep_view import state_line
+from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, state_line, value
 from aimbot_lab.cli.views.text import duration
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from aimbot_lab.cli.views.text import duration, rate, table
 MANY = 1000  # from here on a value is a count of steps, not a rate
 
 if TYPE_CHECKING:
+    from aimbot_lab.sweep.coordinator import SweepSnapshot
     from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport
 
 
@@ -141,3 +142,17 @@ def gain(one: "Confirmed") -> str:
     if one.gain_lower is None or one.gain_upper is None:
         return f"{one.gain:+.3f}"
     return f"{one.gain:+.3f} [{one.gain_lower:+.3f}, {one.gain_upper:+.3f}]"
+
+
+def state_line(snapshot: "SweepSnapshot") -> str:
+    """Where a sweep stands."""
+    report = snapshot.report
+    best = report.best_trial
+    parts = [f"{report.ended} of {report.total} trials ended"]
+    if report.status == "confirming":
+        parts.append(f"{report.confirm_ended} of {report.to_confirm} confirmed on fresh seeds")
+    if snapshot.seconds_left is not None:
+        parts.append(f"about {duration(snapshot.seconds_left)} left")
+    if best is not None:
+        parts.append(f"best so far: {best_line(best)}")
+    return "; ".join(parts)

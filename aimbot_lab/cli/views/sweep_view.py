@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from aimbot_lab.cli.views.sweep_text import best_line, fresh, params_text, value
-from aimbot_lab.cli.views.text import duration
+from aimbot_lab.cli.views.sweep_text import fresh, params_text, state_line, value
 from aimbot_lab.cli.views.view import wants_plain_lines
 from aimbot_lab.foundation.shown_text import terminal_lines
 
@@ -100,20 +99,6 @@ class ShareView:
         # Past the stream's buffer: the signal may have come while that was being written.
         with suppress(OSError):
             os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
-
-
-def state_line(snapshot: "SweepSnapshot") -> str:
-    """Where a sweep stands."""
-    report = snapshot.report
-    best = report.best_trial
-    parts = [f"{report.ended} of {report.total} trials ended"]
-    if report.status == "confirming":
-        parts.append(f"{report.confirm_ended} of {report.to_confirm} confirmed on fresh seeds")
-    if snapshot.seconds_left is not None:
-        parts.append(f"about {duration(snapshot.seconds_left)} left")
-    if best is not None:
-        parts.append(f"best so far: {best_line(best)}")
-    return "; ".join(parts)
 
 
 def _clock() -> str:

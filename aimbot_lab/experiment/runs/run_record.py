@@ -6,13 +6,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.tracking.journal.durable import put_file
-
-if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.starting import Start
 
 RECORD_NAME, SOURCE_NAME, RESOLVED_NAME = "run.json", "curriculum.yaml", "resolved.yaml"
 
@@ -40,6 +37,19 @@ class StartMark(NamedTuple):
     sha256: str  # of its weights' file
 
 
+class KeptStart(Protocol):
+    """An agent that a run begins with, as far as its record needs it."""
+
+    @property
+    def mark(self) -> StartMark:
+        """Which agent it is."""
+        ...
+
+    def write(self, folder: Path) -> None:
+        """Write it to `folder`. Raises OSError."""
+        ...
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """How a run was begun, and whether it had all its steps."""
@@ -56,7 +66,7 @@ class RunRecord:
 
 
 def write_record(
-    folder: Path, record: RunRecord, curriculum: LoadedCurriculum, *, start: "Start | None" = None
+    folder: Path, record: RunRecord, curriculum: LoadedCurriculum, *, start: KeptStart | None = None
 ) -> None:
     """Make `folder` with `record`, the curriculum and the agent that the run begins with in it.
 

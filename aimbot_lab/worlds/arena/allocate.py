@@ -9,7 +9,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, EpisodeLog, PresetTables
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
-from aimbot_lab.worlds.arena.presets.files import Preset
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

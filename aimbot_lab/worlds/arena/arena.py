@@ -33,8 +33,8 @@ from aimbot_lab.worlds.arena.core.state import ScenarioTables
 from aimbot_lab.worlds.arena.core.step import BRANCHES, advance_rows, first_bad_action
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.choice import chosen_presets
-from aimbot_lab.worlds.arena.presets.files import Preset
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.snapshot_values import check_values

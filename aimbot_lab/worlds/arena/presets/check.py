@@ -11,9 +11,7 @@ the fundamental cycles of the graph "stands less than 1 m from". A free point is
 the outside exactly where one of those cycles winds round it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +23,7 @@ from aimbot_lab.worlds.arena.core.state import (
     Floats,
     Ints,
 )
-
-if TYPE_CHECKING:
-    from aimbot_lab.worlds.arena.presets.files import Preset
+from aimbot_lab.worlds.arena.presets.block import Preset
 
 TARGETS = ("goto", "attack")
 MAX_OBSTACLES = 12

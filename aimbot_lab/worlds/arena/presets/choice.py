@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.check import preset_faults
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, Preset, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 WIDTHS = {"obstacles": 4, "enemies": 2}  # numbers of each of them

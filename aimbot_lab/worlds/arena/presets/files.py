@@ -5,7 +5,6 @@ The form of a file is described in `data/README.md`.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT
+from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.check import TARGETS, broken_rules
 from aimbot_lab.worlds.arena.presets.source import (
     Source,
@@ -34,18 +34,6 @@ DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
 MAX_NAME_LENGTH = 60
 WHOLE = "the file"
 MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
-
-
-@dataclass(frozen=True)
-class Preset:
-    """What a target block holds, in metres in the block's frame, (0, 0) to (10, 10)."""
-
-    name: str  # unique within its target
-    target: str  # "goto" or "attack"
-    difficulty: int  # 1 (open) to 5 (hardest)
-    fire_base: tuple[float, float, float]  # centre x, centre z, diameter
-    obstacles: tuple[tuple[float, float, float, float], ...]  # min x, min z, max x, max z
-    enemies: tuple[tuple[float, float], ...] = ()  # x, z; attack only
 
 
 def load_presets(

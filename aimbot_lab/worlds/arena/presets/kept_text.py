@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, Preset, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.block import Preset
+from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
 from aimbot_lab.worlds.arena.presets.source import HASH_LINE, MAX_BYTES, name_of
 
 
