@@ -20,7 +20,7 @@ from aimbot_lab.foundation.world import (
     new_step_buffers,
 )
 
-MOST_SEEDS = 2**63
+MAX_SEEDS = 2**63
 
 
 class WorldEnv(gymnasium.Env[Float32Array, Any]):
@@ -72,7 +72,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         if seed is None and self._next is not None:
             observation = self._next
         else:
-            start = int(self.np_random.integers(MOST_SEEDS)) if seed is None else seed
+            start = int(self.np_random.integers(MAX_SEEDS)) if seed is None else seed
             first = np.empty((1, self._size), np.float32)
             self.world.reset(start, first)
             observation = first[0]

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from aimbot_lab.adapters.gymnasium_actions import ActionKind, action_codec
-from aimbot_lab.adapters.gymnasium_env import MOST_SEEDS, checked_render_mode, refuse_options
+from aimbot_lab.adapters.gymnasium_env import MAX_SEEDS, checked_render_mode, refuse_options
 from aimbot_lab.adapters.gymnasium_infos import Infos, batch_infos
 from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, Picture, StepBuffers
@@ -66,7 +66,7 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         """
         refuse_options(options)
         super().reset(seed=seed)
-        start = int(self.np_random.integers(MOST_SEEDS)) if seed is None else seed
+        start = int(self.np_random.integers(MAX_SEEDS)) if seed is None else seed
         observations = np.empty(self._shape, np.float32)
         self.world.reset(start, observations)
         self._running = True

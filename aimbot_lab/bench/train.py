@@ -18,7 +18,7 @@ from aimbot_lab.bench.train_plan import OURS, THEIRS, TrainBenchPlan, Variant
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.training import Training
 
 
@@ -96,7 +96,7 @@ def _speed(plan: TrainBenchPlan, variant: Variant, laps: list[Lap]) -> TrainSpee
     products = None
     if variant.name == OURS:
         model = Training(plan.training(variant)).model
-        assert isinstance(model, DuelPPO)
+        assert isinstance(model, HybridPPO)
         assert model.fused is not None
         products = 1.0 / (seconds_of_products(model.fused, variant.threads) * plan.n_epochs)
     return TrainSpeed(

@@ -180,12 +180,12 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: Place) ->
     Raises ConfigurationError where there are none.
     """
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.tracking.runs.history import MOST_RUNS, list_runs
+    from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
     from aimbot_lab.tracking.runs.selection import is_own_training, selected
 
     taken: list[str] = []
     if filters:
-        there = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=MOST_RUNS)
+        there = list_runs(place.folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
         fits = selected(there, filters, with_trials=False)
         taken = [run.run_id for run in reversed(fits) if is_own_training(run)]
     if not (runs or taken):

@@ -15,7 +15,7 @@ from aimbot_lab.foundation.world import Cell
 RECENT_EPISODES = 500
 
 
-class OpenLesson:
+class CurrentLesson:
     """Counts a lesson's outcomes in the order in which they are given.
 
     `windows` are those that win rates are shown of, and `recent` rewards: in the order of their

@@ -22,7 +22,7 @@ from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.foundation.world import Cell
 
 Action = Literal["ignore", "rehearse", "demote"]
-LEAST_FLOOR = 0.05  # below it, there is nothing to lose
+MIN_FLOOR = 0.05  # below it, there is nothing to lose
 AFTER: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("lost", "ignore"): "",
@@ -36,7 +36,7 @@ AFTER: Mapping[tuple[str, str], str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Fall:
+class Regression:
     """A cell of an earlier lesson was lost, or is back; its win rate is that of the last `window`.
 
     That is the window whose interval speaks most for it, and holds at 95 % for having been looked
@@ -58,8 +58,13 @@ class Fall:
     action: Action  # what is done, or ends
 
     @property
+    def demotes(self) -> bool:
+        """Whether the curriculum goes back to the lost cell's lesson."""
+        return self.kind == "lost" and self.action == "demote"
+
+    @property
     def line(self) -> str:
-        """The fall as a person reads it."""
+        """The regression as a person reads it."""
         name = f"{self.target} {self.difficulty}" if self.difficulty else self.target
         rate = f"win rate {self.win_rate:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
         since = f"over its last {self.window} episodes, floor {self.floor:.3g} from lesson"
@@ -67,7 +72,7 @@ class Fall:
         return f"{name} is {self.kind}: {rate} {since} {self.lesson + 1}{after}"
 
 
-class Guard:
+class ForgettingMonitor:
     """The cells that are watched, over all lessons."""
 
     def __init__(self, settings: ForgettingSettings, lessons: Sequence[Lesson]) -> None:
@@ -96,7 +101,7 @@ class Guard:
         """The present lesson was passed; from now on no win rate may fall below `floors`."""
         for cell, floor in floors.items():
             held = self._in_sight.get(cell)
-            if floor < LEAST_FLOOR or (held is not None and held.floor >= floor):
+            if floor < MIN_FLOOR or (held is not None and held.floor >= floor):
                 continue
             if held is not None:
                 self._watches.remove(held)
@@ -122,20 +127,20 @@ class Guard:
             shares |= dict.fromkeys(unseen, share)
         return shares
 
-    def count(self, outcome: Outcome) -> Fall | None:
+    def count(self, outcome: Outcome) -> Regression | None:
         """What an episode reveals about its cell, mostly nothing."""
         watch = self._in_sight.get(outcome.cell) if outcome.cell is not None else None
         if watch is None or not watch.count(outcome.won):
             return None
         action = watch.action if watch.lost else self._action(watch)
-        fall = watch.report(action)
+        regression = watch.report(action)
         if action == "demote":
             self._demoted.add(watch.lesson)
             self._watches.remove(watch)
             del self._in_sight[watch.cell]
         else:
             watch.turn(action, self._next_alpha())
-        return fall
+        return regression
 
     def _action(self, watch: "_Watch") -> Action:
         wanted = self._settings.on_forgetting
@@ -192,10 +197,10 @@ class _Watch:
         self.lost, self.action = not self.lost, action
         self._ask(alpha)
 
-    def report(self, action: Action) -> Fall:
+    def report(self, action: Action) -> Regression:
         of = self._windows.highest if self.lost else self._windows.lowest
         ((window, _, rate),) = of((ALL_CELLS,))
-        return Fall(
+        return Regression(
             kind="back" if self.lost else "lost",
             target=self.cell.target,
             difficulty=self.cell.difficulty,

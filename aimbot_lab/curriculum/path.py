@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.reports import LessonReport, lesson_report, not_begun
 from aimbot_lab.curriculum.settings import Lesson
 
@@ -49,7 +49,7 @@ class LessonPath:
         """Lesson `number` is the present one again."""
         del self._passed[number:]
 
-    def reports(self, present: OpenLesson) -> tuple[LessonReport, ...]:
+    def reports(self, present: CurrentLesson) -> tuple[LessonReport, ...]:
         """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
         current = () if self.finished else (lesson_report(present, None),)
         begun = (*self._passed, *current)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from aimbot_lab.curriculum.current_lesson import OpenLesson
-from aimbot_lab.curriculum.forgetting_monitor import Fall, Guard
+from aimbot_lab.curriculum.current_lesson import CurrentLesson
+from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.mix import LiveMix, cell_shares
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
@@ -60,13 +60,13 @@ class CurriculumProgress:
         criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
         self._memory = MlAgentsMemory(criteria)
         self._record = RunRecord(with_rewards=any(one.measure == "reward" for one in criteria))
-        self._guard = Guard(forgetting or ForgettingSettings(), self._lessons)
+        self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)
         self._order = StartOrder()
         self._reader = Reader()
         self._step = 0
         self.wants_scenario = True
-        self.falls: list[Fall] = []
+        self.regressions: list[Regression] = []
         self.shown: list[Outcome] = []  # counted in the last step, as they began
         self._open_lesson()
 
@@ -77,8 +77,8 @@ class CurriculumProgress:
         self._reader.begin_lesson()
         self._memory.end_lesson()
         self._mix = LiveMix(lesson, self._difficulties)
-        self._open = OpenLesson(lesson, self._mix.cells, memory=self._memory)
-        self._guard.begin_lesson(self.lesson)
+        self._open = CurrentLesson(lesson, self._mix.cells, memory=self._memory)
+        self._monitor.begin_lesson(self.lesson)
         self.wants_scenario = True
 
     @property
@@ -94,7 +94,7 @@ class CurriculumProgress:
     @property
     def scenario(self) -> Scenario:
         """What the next episodes are to be drawn from."""
-        return self._mix.with_shares(self._guard.shares(self._mix.cells))
+        return self._mix.with_shares(self._monitor.shares(self._mix.cells))
 
     @property
     def step(self) -> int:
@@ -121,7 +121,7 @@ class CurriculumProgress:
         if self._order.first is None:
             self._order.begin(number)
         self._reader.count_shares(
-            number, self._mix.counted_shares(self._guard.shares(self._mix.cells))
+            number, self._mix.counted_shares(self._monitor.shares(self._mix.cells))
         )
         self.wants_scenario = False
 
@@ -136,7 +136,7 @@ class CurriculumProgress:
         if self.finished:
             raise ConfigurationError("the last lesson is passed: nothing is drawn any more")
         mix = self._mix.changed(change)
-        number = set_scenario(mix.with_shares(self._guard.shares(mix.cells)))
+        number = set_scenario(mix.with_shares(self._monitor.shares(mix.cells)))
         self._mix = mix
         self._open.ask(mix.cells)
         self.begin_scenario(number)
@@ -169,16 +169,16 @@ class CurriculumProgress:
             batch,
             first=self._order.first,
             known=self._mix.known,
-            watched=self._guard.cells,
+            watched=self._monitor.cells,
             criteria=self._open.lesson.completion_criteria,
         )
 
     def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
         before = self._open.episodes
         for outcome in released:
-            fall = self._watch(outcome)
-            if fall is not None and fall.kind == "lost" and fall.action == "demote":
-                return self._go_back(fall.lesson)
+            regression = self._watch(outcome)
+            if regression is not None and regression.demotes:
+                return self._go_back(regression.lesson)
             self._show(outcome)
             if self._open.passed:
                 return self._move_on()
@@ -204,13 +204,13 @@ class CurriculumProgress:
         self._open.count(outcome)
         self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
 
-    def _watch(self, outcome: Outcome) -> Fall | None:
-        fall = self._guard.count(outcome)
-        if fall is not None:
-            self.falls.append(fall)
-            self._note("fall", fall=asdict(fall))
-            self.wants_scenario |= fall.action == "rehearse"
-        return fall
+    def _watch(self, outcome: Outcome) -> Regression | None:
+        regression = self._monitor.count(outcome)
+        if regression is not None:
+            self.regressions.append(regression)
+            self._note("regression", regression=asdict(regression))
+            self.wants_scenario |= regression.action == "rehearse"
+        return regression
 
     def _note(self, kind: str, **about: Any) -> None:
         place = {"step": self._step, "lesson": self.lesson + 1, "episodes": self._open.episodes}
@@ -228,7 +228,7 @@ class CurriculumProgress:
         last = self._path.is_last
         check = self._check("finish" if last else "promote")
         self._record.lesson_end(check, following=None if last else self.lesson + 1)
-        self._guard.take(floors(self._open, self._guard.margin))
+        self._monitor.take(floors(self._open, self._monitor.margin))
         self._path.advance(lesson_report(self._open, self._step))
         if last:
             self._order.begin(None)
@@ -257,7 +257,7 @@ class CurriculumProgress:
     @property
     def view(self) -> CurriculumView:
         """Where the curriculum stands."""
-        other = self._mix.moved or self._guard.shares(self._mix.cells)
+        other = self._mix.moved or self._monitor.shares(self._mix.cells)
         shares = cell_shares(self.scenario) if other else None
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
@@ -271,14 +271,14 @@ class CurriculumProgress:
             "passed": self._path.state(),
             "step": self._step,
             "wants_scenario": self.wants_scenario,
-            "falls": [asdict(fall) for fall in self.falls],
+            "regressions": [asdict(regression) for regression in self.regressions],
             "reader": self._reader.state(),
             "scenario": self._order.first,
             "waiting": [[rank, *outcome.as_json()] for rank, outcome in self._order.waiting],
             "mix": self._mix.state(),
             "open": self._open.state(),
             "ml_agents": self._memory.state(),
-            "guard": self._guard.state(),
+            "guard": self._monitor.state(),
             "record": self._record.state(),
         }
 
@@ -287,7 +287,7 @@ class CurriculumProgress:
         self._path.resume(state["passed"])
         self._open_lesson()
         self._step, self.wants_scenario = state["step"], state["wants_scenario"]
-        self.falls = [Fall(**fall) for fall in state["falls"]]
+        self.regressions = [Regression(**regression) for regression in state["regressions"]]
         self._reader.resume(state["reader"])
         waiting = [(rank, Outcome.from_json(outcome)) for rank, *outcome in state["waiting"]]
         self._order.resume(state["scenario"], waiting)
@@ -295,5 +295,5 @@ class CurriculumProgress:
         self._open.ask(self._mix.cells)
         self._open.resume(state["open"])
         self._memory.resume(state["ml_agents"])
-        self._guard.resume(state["guard"])
+        self._monitor.resume(state["guard"])
         self._record.resume(state["record"])

@@ -10,7 +10,7 @@ from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Cell
 
-MOST_REASONS = 20
+MAX_REASONS = 20
 OTHER_REASONS = "other reasons"
 SEEDS = 2**32
 
@@ -65,7 +65,7 @@ class Reader:
             return read_outcome(line, reading)
         except UnparsedLineError as error:
             reason = str(error)
-        if reason not in self.unparsed and len(self.unparsed) >= MOST_REASONS:
+        if reason not in self.unparsed and len(self.unparsed) >= MAX_REASONS:
             reason = OTHER_REASONS
         self.unparsed[reason] = self.unparsed.get(reason, 0) + 1
         return None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.world import Cell
@@ -93,7 +93,7 @@ class CurriculumView:
 
 
 def view(
-    lesson_now: OpenLesson, *, lesson: int, lessons: int, shares: Mapping[Cell, float] | None
+    lesson_now: CurrentLesson, *, lesson: int, lessons: int, shares: Mapping[Cell, float] | None
 ) -> CurriculumView:
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
     criteria = lesson_now.lesson.completion_criteria
@@ -116,7 +116,7 @@ def view(
     )
 
 
-def _measured(lesson: OpenLesson) -> Measured | None:
+def _measured(lesson: CurrentLesson) -> Measured | None:
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
     if criteria is None or rule is None:
         return None
@@ -130,7 +130,7 @@ def _measured(lesson: OpenLesson) -> Measured | None:
     return Measured(criteria.measure, value, criteria.threshold)
 
 
-def lesson_report(lesson: OpenLesson, step: int | None) -> LessonReport:
+def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
     """How `lesson` went that was passed at `step`, or as it stands where that is None."""
     of = lesson.windows.recent if step is None else lesson.windows.highest
     (window,) = of((ALL_CELLS,))
@@ -142,7 +142,7 @@ def not_begun(name: str) -> LessonReport:
     return LessonReport(name, None, 0, 0, *UNKNOWN)
 
 
-def held_back(lesson: OpenLesson) -> tuple[CellReport, ...]:
+def held_back(lesson: CurrentLesson) -> tuple[CellReport, ...]:
     """Of the cells of `lesson` that have not passed, those with the lowest win rate."""
     pairs = zip(cell_reports(lesson), lesson.lacking, strict=True)
     lacking = [cell for cell, lacks in pairs if lacks]
@@ -154,7 +154,7 @@ def _rank(cell: CellReport) -> float:
     return -1.0 if cell.win_rate is None else cell.win_rate
 
 
-def floors(lesson: OpenLesson, margin: float) -> dict[Cell, float]:
+def floors(lesson: CurrentLesson, margin: float) -> dict[Cell, float]:
     """Below what no cell's win rate may fall, now that `lesson` is passed.
 
     A cell that passed by itself has shown the threshold; one that passed with others, no more
@@ -172,7 +172,7 @@ def floors(lesson: OpenLesson, margin: float) -> dict[Cell, float]:
     }
 
 
-def cell_reports(lesson: OpenLesson) -> tuple[CellReport, ...]:
+def cell_reports(lesson: CurrentLesson) -> tuple[CellReport, ...]:
     """One report for each cell of `lesson`: what it shows most where that is passed."""
     of = lesson.windows.highest if lesson.passed else lesson.windows.recent
     return tuple(map(_cell_report, lesson.cells, of(lesson.cells)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.mix import LiveMix
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.records import CountedEpisode, KeptRecord
@@ -50,7 +50,7 @@ class Replay:
     attempt: Attempt
     criteria: CompletionCriteria
     checks: tuple[Check, ...]  # every one, in order
-    lesson: OpenLesson  # after the last check
+    lesson: CurrentLesson  # after the last check
 
     @property
     def passed(self) -> Check | None:
@@ -138,7 +138,7 @@ def _with_threshold(
 
 def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory) -> Replay:
     mix = LiveMix(lesson, world.difficulties)
-    opened = OpenLesson(lesson, mix.cells, memory=memory)
+    opened = CurrentLesson(lesson, mix.cells, memory=memory)
     checks = list(_checks(_Game(attempt, opened, mix), world))
     if lesson.completion_criteria is None:
         raise ValueError(f"lesson {lesson.name!r} has no criterion")
@@ -148,7 +148,7 @@ def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsM
 class _Game:
     """An attempt that plays its recorded episodes into a lesson."""
 
-    def __init__(self, attempt: Attempt, opened: OpenLesson, mix: LiveMix) -> None:
+    def __init__(self, attempt: Attempt, opened: CurrentLesson, mix: LiveMix) -> None:
         self.attempt, self.opened, self._mix = attempt, opened, mix
         self._changes = [event for event in attempt.events if event["kind"] == "weights"]
 
@@ -192,7 +192,7 @@ def _steps(attempt: Attempt, num_envs: int) -> Iterator[tuple[int, Sequence[Coun
         yield step, attempt.episodes[first:place]
 
 
-def _check(attempt: Attempt, opened: OpenLesson, step: int) -> Check:
+def _check(attempt: Attempt, opened: CurrentLesson, step: int) -> Check:
     rule = opened.rule
     decision: Decision = "promote" if opened.passed else "stay"
     statistic, bound = (math.nan, math.nan) if rule is None else (rule.statistic, rule.bound)

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, Strict
 from pydantic.dataclasses import dataclass
 
 __all__ = [
-    "MOST_DIGITS",
+    "MAX_DIGITS",
     "STRICT",
     "Bool",
     "Float",
@@ -29,18 +29,18 @@ __all__ = [
     "is_whole",
 ]
 
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 """Of a whole number in a file: as many as a signed 64-bit integer surely holds."""
 
 
 def is_whole(value: object) -> TypeGuard[float]:
     """Whether `value` is a float that means a whole number, such as `5e6`."""
-    return isinstance(value, float) and value.is_integer() and abs(value) < 10**MOST_DIGITS
+    return isinstance(value, float) and value.is_integer() and abs(value) < 10**MAX_DIGITS
 
 
 def _whole(value: object) -> object:
     if isinstance(value, float) and value.is_integer() and not is_whole(value):
-        raise ValueError(f"must be a number of at most {MOST_DIGITS} digits (got {value})")
+        raise ValueError(f"must be a number of at most {MAX_DIGITS} digits (got {value})")
     return int(value) if is_whole(value) else value
 
 

@@ -29,9 +29,9 @@ KEYS = frozenset(
     | {"decisions", "trajectory_sha256", SEAL}
 )
 WIDTH = 4  # columns of an action
-MOST_BYTES = 2**22  # of a file
-MOST_DECISIONS = 2**20
-MOST_VERSION = 40  # characters of a version that a refusal repeats
+MAX_BYTES = 2**22  # of a file
+MAX_DECISIONS = 2**20
+MAX_VERSION = 40  # characters of a version that a refusal repeats
 FAULTS = (
     ValueError,
     KeyError,
@@ -71,7 +71,7 @@ def load_replay(path: Path) -> Replay:
     Raises ReplayError, which says why, for a file that is no replay, that was altered, or that
     plays otherwise here; OSError where it can't be read.
     """
-    data = read_bounded(path, MOST_BYTES)
+    data = read_bounded(path, MAX_BYTES)
     version = ""
     try:
         document = json.loads(data.decode("utf-8"))
@@ -92,7 +92,7 @@ def _other_version(document: Any) -> str:
     """The version of this package that made a whole `document`; empty where it is this one."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         return ""
-    made_by = str(document.get("simulator", ""))[:MOST_VERSION]
+    made_by = str(document.get("simulator", ""))[:MAX_VERSION]
     if made_by in ("", aimbot_lab.__version__):
         return ""
     rest = {key: value for key, value in document.items() if key != SEAL}
@@ -148,7 +148,7 @@ def _packed(actions: Float32Array) -> str:
 
 
 def _unpacked(text: str, decisions: int) -> Float32Array:
-    if not isinstance(decisions, int) or not 0 < decisions <= MOST_DECISIONS:
+    if not isinstance(decisions, int) or not 0 < decisions <= MAX_DECISIONS:
         raise ReplayError("this is no replay")
     try:
         packed = base64.b64decode(text, validate=True)

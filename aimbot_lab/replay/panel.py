@@ -21,10 +21,10 @@ PRESSED: Colour = (24, 104, 214)
 FIRE: Colour = (255, 120, 0)
 ENDINGS = (WIN, LOSE)  # told by the result; their bars would dwarf all others
 SMALLEST = 0.7  # of a text's size, before it is cut
-FEWEST_PIXELS = 7.0  # of a text's height
-FEWEST_LINES = 24  # of text from top to bottom: its size follows
-REWARDS_TOP, RESULT_TOP = 10.2, FEWEST_LINES - 2.8  # lines from the top
-MOST_PER_TERM = 1.9  # lines
+MIN_PIXELS = 7.0  # of a text's height
+MIN_LINES = 24  # of text from top to bottom: its size follows
+REWARDS_TOP, RESULT_TOP = 10.2, MIN_LINES - 2.8  # lines from the top
+MAX_PER_TERM = 1.9  # lines
 BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
 BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
 
@@ -51,7 +51,7 @@ class Panel:
 
     def __init__(self, width: int, height: int, told: Told) -> None:
         self._told = told
-        self._line = height / FEWEST_LINES
+        self._line = height / MIN_LINES
         self._left, self._right = self._line * 0.8, width - self._line * 0.8
         self.picture = Image.new("RGB", (width, height), PAPER)
         self._draw = ImageDraw.Draw(self.picture)
@@ -129,7 +129,7 @@ class Panel:
         shown = [term for term in range(len(REWARD_TERMS)) if told.scale[term] > 0]
         first = top + 2.1
         room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
-        per_term = min(MOST_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
+        per_term = min(MAX_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
         for place, term in enumerate(shown):
             self._reward(term, first + per_term * place, per_term=per_term)
 
@@ -180,7 +180,7 @@ def fitted(
     The font is `size` pixels high, or smaller down to `SMALLEST` of that; then text is cut.
     """
     for share in (1.0, 0.9, 0.8, SMALLEST):
-        font = ImageFont.load_default(max(size * share, FEWEST_PIXELS))
+        font = ImageFont.load_default(max(size * share, MIN_PIXELS))
         if font.getlength(text) <= room:
             return text, font
     while len(text) > 1 and font.getlength(text) > room:

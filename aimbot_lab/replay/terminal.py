@@ -20,7 +20,7 @@ UPPER_HALF = "▀"
 RESET = "\x1b[0m"
 GREEN, RED, DIM, BOLD = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m"
 TEXT_COLUMNS = 30  # beside the picture
-FEWEST_PIXELS = 24
+MIN_PIXELS = 24
 FINER = 5  # drawn this much larger and reduced, which keeps thin lines
 GROWN = 1.8  # how much larger the agent and its enemies are drawn, to be seen at all
 BAR = 12  # characters of a full bar
@@ -38,7 +38,7 @@ class Screen(NamedTuple):
     def pixels(self) -> int:
         """Side of the picture that it has room for."""
         side = min(self.columns - TEXT_COLUMNS, 2 * (self.lines - 1))
-        return max(side - side % 2, FEWEST_PIXELS)
+        return max(side - side % 2, MIN_PIXELS)
 
 
 def screens(replay: Replay, screen: Screen) -> Iterator[str]:

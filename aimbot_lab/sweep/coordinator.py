@@ -19,7 +19,7 @@ from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
 from aimbot_lab.sweep.results.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
 from aimbot_lab.sweep.worker import Order
-from aimbot_lab.sweep.worker_pool import Crew
+from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
@@ -113,21 +113,21 @@ def _work(
         observer.notice(search_cost(record, left=begun.total - begun.ended))
     presence = Presence(record.storage, record.study, lease=record.config.lease)
     presence.show()  # before there are workers, so that nobody takes the sweep for stopped
-    crew = Crew(order, request.workers, tell=observer.notice)
+    pool = WorkerPool(order, request.workers, tell=observer.notice)
     look = _Look(request, observer, parent)
     try:
         looked, stopping = 0.0, False
-        while not crew.is_done:
-            crew.listen(LISTEN_SECONDS)
+        while not pool.is_done:
+            pool.listen(LISTEN_SECONDS)
             if should_stop() and not stopping:
                 stopping = True
-                crew.stop()
+                pool.stop()
             if time.monotonic() - looked >= LOOK_SECONDS:
                 looked = time.monotonic()
                 presence.show()
-                look(crew)
+                look(pool)
     finally:
-        crew.kill()
+        pool.kill()
         record.reap()
         presence.leave()
 
@@ -143,7 +143,7 @@ class _Look:
         self._pace: dict[str, Pace] = {}
         self._said = False
 
-    def __call__(self, crew: Crew) -> None:
+    def __call__(self, pool: WorkerPool) -> None:
         """Look at all trials once more."""
         now = report(self._request.record)
         if now.status == "confirming" and not self._said:
@@ -151,8 +151,8 @@ class _Look:
             cost = confirmation_cost(self._request.record, now, workers=self._request.workers)
             self._observer.notice(cost)
         pace = self._pace.setdefault(now.status, Pace())
-        left = pace.seconds_left(now, crew.at_work)
-        self._observer.progress(SweepSnapshot(now, crew.at_work, left))
+        left = pace.seconds_left(now, pool.at_work)
+        self._observer.progress(SweepSnapshot(now, pool.at_work, left))
         if self._chart is not None:
             self._chart.draw(now)
 

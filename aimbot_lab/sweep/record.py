@@ -18,7 +18,7 @@ from aimbot_lab.sweep.search.plans import Candidate, ConfirmPlan, SearchPlan
 from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
-from aimbot_lab.sweep.trial_queue import Board
+from aimbot_lab.sweep.trial_queue import TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 
 RECORD, TRIALS, PARENT, TAGS = "sweep", "trials", "parent_run", "tags"
@@ -57,12 +57,12 @@ class Record:
         """The tags of the user, for the sweep's run and all below it."""
         return dict(self.study.user_attrs.get(TAGS, {}))
 
-    def search_board(self) -> Board:
+    def search_board(self) -> TrialQueue:
         """The sweep's trials."""
         plan = SearchPlan(self.config, self.base, self.trials)
-        return Board(self.storage, self.study, plan, lease=self.config.lease)
+        return TrialQueue(self.storage, self.study, plan, lease=self.config.lease)
 
-    def confirm_board(self) -> Board | None:
+    def confirm_board(self) -> TrialQueue | None:
         """The best few trials once more, None while the search goes on or where none are wanted."""
         search = self.search_board()
         if not self.config.confirm.best or not search.is_done():
@@ -70,7 +70,7 @@ class Record:
         candidates = self.candidates(search.trials)
         plan = ConfirmPlan(self.config, candidates)
         study = _study(self.storage, self.name + CONFIRM, self.config)
-        return Board(self.storage, study, plan, lease=self.config.lease)
+        return TrialQueue(self.storage, study, plan, lease=self.config.lease)
 
     def reap(self) -> list[int]:
         """The numbers of the trials whose workers are dead; they now wait for others."""

@@ -11,7 +11,7 @@ from aimbot_lab.sweep.results.report import trainings
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial import seeds_of, task_of, value_of
 from aimbot_lab.sweep.trial_training import Score
-from aimbot_lab.sweep.worker_context import Bench, Progress
+from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -83,11 +83,11 @@ def rerun(
     record, number = request.record, request.number
     trial = _complete(record, number)
     watcher = _Watcher(on_share, should_stop)
-    bench = Bench(record, request.data_folder, request.tracking_uri, watcher)
+    context = WorkerContext(record, request.data_folder, request.tracking_uri, watcher)
     seeds = seeds_of(record.config, "search")
     scores = []
     for index, seed in enumerate(seeds):
-        task = task_of(bench, "search", params=trial.params, seed=seed)
+        task = task_of(context, "search", params=trial.params, seed=seed)
         tags = {"lab.sweep": record.name, "lab.sweep_rerun": str(number)}
         named = replace(task, name=f"{record.name} {number} rerun seed {index}", tags=tags)
         score = measure(named, _Watch(watcher, index=index, count=len(seeds)))

@@ -12,10 +12,10 @@ from aimbot_lab.sweep.search.measures import forget, measure
 from aimbot_lab.sweep.search.pruning import is_hopeless, rungs, steps_allowed
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import TROUBLES
-from aimbot_lab.sweep.trial_queue import REASON, Board, Claim
+from aimbot_lab.sweep.trial_queue import REASON, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.sweep.trial_training import Score, Task
-from aimbot_lab.sweep.worker_context import Bench, Progress, Stage
+from aimbot_lab.sweep.worker_context import Progress, Stage, WorkerContext
 
 MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
 RENEWALS = 4  # in the time of a lease
@@ -27,21 +27,23 @@ def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:
     return [derive_seed(sweep.seed, stage, "training", index) for index in range(count)]
 
 
-def task_of(bench: Bench, stage: Stage, *, params: Mapping[str, object], seed: int) -> Task:
+def task_of(
+    context: WorkerContext, stage: Stage, *, params: Mapping[str, object], seed: int
+) -> Task:
     """The training of a trial's `params` on `seed`, without a name or tags."""
-    sweep = bench.record.config
+    sweep = context.record.config
     confirming = stage == "confirm"
     return Task(
         sweep=sweep,
-        base=bench.record.base,
+        base=context.record.base,
         params=params,
         seed=seed,
         evaluation_seed=derive_seed(sweep.seed, stage, "evaluation"),
         episodes=sweep.confirm.episodes if confirming else sweep.objective.episodes,
         name="",
         tags={},
-        data_folder=bench.data_folder,
-        tracking_uri=bench.tracking_uri,
+        data_folder=context.data_folder,
+        tracking_uri=context.tracking_uri,
     )
 
 
@@ -55,39 +57,39 @@ def score_key(index: int) -> str:
     return f"score {index}"
 
 
-def run_trial(bench: Bench, board: Board, claim: Claim, stage: Stage) -> None:
+def run_trial(context: WorkerContext, queue: TrialQueue, claim: Claim, stage: Stage) -> None:
     """Run what is left of a trial and end it, or leave it for later where it is to stop."""
-    with _renewed(board, claim) as lost, TrialTracker.open(bench, board, claim, stage) as tracker:
-        run = _TrialRun(bench, board, claim, stage=stage, lost=lost)
+    with _renewed(queue, claim) as lost, TrialTracker.open(context, queue, claim, stage) as tracker:
+        run = _TrialRun(context, queue, claim, stage=stage, lost=lost)
         try:
             scores = run.scores(tracker)
         except (RunFailedError, ConfigurationError) as error:  # these values allow no training
-            board.note(claim, REASON, str(error).splitlines()[0])
-            board.finish(claim, TrialState.FAIL)
+            queue.note(claim, REASON, str(error).splitlines()[0])
+            queue.finish(claim, TrialState.FAIL)
             tracker.end("FAILED", str(error))
             return
         if run.hopeless:
-            board.note(claim, MEAN, run.mean_so_far(scores))
-            board.finish(claim, TrialState.PRUNED)
+            queue.note(claim, MEAN, run.mean_so_far(scores))
+            queue.finish(claim, TrialState.PRUNED)
             tracker.end("KILLED", "Given up: not among the best.")
         elif run.stopped:
-            board.give_back(claim)
+            queue.give_back(claim)
             tracker.end("KILLED", "Stopped; goes on with the sweep.")
         else:
-            board.finish(claim, TrialState.COMPLETE, value_of(scores))
+            queue.finish(claim, TrialState.COMPLETE, value_of(scores))
             tracker.end("FINISHED", "All trainings done.", value=value_of(scores))
 
 
 @contextmanager
-def _renewed(board: Board, claim: Claim) -> Iterator[threading.Event]:
+def _renewed(queue: TrialQueue, claim: Claim) -> Iterator[threading.Event]:
     """Keep the claim's lease while the block runs; the event says that it was lost."""
     lost, over = threading.Event(), threading.Event()
-    pause = board.lease_seconds / RENEWALS
+    pause = queue.lease_seconds / RENEWALS
 
     def renew() -> None:
         while not over.wait(pause):
             try:
-                if not board.renew(claim):
+                if not queue.renew(claim):
                     lost.set()
                     return
             except LabError:
@@ -106,19 +108,25 @@ class _TrialRun:
     """The trainings of one trial, one after the other; also the watch over each."""
 
     def __init__(
-        self, bench: Bench, board: Board, claim: Claim, *, stage: Stage, lost: threading.Event
+        self,
+        context: WorkerContext,
+        queue: TrialQueue,
+        claim: Claim,
+        *,
+        stage: Stage,
+        lost: threading.Event,
     ) -> None:
         self.hopeless = self.stopped = False
-        self._bench, self._board, self._claim = bench, board, claim
+        self._context, self._queue, self._claim = context, queue, claim
         self._stage: Stage = stage
-        self._sweep = bench.record.config
+        self._sweep = context.record.config
         self._lost = lost
         self._index = 0
         self._seeds = seeds_of(self._sweep, stage)
         self._reports = dict(claim.reports)
         self._judged = 0  # the steps after which it was last compared with others
         self._limit = (
-            steps_allowed(self._sweep, board.trials, claim.number) if stage == "search" else None
+            steps_allowed(self._sweep, queue.trials, claim.number) if stage == "search" else None
         )
         self._before = 0  # steps of the trainings that have ended
 
@@ -146,14 +154,14 @@ class _TrialRun:
         return self._limit or (value_of(scores) if scores else None)
 
     def _train(self, seed: int, tracker: TrialTracker) -> Score | None:
-        task = task_of(self._bench, self._stage, params=self._claim.params, seed=seed)
+        task = task_of(self._context, self._stage, params=self._claim.params, seed=seed)
         task = tracker.named(task, self._index)
         score = self._measured(task)
         if score is None:
             self.stopped = not self.hopeless
             if self.hopeless:
                 forget(task)
-        elif self._board.note(self._claim, score_key(self._index), score.as_attribute()):
+        elif self._queue.note(self._claim, score_key(self._index), score.as_attribute()):
             tracker.log(self._index, score)
         else:
             self._lost.set()
@@ -171,12 +179,12 @@ class _TrialRun:
 
     def should_stop(self) -> bool:
         """Whether the present training is to end unfinished."""
-        return self.hopeless or self._lost.is_set() or self._bench.watcher.should_stop()
+        return self.hopeless or self._lost.is_set() or self._context.watcher.should_stop()
 
     def at(self, step: int, steps: int, win_rate: float | None) -> None:
         """Tell how far it is, and compare it with others after certain steps."""
         share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
-        self._bench.watcher.progress(Progress(self._stage, self._claim.number, share))
+        self._context.watcher.progress(Progress(self._stage, self._claim.number, share))
         self._race(self._before + step)
         if self._stage != "search" or win_rate is None:
             return
@@ -209,10 +217,10 @@ class _TrialRun:
     def _report(self, values: Mapping[int, float]) -> None:
         for step, value in values.items():
             self._reports[step] = value
-            self._board.report(self._claim, step, value)
+            self._queue.report(self._claim, step, value)
 
     def _is_hopeless(self, up_to: int | None = None) -> bool:
         number = self._claim.number
-        trials = self._board.trials[:number]
+        trials = self._queue.trials[:number]
         own = {k: value for k, value in self._reports.items() if up_to is None or k <= up_to}
         return is_hopeless(self._sweep, trials, number, self._claim.params, own)

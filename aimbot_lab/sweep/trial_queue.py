@@ -13,7 +13,7 @@ from aimbot_lab.sweep.leases import Lease, read_lease
 from aimbot_lab.sweep.storage import Storage
 from aimbot_lab.tracking.runs.owner import Owner
 
-MOST_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
+MAX_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
 LEASE, DEATHS, REASON = "lease", "deaths", "reason"
 
 
@@ -53,7 +53,7 @@ class Claim:
     token: str
 
 
-class Board:
+class TrialQueue:
     """One study's trials; any number of processes may share it."""
 
     def __init__(self, storage: Storage, study: optuna.Study, plan: Plan, *, lease: float) -> None:
@@ -150,10 +150,10 @@ class Board:
 
     def _gives_up(self, trial: FrozenTrial) -> bool:
         """Whether `trial` has cost too many workers; then it has failed."""
-        if trial.state != TrialState.RUNNING or trial.user_attrs.get(DEATHS, 0) < MOST_DEATHS:
+        if trial.state != TrialState.RUNNING or trial.user_attrs.get(DEATHS, 0) < MAX_DEATHS:
             return False
         storage, trial_id = self._storage.optuna, trial._trial_id
-        storage.set_trial_user_attr(trial_id, REASON, f"its worker died {MOST_DEATHS + 1} times")
+        storage.set_trial_user_attr(trial_id, REASON, f"its worker died {MAX_DEATHS + 1} times")
         storage.set_trial_state_values(trial_id, TrialState.FAIL)
         return True
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
-from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import Score, Task
-from aimbot_lab.sweep.worker_context import Bench, Stage
+from aimbot_lab.sweep.worker_context import Stage, WorkerContext
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.rejoining import rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
@@ -28,7 +28,7 @@ class TrialTracker:
         *,
         parent: str | None,
         name: str,
-        stage: "Stage",
+        stage: Stage,
         tags: Mapping[str, str],
     ) -> None:
         self._tracker = tracker
@@ -41,16 +41,16 @@ class TrialTracker:
     @classmethod
     @contextmanager
     def open(
-        cls, bench: "Bench", board: Board, claim: Claim, stage: "Stage"
+        cls, context: WorkerContext, queue: TrialQueue, claim: Claim, stage: Stage
     ) -> Iterator["TrialTracker"]:
         """The run of the trial, a new one or the one it had before its worker died."""
-        name, tags = f"{bench.record.name} {claim.number}", bench.record.tags
+        name, tags = f"{context.record.name} {claim.number}", context.record.tags
         if stage == "confirm":
             candidate = claim.attributes[SEARCH_TRIAL]
-            again = f"{bench.record.name} {candidate} again"
-            yield cls(None, parent=_run_of(bench, candidate), name=again, stage=stage, tags=tags)
+            again = f"{context.record.name} {candidate} again"
+            yield cls(None, parent=_run_of(context, candidate), name=again, stage=stage, tags=tags)
             return
-        tracker = _open(bench, board, claim, name)
+        tracker = _open(context, queue, claim, name)
         opened = cls(tracker, parent=tracker.run_id, name=name, stage=stage, tags=tags)
         try:
             yield opened
@@ -82,31 +82,31 @@ class TrialTracker:
         self._tracker.finish(status)
 
 
-def _open(bench: "Bench", board: Board, claim: Claim, name: str) -> Tracker:
-    config = bench.record.config
+def _open(context: WorkerContext, queue: TrialQueue, claim: Claim, name: str) -> Tracker:
+    config = context.record.config
     before = claim.attributes.get(RUN)
     if before is not None:
-        reap_dead_runs(bench.data_folder)
+        reap_dead_runs(context.data_folder)
         with suppress(StoreError):  # it lies in another machine's store, or is still written to
             return rejoin_run(
-                bench.data_folder, config.tracking, before, tracking_uri=bench.tracking_uri
+                context.data_folder, config.tracking, before, tracking_uri=context.tracking_uri
             )
     own = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
-    tags = {**bench.record.tags, **own}
-    parent = bench.record.parent_run
+    tags = {**context.record.tags, **own}
+    parent = context.record.parent_run
     if parent is not None:
         tags[PARENT_TAG] = parent
     description = RunDescription(name, params=dict(claim.params), tags=tags)
     tracker = open_run(
-        bench.data_folder, config.tracking, description, tracking_uri=bench.tracking_uri
+        context.data_folder, config.tracking, description, tracking_uri=context.tracking_uri
     )
-    board.note(claim, RUN, tracker.run_id)
+    queue.note(claim, RUN, tracker.run_id)
     return tracker
 
 
-def _run_of(bench: "Bench", candidate: Candidate) -> str | None:
+def _run_of(context: WorkerContext, candidate: Candidate) -> str | None:
     """The run of the trial with that number; the sweep's own where it has none."""
     if isinstance(candidate, str):
-        return bench.record.parent_run
-    trials = bench.record.study.get_trials(deepcopy=False)
-    return trials[candidate].user_attrs.get(RUN) or bench.record.parent_run
+        return context.record.parent_run
+    trials = context.record.study.get_trials(deepcopy=False)
+    return trials[candidate].user_attrs.get(RUN) or context.record.parent_run

@@ -103,20 +103,20 @@ def _heed_signals(line: Line) -> None:
 def _work_through(record: Record, order: Order, line: Line) -> None:
     # Here, because torch takes its time to load: the process is known to live before.
     from aimbot_lab.sweep.trial import run_trial
-    from aimbot_lab.sweep.worker_context import Bench, Stage
+    from aimbot_lab.sweep.worker_context import Stage, WorkerContext
 
-    bench = Bench(record, DataFolder(order.data_folder), order.tracking_uri, line)
+    context = WorkerContext(record, DataFolder(order.data_folder), order.tracking_uri, line)
     line.say(Message("ready"))
     stages: tuple[Stage, ...] = ("search", "confirm")
     for stage in stages:
-        board = record.search_board() if stage == "search" else record.confirm_board()
-        while board is not None and not board.is_done():
+        queue = record.search_board() if stage == "search" else record.confirm_board()
+        while queue is not None and not queue.is_done():
             if line.should_stop():
                 return
-            claim = board.take(this_process(uuid.uuid4().hex, None))
+            claim = queue.take(this_process(uuid.uuid4().hex, None))
             if claim is None:
                 line.stopped.wait(PAUSE_SECONDS)
                 continue
             line.say(Message("taken", stage, claim.number))
-            run_trial(bench, board, claim, stage)
+            run_trial(context, queue, claim, stage)
             line.say(Message("left", stage, claim.number))

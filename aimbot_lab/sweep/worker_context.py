@@ -30,7 +30,7 @@ class Watcher(Protocol):
 
 
 @dataclass(frozen=True)
-class Bench:
+class WorkerContext:
     """What a worker works with."""
 
     record: Record

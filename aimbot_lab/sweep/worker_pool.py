@@ -13,7 +13,7 @@ from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import STOP, TROUBLE_CODE, Message, Order, work
 from aimbot_lab.tracking.journal.outage import Tell
 
-MOST_BARREN = 3  # workers in a row that died before they were ready
+MAX_BARREN = 3  # workers in a row that died before they were ready
 # Each worker has one core: threads of its libraries would fight for it.
 ONE_THREAD: Mapping[str, str] = MappingProxyType(
     {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
@@ -28,7 +28,7 @@ class _Worker:
     is_open: bool = True  # whether more may come
 
 
-class Crew:
+class WorkerPool:
     """Processes that work through a sweep."""
 
     def __init__(self, order: Order, size: int, *, tell: Tell) -> None:
@@ -104,7 +104,7 @@ class Crew:
         lost = f"; its trial {last.number} is picked up again" if had and last else ""
         self._tell(f"a worker died ({_cause(code)}){lost}")
         self._barren += last is None
-        if self._barren >= MOST_BARREN:
+        if self._barren >= MAX_BARREN:
             raise LabError(f"workers die before they are ready ({_cause(code)})")
         if not self._stopping:
             self._workers.append(_start(self._order))

@@ -11,8 +11,8 @@ from aimbot_lab.foundation.shown_text import is_seen
 METRICS_PER_CALL = 1000
 TAGS_PER_CALL = 100
 PARAMS_PER_CALL = 100
-LONGEST_PARAM = 6000  # characters
-LONGEST_TAG = 8000  # characters
+MAX_PARAM = 6000  # characters
+MAX_TAG = 8000  # characters
 _LONGEST_KEY = 250  # characters
 _LONGEST_RUN_NAME = 250  # characters
 _KEY = re.compile(r"[\w\-. :/]+")
@@ -70,7 +70,7 @@ def checked_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
 
 def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """`tags` with long values cut. Raises ValueError for a key that MLflow refuses."""
-    return {checked_key(key): shortened(value, LONGEST_TAG) for key, value in tags.items()}
+    return {checked_key(key): shortened(value, MAX_TAG) for key, value in tags.items()}
 
 
 def shortened(text: str, longest: int) -> str:

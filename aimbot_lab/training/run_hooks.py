@@ -28,7 +28,7 @@ class TextSink(Protocol):
 
 
 class Requests(Protocol):
-    """Who asks a training from outside; a mailbox is one."""
+    """Who asks a training from outside; a control channel is one."""
 
     def requests(self) -> Sequence[tuple[str, Any]]:
         """What is asked, each with a key."""

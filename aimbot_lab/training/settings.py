@@ -17,8 +17,8 @@ ALGOS: tuple[Algo, ...] = get_args(Algo)
 ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
 from a replay buffer."""
-MOST_LAYERS = 32
-MOST_FUSED_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
+MAX_LAYERS = 32
+MAX_FUSED_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 
@@ -137,11 +137,11 @@ class TrainSettings:
             raise ValueError("aim_bins must hold at least two rising values")
         if not self.network.layers:
             raise ValueError("network.layers must name at least one layer")
-        if len(self.network.layers) > MOST_LAYERS:
-            raise ValueError(f"network.layers must name at most {MOST_LAYERS} layers")
+        if len(self.network.layers) > MAX_LAYERS:
+            raise ValueError(f"network.layers must name at most {MAX_LAYERS} layers")
 
 
 def any_threads(train: TrainSettings) -> bool:
     """Whether any number of threads surely learns the same: where the fused engine does it."""
     fused = train.algo == "duel_ppo" and train.engine != "torch" and train.device == "cpu"
-    return fused and not train.options and max(train.network.layers) <= MOST_FUSED_UNITS
+    return fused and not train.options and max(train.network.layers) <= MAX_FUSED_UNITS

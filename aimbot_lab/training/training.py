@@ -48,7 +48,7 @@ from aimbot_lab.worlds.registry import make_world
 
 FORMAT = 2  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
-MOST_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
+MAX_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Training:
         should_stop: Callable[[], bool],
         links: RunLinks,
     ) -> tuple[LessonCallback, ReportCallback, BestAgentCallback]:
-        every_steps = self.plan.train.total_steps // MOST_POINTS
+        every_steps = self.plan.train.total_steps // MAX_POINTS
         lessons = LessonCallback(
             self.env, self.progress, observer=observer, should_stop=should_stop, links=links
         )

@@ -28,7 +28,7 @@ from aimbot_lab.foundation.threads.spin_sync import (
     is_at_work,
     post,
 )
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.worlds.arena.core.row_queue import Turns, take_rows
 from aimbot_lab.worlds.arena.step_task import new_turns
 
@@ -125,26 +125,26 @@ def test_a_signal_that_raises_in_a_step_leaves_an_arena_that_steps() -> None:
 class Chores:
     """A task of 3 threads that all take part: nobody ends before all have begun."""
 
-    def __init__(self, workers: Workers, broken: int | None = None) -> None:
+    def __init__(self, workers: ThreadPool, broken: int | None = None) -> None:
         self.workers, self.broken = workers, broken
         self.all_here = threading.Barrier(3, timeout=30.0)
         self.done: list[int] = []
 
     def __call__(self, seat: int) -> None:
-        words, worker = self.workers.words, seat - 1
+        sync_flags, worker = self.workers.sync_flags, seat - 1
         if worker >= 0:
-            assert words[worker * STRIDE] == POSTED
-            words[worker * STRIDE] = WORKING
+            assert sync_flags[worker * STRIDE] == POSTED
+            sync_flags[worker * STRIDE] = WORKING
         self.all_here.wait()
         if seat == self.broken:
             raise LookupError(seat)
         self.done.append(seat)
         if worker >= 0:
-            fall_asleep(words, worker)
+            fall_asleep(sync_flags, worker)
 
 
 def test_a_raising_thread_ends_the_task_and_not_the_workers() -> None:
-    workers = Workers(3)
+    workers = ThreadPool(3)
     for broken in (0, 1, 2):
         task = Chores(workers, broken)
         with pytest.raises(LookupError, match=str(broken)):
@@ -156,18 +156,18 @@ def test_a_raising_thread_ends_the_task_and_not_the_workers() -> None:
 
 
 def test_a_worker_that_never_comes_delays_nobody() -> None:
-    words = np.full(2 * STRIDE, ASLEEP, np.int64)
-    assert post(words) == 0b11
-    assert not is_at_work(words, 0)
-    assert not is_at_work(words, 1)
-    assert words[[0, STRIDE]].tolist() == [DONE, DONE]
+    sync_flags = np.full(2 * STRIDE, ASLEEP, np.int64)
+    assert post(sync_flags) == 0b11
+    assert not is_at_work(sync_flags, 0)
+    assert not is_at_work(sync_flags, 1)
+    assert sync_flags[[0, STRIDE]].tolist() == [DONE, DONE]
 
 
 def test_a_worker_that_looks_out_is_told_without_being_woken() -> None:
-    words = np.full(2 * STRIDE, ASLEEP, np.int64)
-    words[STRIDE] = DONE
-    assert post(words) == 0b01
-    assert words[[0, STRIDE]].tolist() == [POSTED, POSTED]
+    sync_flags = np.full(2 * STRIDE, ASLEEP, np.int64)
+    sync_flags[STRIDE] = DONE
+    assert post(sync_flags) == 0b01
+    assert sync_flags[[0, STRIDE]].tolist() == [POSTED, POSTED]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -75,7 +75,7 @@ def test_lesson_names_are_text_in_a_runs_note() -> None:
     result = RunResult(
         run_id="a", name="b", status="FINISHED", tracking_uri="", experiment_id="1", seed=1,
         steps=1, seconds=1.0, steps_per_second=1.0, state_sha256="", lessons=(lesson,), cells=(),
-        held_back_by=None, falls=(), entries_waiting=0,
+        held_back_by=None, regressions=(), entries_waiting=0,
     )  # fmt: skip
     text = note(result)
     assert "alert(1)" in text

@@ -5,7 +5,7 @@ import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.reading import MOST_REASONS, OTHER_REASONS
+from aimbot_lab.curriculum.reading import MAX_REASONS, OTHER_REASONS
 from aimbot_lab.foundation.errors import ConfigurationError
 
 
@@ -164,8 +164,8 @@ def test_a_line_that_does_not_parse_is_no_loss_and_blocks_nothing() -> None:
 def test_endless_new_reasons_do_not_fill_the_memory() -> None:
     progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
     Game(progress).play(*[f"Warning|Result|Win|difficulty=x{number}" for number in range(100)])
-    assert len(progress.unparsed) == MOST_REASONS + 1
-    assert progress.unparsed[OTHER_REASONS] == 100 - MOST_REASONS
+    assert len(progress.unparsed) == MAX_REASONS + 1
+    assert progress.unparsed[OTHER_REASONS] == 100 - MAX_REASONS
 
 
 def test_the_short_form_of_a_line_counts_where_cells_are_pooled() -> None:

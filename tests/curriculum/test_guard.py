@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
-from aimbot_lab.curriculum.forgetting_monitor import Fall, Guard
+from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
@@ -17,16 +17,18 @@ ONE, TWO = Cell("goto", 1), Cell("goto", 2)
 EVERY = {"threshold": 0.8, "scope": "every_cell"}
 
 
-def watching(floor: float = 0.8, **changes: object) -> Guard:
-    guard = Guard(ForgettingSettings(**changes), [lesson("a"), lesson("b"), lesson("c")])  # type: ignore[arg-type]
-    guard.take({ONE: floor})
-    guard.begin_lesson(2)
-    return guard
+def watching(floor: float = 0.8, **changes: object) -> ForgettingMonitor:
+    monitor = ForgettingMonitor(
+        ForgettingSettings(**changes), [lesson("a"), lesson("b"), lesson("c")]
+    )  # type: ignore[arg-type]
+    monitor.take({ONE: floor})
+    monitor.begin_lesson(2)
+    return monitor
 
 
-def falls(guard: Guard, wins: np.ndarray) -> list[Fall]:
-    found = [guard.count(Outcome(bool(won), ONE)) for won in wins]
-    return [fall for fall in found if fall is not None]
+def regressions(monitor: ForgettingMonitor, wins: np.ndarray) -> list[Regression]:
+    found = [monitor.count(Outcome(bool(won), ONE)) for won in wins]
+    return [regression for regression in found if regression is not None]
 
 
 def wins(rate: float, episodes: int, seed: int = 3) -> np.ndarray:
@@ -35,24 +37,24 @@ def wins(rate: float, episodes: int, seed: int = 3) -> np.ndarray:
 
 @pytest.mark.parametrize("action", ["ignore", "rehearse"])
 def test_a_lost_cell_is_reported_once_and_so_is_its_return(action: str) -> None:
-    guard = watching(on_forgetting=action)
-    assert falls(guard, wins(0.9, 2000)) == []
-    (lost,) = falls(guard, wins(0.3, 3000))
+    monitor = watching(on_forgetting=action)
+    assert regressions(monitor, wins(0.9, 2000)) == []
+    (lost,) = regressions(monitor, wins(0.3, 3000))
     assert (lost.kind, lost.action, lost.target, lost.difficulty) == ("lost", action, "goto", 1)
     assert lost.win_rate < 0.5
     assert 0.3 < lost.upper < 0.85
     assert lost.log_evidence >= lost.log_bound
-    assert guard.shares([ONE]) == ({ONE: 0.25} if action == "rehearse" else {})
-    (back,) = falls(guard, wins(0.95, 2000))
+    assert monitor.shares([ONE]) == ({ONE: 0.25} if action == "rehearse" else {})
+    (back,) = regressions(monitor, wins(0.95, 2000))
     assert (back.kind, back.action) == ("back", action)
-    assert guard.shares([ONE]) == {}
+    assert monitor.shares([ONE]) == {}
 
 
 def test_a_steady_agent_is_reported_no_more_often_than_stated() -> None:
     reported = 0
     for agent in range(8):
-        guard = watching(alpha=0.05)
-        reported += bool(falls(guard, wins(0.8, 12_500, seed=agent)))
+        monitor = watching(alpha=0.05)
+        reported += bool(regressions(monitor, wins(0.8, 12_500, seed=agent)))
     assert reported == 0  # 100,000 episodes; a report has a chance of 0.025 an agent
     test = EvidenceTest(1 - 0.8, 0.05 / 2)
     lost = np.random.default_rng(4).random((100_000, 20)) >= 0.8
@@ -61,29 +63,29 @@ def test_a_steady_agent_is_reported_no_more_often_than_stated() -> None:
 
 
 def test_the_questions_of_a_run_share_one_alpha() -> None:
-    guard = Guard(ForgettingSettings(alpha=0.04), [lesson("a"), lesson("b")])
-    guard.take({Cell("goto", level): 0.7 for level in range(1, 6)})
-    alphas = [watch["alpha"] for watch in guard.state()["watches"]]
+    monitor = ForgettingMonitor(ForgettingSettings(alpha=0.04), [lesson("a"), lesson("b")])
+    monitor.take({Cell("goto", level): 0.7 for level in range(1, 6)})
+    alphas = [watch["alpha"] for watch in monitor.state()["watches"]]
     np.testing.assert_allclose(alphas, [0.04 / (n * (n + 1)) for n in range(1, 6)])
 
 
 def test_a_later_lesson_raises_the_floor_and_never_lowers_it() -> None:
-    guard = watching(0.5)
-    guard.take({ONE: 0.7, TWO: 0.01})
-    guard.take({ONE: 0.6})
-    assert [(watch["cell"], watch["floor"]) for watch in guard.state()["watches"]] == [
+    monitor = watching(0.5)
+    monitor.take({ONE: 0.7, TWO: 0.01})
+    monitor.take({ONE: 0.6})
+    assert [(watch["cell"], watch["floor"]) for watch in monitor.state()["watches"]] == [
         (["goto", 1], 0.7)
     ]
 
 
 def test_a_cell_with_other_parameters_is_another_task() -> None:
     lessons = [lesson("a"), lesson("b", parameters={"move_speed": 4.0}), lesson("c")]
-    guard = Guard(ForgettingSettings(), lessons)
-    guard.take({ONE: 0.8})
+    monitor = ForgettingMonitor(ForgettingSettings(), lessons)
+    monitor.take({ONE: 0.8})
     seen = []
     for number in range(3):
-        guard.begin_lesson(number)
-        seen.append(ONE in guard.cells)
+        monitor.begin_lesson(number)
+        seen.append(ONE in monitor.cells)
     assert seen == [True, False, True]
 
 
@@ -107,13 +109,13 @@ def test_a_cell_that_the_mix_has_no_more_is_drawn_now_and_then() -> None:
     assert game.progress.scenario.difficulty["goto"] == pytest.approx((0.02, 0.98, 0, 0, 0))
     game.play(*[line(False, 1)] * 60)
     assert game.progress.view.episodes == 0
-    assert [fall.kind for fall in game.progress.falls] == ["lost"]
+    assert [regression.kind for regression in game.progress.regressions] == ["lost"]
 
 
 def test_rehearsal_draws_a_lost_cell_more_often_and_counts_it_no_more_than_before() -> None:
     game = passed_one("rehearse")
     game.play(*[line(False, 1)] * 60)
-    assert [fall.action for fall in game.progress.falls] == ["rehearse"]
+    assert [regression.action for regression in game.progress.regressions] == ["rehearse"]
     assert game.progress.wants_scenario
     assert game.progress.scenario.difficulty["goto"] == pytest.approx((0.625, 0.375, 0, 0, 0))
     game.begin_next()
@@ -123,7 +125,7 @@ def test_rehearsal_draws_a_lost_cell_more_often_and_counts_it_no_more_than_befor
     counted = game.progress.view.episodes - before
     assert counted == pytest.approx(600 + 1000 * 0.375 / 0.625, abs=60)
     assert cells[2].wins == 0
-    assert [fall.kind for fall in game.progress.falls] == ["lost", "back"]
+    assert [regression.kind for regression in game.progress.regressions] == ["lost", "back"]
     game.begin_next()
     assert game.progress.scenario.difficulty["goto"] == (1, 1, 0, 0, 0)
 
@@ -138,7 +140,7 @@ def test_demotion_goes_back_once_and_rehearses_after_that() -> None:
     assert game.progress.lesson == 1
     game.begin_next()
     game.play(*[line(False, 1)] * 200)
-    assert [fall.action for fall in game.progress.falls] == ["demote", "rehearse"]
+    assert [regression.action for regression in game.progress.regressions] == ["demote", "rehearse"]
     assert game.progress.lesson == 1
 
 
@@ -146,11 +148,11 @@ def test_a_stored_guard_goes_on_as_if_never_stopped() -> None:
     outcomes = np.concatenate([wins(0.9, 300), wins(0.2, 100), wins(0.97, 300)])
     for stop in (0, 250, 330, 350, 450, 699):
         whole, before = (watching(on_forgetting="rehearse") for _ in range(2))
-        expected = falls(whole, outcomes)
-        found = falls(before, outcomes[:stop])
-        after = Guard(ForgettingSettings(on_forgetting="rehearse"), [lesson("a")] * 3)
+        expected = regressions(whole, outcomes)
+        found = regressions(before, outcomes[:stop])
+        after = ForgettingMonitor(ForgettingSettings(on_forgetting="rehearse"), [lesson("a")] * 3)
         after.resume(json.loads(json.dumps(before.state())))
         assert after.state() == before.state()
-        assert found + falls(after, outcomes[stop:]) == expected
+        assert found + regressions(after, outcomes[stop:]) == expected
         assert after.state() == whole.state()
-        assert [fall.kind for fall in expected] == ["lost", "back"]
+        assert [regression.kind for regression in expected] == ["lost", "back"]

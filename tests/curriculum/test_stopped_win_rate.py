@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.current_lesson import OpenLesson
+from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
@@ -32,8 +32,8 @@ def stopped(won: Outcomes) -> int:
     return LEAST + int(passed[0]) if passed.size else len(won)
 
 
-def shown(won: Outcomes) -> OpenLesson:
-    lesson = OpenLesson(LESSON, CELLS, memory=MlAgentsMemory([CRITERIA]))
+def shown(won: Outcomes) -> CurrentLesson:
+    lesson = CurrentLesson(LESSON, CELLS, memory=MlAgentsMemory([CRITERIA]))
     for number, one in enumerate(won.tolist()):
         lesson.show(Outcome(one, CELLS[number % 2]))
     return lesson
@@ -82,7 +82,7 @@ def test_looking_at_a_running_lesson_after_every_episode_misleads_seldom() -> No
     generator = np.random.default_rng(4)
     missed = 0
     for _ in range(30):
-        lesson = OpenLesson(LESSON, CELLS, memory=MlAgentsMemory([CRITERIA]))
+        lesson = CurrentLesson(LESSON, CELLS, memory=MlAgentsMemory([CRITERIA]))
         looks = []
         for number, won in enumerate((generator.random(600) < 0.75).tolist()):
             lesson.show(Outcome(won, CELLS[number % 2]))

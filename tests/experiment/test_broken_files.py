@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from broken_curriculum import faults
 
-from aimbot_lab.experiment.config.document import MOST_BYTES, check_files
+from aimbot_lab.experiment.config.document import MAX_BYTES, check_files
 
 FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
@@ -69,7 +69,7 @@ def test_a_folder_gives_its_one_line(folder: Path) -> None:
 
 
 def test_a_file_without_end_is_refused() -> None:
-    assert faults("#" * (MOST_BYTES + 1)) == [f"c.yaml: is larger than {MOST_BYTES} bytes"]
+    assert faults("#" * (MAX_BYTES + 1)) == [f"c.yaml: is larger than {MAX_BYTES} bytes"]
 
 
 def test_a_curriculum_that_could_not_be_read_again_is_refused() -> None:

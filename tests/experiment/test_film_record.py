@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.experiment.judging.film_record import MOST_FILMS, film_record
+from aimbot_lab.experiment.judging.film_record import MAX_FILMS, film_record
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.tracking.runs.addition import Addition
 from aimbot_lab.tracking.runs.run_summary import RunSummary
@@ -44,10 +44,10 @@ def test_a_film_of_the_same_name_is_replaced_and_others_stay() -> None:
 
 
 def test_the_note_names_the_newest_films_alone() -> None:
-    note = note_after(*(f"{number}.gif" for number in range(MOST_FILMS + 2)))
-    assert note.count("- [") == MOST_FILMS
+    note = note_after(*(f"{number}.gif" for number in range(MAX_FILMS + 2)))
+    assert note.count("- [") == MAX_FILMS
     assert "[1.gif]" not in note
-    assert f"[{MOST_FILMS + 1}.gif]" in note
+    assert f"[{MAX_FILMS + 1}.gif]" in note
 
 
 def test_a_name_that_could_be_read_as_something_else_is_made_plain() -> None:

@@ -29,7 +29,7 @@ RESULT = RunResult(
     lessons=(PASSED, OPEN, AHEAD),
     cells=(WEAK, UNSEEN),
     held_back_by=(WEAK,),
-    falls=(),
+    regressions=(),
     entries_waiting=0,
 )
 

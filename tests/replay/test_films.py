@@ -61,7 +61,7 @@ def test_there_is_a_picture_of_the_beginning_and_of_every_decision(won: Any) -> 
     "text", ["shoot those in the circle: 12 left", "reach the circle: 100 m away", "x" * 200]
 )
 def test_goals_fit_beside_an_arena_and_what_is_longer_is_cut(size: int, text: str) -> None:
-    line = size / panel.FEWEST_LINES
+    line = size / panel.MIN_LINES
     room = round(size * PANEL_SHARE) - 2 * 0.8 * line
     shown, font = panel.fitted(text, size=line * 0.78, room=room)
     assert font.getlength(shown) <= room
@@ -208,7 +208,7 @@ def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     none = panel.Told("", "", "", None, False, 5.0, terms, terms, terms, None, won=False)
     earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
     shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
-    below = round(panel.RESULT_TOP * 320 / panel.FEWEST_LINES) - 1
+    below = round(panel.RESULT_TOP * 320 / panel.MIN_LINES) - 1
     few, many = (np.array(panel.Panel(160, 320, told).picture) for told in (none, shown))
     assert (few[:below] != many[:below]).any()
     np.testing.assert_array_equal(few[below:], many[below:])

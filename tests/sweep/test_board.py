@@ -21,7 +21,7 @@ from aimbot_lab.sweep.presence import COORDINATORS, Presence
 from aimbot_lab.sweep.record import Record, begin, load
 from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
-from aimbot_lab.sweep.trial_queue import DEATHS, MOST_DEATHS, Board
+from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run
 from aimbot_lab.tracking.runs.owner import Owner, this_process
@@ -38,7 +38,7 @@ def record(tmp_path: Path, storage: Storage) -> Record:
 
 
 @pytest.fixture
-def board(record: Record) -> Board:
+def queue(record: Record) -> TrialQueue:
     return record.search_board()
 
 
@@ -57,11 +57,11 @@ def dead_worker() -> Owner:
     return replace(me("dead"), pid=int(done.stdout))
 
 
-def test_a_trial_is_taken_by_one_worker(board: Board) -> None:
-    claims = [board.take(me(f"worker {number}")) for number in range(4)]
+def test_a_trial_is_taken_by_one_worker(queue: TrialQueue) -> None:
+    claims = [queue.take(me(f"worker {number}")) for number in range(4)]
     numbers = [claim.number for claim in claims if claim is not None]
     assert numbers == [0, 1, 2]  # parallel: 3; the fourth waits for a result
-    assert {trial.state for trial in board.trials} == {TrialState.RUNNING}
+    assert {trial.state for trial in queue.trials} == {TrialState.RUNNING}
 
 
 def test_many_that_come_at_once_never_get_the_same_trial(tmp_path: Path, record: Record) -> None:
@@ -80,11 +80,11 @@ def test_many_that_come_at_once_never_get_the_same_trial(tmp_path: Path, record:
     assert sorted(taken) == [0, 1, 2]
 
 
-def test_a_dead_workers_trial_is_picked_up_with_what_it_had(board: Board) -> None:
-    claim = board.take(dead_worker())
+def test_a_dead_workers_trial_is_picked_up_with_what_it_had(queue: TrialQueue) -> None:
+    claim = queue.take(dead_worker())
     assert claim is not None
-    assert board.note(claim, "score 0", {"value": 0.5})
-    again = board.take(me())
+    assert queue.note(claim, "score 0", {"value": 0.5})
+    again = queue.take(me())
     assert again is not None
     assert again.number == claim.number
     assert again.params == claim.params
@@ -92,69 +92,69 @@ def test_a_dead_workers_trial_is_picked_up_with_what_it_had(board: Board) -> Non
     assert again.attributes[DEATHS] == 1
 
 
-def test_a_lease_ends_unless_it_is_renewed(board: Board) -> None:
+def test_a_lease_ends_unless_it_is_renewed(queue: TrialQueue) -> None:
     elsewhere = replace(me("elsewhere"), host="another machine")
-    board.lease_seconds = 1000.0
-    claim = board.take(elsewhere)
+    queue.lease_seconds = 1000.0
+    claim = queue.take(elsewhere)
     assert claim is not None
-    assert board.reap() == []
-    board.lease_seconds = -1.0
-    assert board.renew(claim)  # from now on it is over
-    assert board.reap() == [claim.number]
-    assert board.trials[claim.number].state == TrialState.WAITING
+    assert queue.reap() == []
+    queue.lease_seconds = -1.0
+    assert queue.renew(claim)  # from now on it is over
+    assert queue.reap() == [claim.number]
+    assert queue.trials[claim.number].state == TrialState.WAITING
 
 
 @pytest.mark.parametrize(
     "act",
     [
-        lambda board, claim: board.renew(claim),
-        lambda board, claim: board.note(claim, "key", 1),
-        lambda board, claim: board.report(claim, 0, 0.5),
-        lambda board, claim: board.finish(claim, TrialState.COMPLETE, 0.9),
+        lambda queue, claim: queue.renew(claim),
+        lambda queue, claim: queue.note(claim, "key", 1),
+        lambda queue, claim: queue.report(claim, 0, 0.5),
+        lambda queue, claim: queue.finish(claim, TrialState.COMPLETE, 0.9),
     ],
 )
 def test_who_lost_its_trial_changes_nothing_more(
-    board: Board, act: Callable[[Board, object], bool]
+    queue: TrialQueue, act: Callable[[TrialQueue, object], bool]
 ) -> None:
-    lost = board.take(dead_worker())
+    lost = queue.take(dead_worker())
     assert lost is not None
-    held = board.take(me())
+    held = queue.take(me())
     assert held is not None
     assert held.number == lost.number
-    assert act(board, lost) is False
-    assert board.finish(held, TrialState.COMPLETE, 0.25)
-    assert act(board, lost) is False
-    assert board.trials[lost.number].value == 0.25
+    assert act(queue, lost) is False
+    assert queue.finish(held, TrialState.COMPLETE, 0.25)
+    assert act(queue, lost) is False
+    assert queue.trials[lost.number].value == 0.25
 
 
-def test_a_trial_ends_once(board: Board) -> None:
-    claim = board.take(me())
+def test_a_trial_ends_once(queue: TrialQueue) -> None:
+    claim = queue.take(me())
     assert claim is not None
-    assert board.finish(claim, TrialState.COMPLETE, 0.5)
-    assert not board.finish(claim, TrialState.COMPLETE, 0.7)
-    assert board.trials[0].value == 0.5
+    assert queue.finish(claim, TrialState.COMPLETE, 0.5)
+    assert not queue.finish(claim, TrialState.COMPLETE, 0.7)
+    assert queue.trials[0].value == 0.5
 
 
-def test_a_trial_that_is_given_back_goes_on_first(board: Board) -> None:
-    claims = [board.take(me(str(number))) for number in range(2)]
+def test_a_trial_that_is_given_back_goes_on_first(queue: TrialQueue) -> None:
+    claims = [queue.take(me(str(number))) for number in range(2)]
     assert claims[0] is not None
-    board.give_back(claims[0])
-    again = board.take(me("third"))
+    queue.give_back(claims[0])
+    again = queue.take(me("third"))
     assert again is not None
     assert again.number == 0
     assert DEATHS not in again.attributes
 
 
-def test_a_trial_that_kills_its_workers_fails_in_the_end(board: Board) -> None:
-    for _ in range(MOST_DEATHS + 1):
-        claim = board.take(dead_worker())
+def test_a_trial_that_kills_its_workers_fails_in_the_end(queue: TrialQueue) -> None:
+    for _ in range(MAX_DEATHS + 1):
+        claim = queue.take(dead_worker())
         assert claim is not None
         assert claim.number == 0
-    after = board.take(me())
+    after = queue.take(me())
     assert after is not None
     assert after.number == 1
-    assert board.trials[0].state == TrialState.FAIL
-    assert "died 6 times" in board.trials[0].user_attrs["reason"]
+    assert queue.trials[0].state == TrialState.FAIL
+    assert "died 6 times" in queue.trials[0].user_attrs["reason"]
 
 
 def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(

@@ -31,13 +31,13 @@ def record(tmp_path: Path) -> Record:
 
 
 def end(record: Record, value: float | None, *, seconds: float = 30.0) -> None:
-    board = record.search_board()
-    claim = board.take(this_process("me", None))
+    queue = record.search_board()
+    claim = queue.take(this_process("me", None))
     assert claim is not None
     score = {"seed": 1, "value": value, "steps": 9, "seconds": seconds, "episodes": 10, "wins": 5}
     if value is not None:
-        board.note(claim, score_key(0), score)
-    board.finish(claim, TrialState.FAIL if value is None else TrialState.COMPLETE, value)
+        queue.note(claim, score_key(0), score)
+    queue.finish(claim, TrialState.FAIL if value is None else TrialState.COMPLETE, value)
 
 
 def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: Record) -> None:
@@ -54,13 +54,13 @@ def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: Record) -
 
 def test_a_trial_that_ends_early_waits_for_those_before_it(record: Record) -> None:
     parent = MemoryTracker()
-    board = record.search_board()
-    first = board.take(this_process("slow", None))
+    queue = record.search_board()
+    first = queue.take(this_process("slow", None))
     assert first is not None
     end(record, 0.7)
     Chart(record, parent).draw(report(record))
     assert not parent.metrics
-    board.finish(first, TrialState.COMPLETE, 0.4)
+    queue.finish(first, TrialState.COMPLETE, 0.4)
     Chart(record, parent).draw(report(record))
     assert parent.metrics == {"best/so_far": [(0, 0.4), (1, 0.7)]}
 

@@ -9,7 +9,7 @@ import pytest
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep import worker_pool as crew_module
 from aimbot_lab.sweep.worker import Message, Order
-from aimbot_lab.sweep.worker_pool import MOST_BARREN, Crew
+from aimbot_lab.sweep.worker_pool import MAX_BARREN, WorkerPool
 
 ORDER = Order("sqlite:///x", "x", Path("x"), None)
 
@@ -50,10 +50,10 @@ class FakeConnection:
 
 
 @pytest.fixture
-def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Crew]:
+def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], WorkerPool]:
     """A crew of one, whose workers one after the other fare as the list says; then one stays."""
 
-    def make(fates: list[str]) -> Crew:
+    def make(fates: list[str]) -> WorkerPool:
         left = list(fates)
 
         def start(_order: Order) -> Any:
@@ -63,26 +63,26 @@ def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], Crew]:
 
         monkeypatch.setattr(crew_module, "_start", start)
         monkeypatch.setattr(crew_module, "wait", lambda *_: [])
-        return Crew(ORDER, 1, tell=lambda _text: None)
+        return WorkerPool(ORDER, 1, tell=lambda _text: None)
 
     return make
 
 
-def listen(crew: Crew, times: int) -> None:
+def listen(pool: WorkerPool, times: int) -> None:
     for _ in range(times):
-        crew.listen(0.0)
+        pool.listen(0.0)
 
 
-def test_workers_that_can_not_start_end_a_sweep(crew_of: Callable[[list[str]], Crew]) -> None:
-    crew = crew_of(["dies at once"] * MOST_BARREN)
+def test_workers_that_can_not_start_end_a_sweep(crew_of: Callable[[list[str]], WorkerPool]) -> None:
+    pool = crew_of(["dies at once"] * MAX_BARREN)
     with pytest.raises(LabError, match=r"workers die before they are ready \(signal 9\)"):
-        listen(crew, MOST_BARREN)
+        listen(pool, MAX_BARREN)
 
 
 def test_starts_that_were_killed_far_apart_do_not_add_up(
-    crew_of: Callable[[list[str]], Crew],
+    crew_of: Callable[[list[str]], WorkerPool],
 ) -> None:
     fates = ["dies at once", "dies at once", "dies ready"] * 5
-    crew = crew_of(fates)
-    listen(crew, len(fates) + 1)
-    assert not crew.is_done
+    pool = crew_of(fates)
+    listen(pool, len(fates) + 1)
+    assert not pool.is_done

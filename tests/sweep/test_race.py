@@ -18,9 +18,9 @@ from aimbot_lab.sweep.search.pruning import steps_allowed
 from aimbot_lab.sweep.search.suggest import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
-from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import Score, Task, Watch
-from aimbot_lab.sweep.worker_context import Bench, Progress
+from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 
@@ -70,114 +70,116 @@ def record(tmp_path: Path) -> Record:
     return begin(storage, load_sweep(write_sweep(tmp_path, text)), resume=False)
 
 
-def taken(board: Board) -> Claim:
-    claim = board.take(this_process(uuid.uuid4().hex, None))
+def taken(queue: TrialQueue) -> Claim:
+    claim = queue.take(this_process(uuid.uuid4().hex, None))
     assert claim is not None
     return claim
 
 
 @pytest.fixture
-def bench(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def context(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
     """A sweep whose first trial took 800 and 1200 steps to the goal; its limit is 1500."""
-    bench = Bench(record, DataFolder(tmp_path / "data"), None, Watcher())
+    context = WorkerContext(record, DataFolder(tmp_path / "data"), None, Watcher())
     monkeypatch.setattr(trial_module, "measure", Trainings(800, 1200))
     monkeypatch.setattr(trial_module, "forget", lambda _task: None)
-    board = record.search_board()
-    run_trial(bench, board, taken(board), "search")
-    return bench
+    queue = record.search_board()
+    run_trial(context, queue, taken(queue), "search")
+    return context
 
 
-def run(bench: Bench, trainings: Trainings, monkeypatch: pytest.MonkeyPatch) -> Board:
-    board = bench.record.search_board()
+def run(
+    context: WorkerContext, trainings: Trainings, monkeypatch: pytest.MonkeyPatch
+) -> TrialQueue:
+    queue = context.record.search_board()
     monkeypatch.setattr(trial_module, "measure", trainings)
-    run_trial(bench, board, taken(board), "search")
-    return board
+    run_trial(context, queue, taken(queue), "search")
+    return queue
 
 
 def test_who_takes_more_steps_than_the_best_by_the_margin_is_given_up_on_the_way(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainings = Trainings(None, None)
-    board = run(bench, trainings, monkeypatch)
-    assert board.trials[1].state == TrialState.PRUNED
+    queue = run(context, trainings, monkeypatch)
+    assert queue.trials[1].state == TrialState.PRUNED
     assert (trainings.begun, trainings.last_look) == (1, 1600)
 
 
 def test_the_first_training_may_be_slow_where_the_second_makes_up_for_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = run(bench, Trainings(1400, 500), monkeypatch)
-    assert (board.trials[1].state, board.trials[1].value) == (TrialState.COMPLETE, 950.0)
+    queue = run(context, Trainings(1400, 500), monkeypatch)
+    assert (queue.trials[1].state, queue.trials[1].value) == (TrialState.COMPLETE, 950.0)
 
 
 def test_a_later_training_is_stopped_by_all_steps_so_far(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainings = Trainings(1400, None)
-    board = run(bench, trainings, monkeypatch)
-    assert board.trials[1].state == TrialState.PRUNED
+    queue = run(context, trainings, monkeypatch)
+    assert queue.trials[1].state == TrialState.PRUNED
     assert (trainings.begun, trainings.last_look) == (2, 1700)
 
 
 @pytest.mark.parametrize("dies_at", [500, 1600])
 def test_a_worker_that_dies_on_the_way_changes_nothing(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, dies_at: int
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dies_at: int
 ) -> None:
     """Whoever goes on from a checkpoint looks at other steps than the one before."""
-    board = bench.record.search_board()
-    claim = taken(board)
+    queue = context.record.search_board()
+    claim = taken(queue)
     monkeypatch.setattr(trial_module, "measure", Trainings(None, dies_at=dies_at))
     with pytest.raises(SystemExit):
-        run_trial(bench, board, claim, "search")
-    board.give_back(claim)
-    run(bench, Trainings(None, looks=(1570,)), monkeypatch)
-    assert board.trials[1].state == TrialState.PRUNED
-    assert board.trials[1].user_attrs["mean_so_far"] == 1500.0
+        run_trial(context, queue, claim, "search")
+    queue.give_back(claim)
+    run(context, Trainings(None, looks=(1570,)), monkeypatch)
+    assert queue.trials[1].state == TrialState.PRUNED
+    assert queue.trials[1].user_attrs["mean_so_far"] == 1500.0
 
 
 def test_one_that_passes_unseen_above_the_limit_is_given_up_all_the_same(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = run(bench, Trainings(1400, 1601, looks=(100,)), monkeypatch)
-    assert board.trials[1].state == TrialState.PRUNED
-    assert board.trials[1].user_attrs["mean_so_far"] == 1500.0
+    queue = run(context, Trainings(1400, 1601, looks=(100,)), monkeypatch)
+    assert queue.trials[1].state == TrialState.PRUNED
+    assert queue.trials[1].user_attrs["mean_so_far"] == 1500.0
 
 
 def test_the_limit_comes_from_trials_that_the_values_were_chosen_from(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = run(bench, Trainings(500, 500), monkeypatch)
-    config = bench.record.config
-    assert steps_allowed(config, board.trials, 0) is None
-    assert steps_allowed(config, board.trials, 1) == 1500.0
-    assert steps_allowed(config, board.trials[:2], 2) == 750.0
+    queue = run(context, Trainings(500, 500), monkeypatch)
+    config = context.record.config
+    assert steps_allowed(config, queue.trials, 0) is None
+    assert steps_allowed(config, queue.trials, 1) == 1500.0
+    assert steps_allowed(config, queue.trials[:2], 2) == 750.0
 
 
 def test_what_was_given_up_counts_with_what_it_is_known_to_exceed(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = run(bench, Trainings(None), monkeypatch)
-    seen = view(bench.record.config, board.trials, 2).get_trials()
+    queue = run(context, Trainings(None), monkeypatch)
+    seen = view(context.record.config, queue.trials, 2).get_trials()
     assert [(one.state, one.value) for one in seen] == [
         (TrialState.COMPLETE, 1000.0),
         (TrialState.COMPLETE, 1500.0),
     ]
-    shown = report(bench.record).trials[1]
+    shown = report(context.record).trials[1]
     assert (shown.state, shown.value, shown.at_least) == ("given up", 1500.0, True)
 
 
 def test_power_is_simulated_from_what_the_defaults_took_on_fresh_seeds(
-    record: Record, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    record: Record, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigurationError, match="8 seeds or more, too few"):
         power(record)
     for _ in range(2):
-        run(bench, Trainings(700, 900), monkeypatch)
-    board = record.confirm_board()
-    assert board is not None
-    while not board.is_done():
+        run(context, Trainings(700, 900), monkeypatch)
+    queue = record.confirm_board()
+    assert queue is not None
+    while not queue.is_done():
         monkeypatch.setattr(trial_module, "measure", Trainings(*range(900, 1100, 25)))
-        run_trial(bench, board, taken(board), "confirm")
+        run_trial(context, queue, taken(queue), "confirm")
     found = power(record)
     assert found[1.0] < 0.1
     assert found[1.3] > 0.9
@@ -185,11 +187,11 @@ def test_power_is_simulated_from_what_the_defaults_took_on_fresh_seeds(
 
 
 def test_steps_that_were_spent_are_shown_as_a_lower_bound(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(bench, Trainings(400, None, looks=(300,)), monkeypatch)
+    run(context, Trainings(400, None, looks=(300,)), monkeypatch)
     monkeypatch.setattr(trial_module, "steps_allowed", lambda *_: None)
-    run(bench, Trainings(400, None), monkeypatch)
-    shown = report(bench.record).trials[2]
+    run(context, Trainings(400, None), monkeypatch)
+    shown = report(context.record).trials[2]
     assert (shown.value, shown.at_least, shown.lower) == (1700.0, True, None)
     assert [score["censored"] for score in shown.trainings] == [False, True]

@@ -12,9 +12,9 @@ from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import Record, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
-from aimbot_lab.sweep.trial_queue import Board, Claim
+from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import Score, Task, Watch
-from aimbot_lab.sweep.worker_context import Bench, Progress
+from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 
@@ -59,67 +59,67 @@ def record(tmp_path: Path) -> Record:
     return begin(storage, load_sweep(write_sweep(tmp_path, HALVING)), resume=False)
 
 
-def taken(board: Board) -> Claim:
-    claim = board.take(this_process(uuid.uuid4().hex, None))
+def taken(queue: TrialQueue) -> Claim:
+    claim = queue.take(this_process(uuid.uuid4().hex, None))
     assert claim is not None
     return claim
 
 
 @pytest.fixture
-def bench(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def context(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
     """A sweep whose first two trials, at 0.8, have ended."""
-    bench = Bench(record, DataFolder(tmp_path / "data"), None, Watcher())
+    context = WorkerContext(record, DataFolder(tmp_path / "data"), None, Watcher())
     monkeypatch.setattr(trial_module, "measure", Trainings(0.8))
     for _ in range(2):
-        board = record.search_board()
-        run_trial(bench, board, taken(board), "search")
-    return bench
+        queue = record.search_board()
+        run_trial(context, queue, taken(queue), "search")
+    return context
 
 
 def test_who_lags_behind_is_given_up_at_once(
-    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainings, board = Trainings(0.1), record.search_board()
+    trainings, queue = Trainings(0.1), record.search_board()
     monkeypatch.setattr(trial_module, "measure", trainings)
-    run_trial(bench, board, taken(board), "search")
-    assert [trial.state for trial in board.trials][-1] == TrialState.PRUNED
+    run_trial(context, queue, taken(queue), "search")
+    assert [trial.state for trial in queue.trials][-1] == TrialState.PRUNED
     assert trainings.begun == 1
 
 
 def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
-    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = record.search_board()
-    claim = taken(board)
+    queue = record.search_board()
+    claim = taken(queue)
     monkeypatch.setattr(trial_module, "measure", Trainings(0.1, dies_at=500))
     with pytest.raises(SystemExit):
-        run_trial(bench, board, claim, "search")
-    board.give_back(claim)
+        run_trial(context, queue, claim, "search")
+    queue.give_back(claim)
     monkeypatch.setattr(trial_module, "measure", Trainings(0.1))
-    run_trial(bench, board, taken(board), "search")
-    assert board.trials[2].state == TrialState.PRUNED
-    assert board.trials[2].user_attrs["mean_so_far"] is None
+    run_trial(context, queue, taken(queue), "search")
+    assert queue.trials[2].state == TrialState.PRUNED
+    assert queue.trials[2].user_attrs["mean_so_far"] is None
 
 
 def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
-    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainings, board = Trainings(0.1), record.search_board()
+    trainings, queue = Trainings(0.1), record.search_board()
     monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
     monkeypatch.setattr(trial_module, "measure", trainings)
-    run_trial(bench, board, taken(board), "search")
-    assert board.trials[2].state == TrialState.PRUNED
+    run_trial(context, queue, taken(queue), "search")
+    assert queue.trials[2].state == TrialState.PRUNED
     assert trainings.begun == 1
 
 
 def test_a_training_that_breaks_down_fails_its_trial_and_nothing_else(
-    bench: Bench, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_down(_task: Task, _watch: Watch) -> Score:
         raise MemoryError("9 GB wanted")
 
-    board = record.search_board()
+    queue = record.search_board()
     monkeypatch.setattr(trial_module, "measure", break_down)
-    run_trial(bench, board, taken(board), "search")
-    assert board.trials[2].state == TrialState.FAIL
-    assert board.trials[2].user_attrs["reason"] == "MemoryError: 9 GB wanted"
+    run_trial(context, queue, taken(queue), "search")
+    assert queue.trials[2].state == TrialState.FAIL
+    assert queue.trials[2].user_attrs["reason"] == "MemoryError: 9 GB wanted"

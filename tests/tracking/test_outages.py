@@ -3,7 +3,7 @@
 from fake_store import FakeStore
 
 from aimbot_lab.tracking.journal.journal import sender
-from aimbot_lab.tracking.journal.outage import Trouble
+from aimbot_lab.tracking.journal.outage import Outage
 
 DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
 WORKS = "the tracking store works again; all that waited has arrived"
@@ -68,7 +68,7 @@ def test_after_the_end_nothing_is_told(begin):
 
 def test_a_trouble_is_told_once_however_often_it_shows():
     told = []
-    trouble = Trouble(told.append)
+    trouble = Outage(told.append)
     trouble.end("never began")
     for _ in range(3):
         trouble.begin("broken", consequence="so what")

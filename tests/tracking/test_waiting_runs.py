@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from dead_runs import leave_folder
 
-from aimbot_lab.cli.commands.runs import MOST_WAITING, runs
+from aimbot_lab.cli.commands.runs import MAX_WAITING, runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.entries import EndEntry, MetricsEntry
 from aimbot_lab.tracking.journal.journal import Journal
@@ -68,10 +68,10 @@ def test_runs_says_what_waits_in_place_of_no_runs(folder):
 
 
 def test_many_waiting_runs_are_summed_up(folder):
-    for number in range(MOST_WAITING + 3):
+    for number in range(MAX_WAITING + 3):
         leave(folder, f"{number:032}")
     lines = call(folder).stderr.splitlines()
-    assert len(lines) == MOST_WAITING + 1
+    assert len(lines) == MAX_WAITING + 1
     assert lines[-1] == "the same holds for 3 more runs"
 
 

@@ -9,8 +9,8 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
-from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 
 STEPS, ROWS, UPDATES = 80, 8, 3
 BRANCHES = (3, 4)
@@ -59,7 +59,7 @@ class Guess(gym.Env[Any, Any]):
         return self._observe(), reward, self._steps % 7 == 0, self._steps % 10 == 0, {}
 
 
-def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> DuelPPO:
+def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> HybridPPO:
     th.set_num_threads(1)
     policy: dict[str, Any] = {"net_arch": {"pi": [16, 24], "vf": [16, 24]}}
     if space == "hybrid":
@@ -69,10 +69,10 @@ def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> Du
     policy |= given.pop("policy_kwargs", {})
     env = DummyVecEnv([lambda: Guess(SPACES[space], masked)] * ROWS)
     arguments = {**SETTINGS, "policy_kwargs": policy, **given}
-    return DuelPPO(DuelPolicy, env, engine=engine, **arguments)
+    return HybridPPO(HybridPolicy, env, engine=engine, **arguments)
 
 
-def learned(engine: str, space: str, **given: Any) -> DuelPPO:
+def learned(engine: str, space: str, **given: Any) -> HybridPPO:
     """Learned from rollouts that torch has sampled: the same ones with both engines."""
     model = new_model(engine, space, **given)
     if model.fused is not None:
@@ -80,7 +80,7 @@ def learned(engine: str, space: str, **given: Any) -> DuelPPO:
     return model.learn(UPDATES * STEPS * ROWS)
 
 
-def differences(one: DuelPPO, other: DuelPPO) -> list[float]:
+def differences(one: HybridPPO, other: HybridPPO) -> list[float]:
     """The largest of each weight and of each of the optimiser's means."""
     pairs = list(zip(one.policy.parameters(), other.policy.parameters(), strict=True))
     states = [(one.policy.optimizer.state[a], other.policy.optimizer.state[b]) for a, b in pairs]

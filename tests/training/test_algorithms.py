@@ -14,7 +14,7 @@ from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.options import HYPER_PARAMETERS, known_options
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.observer import SilentObserver
@@ -30,7 +30,7 @@ CLASSES = {
     "trpo": TRPO,
     "dqn": DQN,
     "qrdqn": QRDQN,
-    "duel_ppo": DuelPPO,
+    "duel_ppo": HybridPPO,
 }
 
 
@@ -215,7 +215,7 @@ def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path)
     assert agent.act(raw).shape == (ROWS, 4)
 
 
-def test_duel_ppo_with_nothing_switched_on_is_ppo() -> None:
+def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
     states = {
         algo: Training(plan(algo, **more))
         .learn(Sink(), SilentObserver(), lambda: False)

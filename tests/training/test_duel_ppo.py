@@ -12,9 +12,9 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.registry import ppo_update as update_module
-from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 
 STEPS, ROWS, UPDATES = 32, 4, 5
 SPACES = {
@@ -84,7 +84,7 @@ def test_without_switches_it_is_stable_baselines3_to_the_bit(space: str, given: 
         return Guess(SPACES[space])
 
     theirs = learned(PPO, "MlpPolicy", env, **given)
-    ours = learned(DuelPPO, DuelPolicy, env, **given)
+    ours = learned(HybridPPO, HybridPolicy, env, **given)
     assert largest_difference(theirs, ours) == 0.0
     optimizers = (m.policy.optimizer.state_dict()["state"] for m in (theirs, ours))
     for a, b in zip(*(list(state.values()) for state in optimizers), strict=True):
@@ -104,7 +104,7 @@ def test_the_comparison_sees_a_skipped_epoch(space: str, monkeypatch: pytest.Mon
     theirs = learned(PPO, "MlpPolicy", env)
     epoch, count = update_module._epoch, iter(range(10**6))
     monkeypatch.setattr(update_module, "_epoch", lambda *given: next(count) == 7 or epoch(*given))
-    assert largest_difference(theirs, learned(DuelPPO, DuelPolicy, env)) > 1e-5
+    assert largest_difference(theirs, learned(HybridPPO, HybridPolicy, env)) > 1e-5
 
 
 def test_a_divergence_beyond_one_and_a_half_targets_ends_an_update() -> None:
@@ -112,7 +112,7 @@ def test_a_divergence_beyond_one_and_a_half_targets_ends_an_update() -> None:
 
     def steps_and_epochs(target: float | None) -> tuple[int, int]:
         given = {"target_kl": target, "learning_rate": 1e-3}
-        model = learned(DuelPPO, DuelPolicy, lambda: Guess(SPACES["box"]), **given)
+        model = learned(HybridPPO, HybridPolicy, lambda: Guess(SPACES["box"]), **given)
         (state, *_) = model.policy.optimizer.state_dict()["state"].values()
         return int(state["step"]), model._n_updates
 
@@ -131,8 +131,8 @@ def test_with_masks_it_is_maskable_ppo(space: spaces.Space[Any], branches: tuple
     """Within 1e-6 after five updates: the same choices, probabilities rounded differently."""
     theirs = learned(MaskablePPO, "MlpPolicy", lambda: Guess(space))
     ours = learned(
-        DuelPPO,
-        DuelPolicy,
+        HybridPPO,
+        HybridPolicy,
         lambda: Guess(space, masks_shown=True),
         policy_kwargs={"masked": branches},
     )
@@ -147,8 +147,8 @@ def test_per_branch_ratios_start_at_one_for_every_branch(space: str) -> None:
     hybrid = spaces.Box(np.float32([0, 0, -5]), np.float32([2, 3, 5]))
     arguments = {"policy_kwargs": {"hybrid": (3, 4)}} if space == "hybrid" else {}
     branches = 3 if space == "hybrid" else 2
-    model = DuelPPO(
-        DuelPolicy,
+    model = HybridPPO(
+        HybridPolicy,
         DummyVecEnv([lambda: Guess(SPACES.get(space, hybrid))] * ROWS),
         objective="per_branch",
         **{**SETTINGS, **arguments, "batch_size": 64, "n_epochs": 1, "learning_rate": 0.0},
@@ -164,14 +164,14 @@ def test_the_objectives_differ_once_the_policy_moves() -> None:
     def env() -> Guess:
         return Guess(SPACES["multi_discrete"])
 
-    joint = learned(DuelPPO, DuelPolicy, env)
+    joint = learned(HybridPPO, HybridPolicy, env)
     for switches in ({"objective": "per_branch"}, {"dual_clip": 1.01, "clip_range": 0.01}):
-        assert largest_difference(joint, learned(DuelPPO, DuelPolicy, env, **switches)) > 1e-5
+        assert largest_difference(joint, learned(HybridPPO, HybridPolicy, env, **switches)) > 1e-5
 
 
 def test_a_dual_clip_of_at_most_one_and_a_single_branch_are_refused() -> None:
     env = DummyVecEnv([lambda: Guess(SPACES["discrete"])])
     with pytest.raises(ValueError, match="dual_clip must be greater than 1"):
-        DuelPPO(DuelPolicy, env, dual_clip=1.0)
+        HybridPPO(HybridPolicy, env, dual_clip=1.0)
     with pytest.raises(ValueError, match="several branches"):
-        DuelPPO(DuelPolicy, env, objective="per_branch", device="cpu")
+        HybridPPO(HybridPolicy, env, objective="per_branch", device="cpu")

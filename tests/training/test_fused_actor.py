@@ -14,9 +14,9 @@ from test_fused_update import KINDS
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.parts import Networks
 from aimbot_lab.training.fused.policy import features_of
@@ -76,7 +76,7 @@ def test_threads_that_repeat_each_others_rows_write_what_one_would(ratios: int) 
     actor.begin(1, 65)  # of the second piece one row is new
     drawn = {}
     for threads in (1, 2):
-        actor.join(Workers(threads))
+        actor.join(ThreadPool(threads))
         task = actor._fitting_task()
         task.chances.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
         for _ in range(20_000 if threads > 1 else 1):
@@ -127,7 +127,7 @@ class ComparesInputs(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         model = self.model
-        assert isinstance(model, DuelPPO)
+        assert isinstance(model, HybridPPO)
         rollout, buffer = model.fused.actor.rollout, model.rollout_buffer
         assert rollout.steps == len(buffer.observations)
         seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
@@ -222,7 +222,7 @@ def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:
     model = new_model("fused", "hybrid")
     model.learn(2 * STEPS * ROWS)
     model.save(tmp_path / "model.zip")
-    loaded = DuelPPO.load(tmp_path / "model.zip", env=model.env)
+    loaded = HybridPPO.load(tmp_path / "model.zip", env=model.env)
     before = loaded.policy.state_dict()["action_net.weight"].clone()
     np.testing.assert_array_equal(before, model.policy.state_dict()["action_net.weight"])
     loaded.learn(2 * STEPS * ROWS)

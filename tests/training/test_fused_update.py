@@ -8,7 +8,7 @@ import pytest
 import torch as th
 from guessing import ROWS, STEPS, differences, learned, new_model
 
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import _losses, ranges_of
 from aimbot_lab.training.fused import engine as fused_engine
 from aimbot_lab.training.fused import gradient as fused_gradient
@@ -95,7 +95,7 @@ def test_layers_of_any_size_learn_as_torchs_and_what_pads_them_stays_0(layers: l
     assert not weights.weights.any()
 
 
-def fused_gradient_of(model: DuelPPO) -> tuple[np.ndarray, np.ndarray]:
+def fused_gradient_of(model: HybridPPO) -> tuple[np.ndarray, np.ndarray]:
     engine, buffer = model.fused, model.rollout_buffer
     engine._weights.load()
     indices = np.random.default_rng(0).permutation(STEPS * ROWS)

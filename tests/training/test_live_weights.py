@@ -15,7 +15,7 @@ from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
-from aimbot_lab.tracking.runs.control_channel import Mailbox
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.training.callbacks.live_weights import LiveWeights
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
@@ -206,15 +206,15 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
 
     def learned(training: Training) -> tuple[str, bytes]:
         sink = Sink()
-        links = RunLinks(record=sink, requests=Mailbox(tmp_path), checkpoints=first)
+        links = RunLinks(record=sink, requests=ControlChannel(tmp_path), checkpoints=first)
         ended = training.learn(sink, SilentObserver(), lambda: False, links=links)
         return ended.state_sha256, sink.files["episodes.csv"]
 
-    first, mailbox = First(), Mailbox(tmp_path)
-    key = mailbox.send(HARD._asdict())
+    first, control_channel = First(), ControlChannel(tmp_path)
+    key = control_channel.send(HARD._asdict())
     unbroken = learned(Training(small_plan()))
-    assert mailbox.wait(key, 0.0, still_open=lambda: True)["step"] == ROWS
-    assert Mailbox(tmp_path).changes() == [(ROWS, json.loads(json.dumps(HARD._asdict())))]
+    assert control_channel.wait(key, 0.0, still_open=lambda: True)["step"] == ROWS
+    assert ControlChannel(tmp_path).changes() == [(ROWS, json.loads(json.dumps(HARD._asdict())))]
     resumed = Training(small_plan())
     assert first.state is not None
     resumed.resume(first.state)
@@ -224,8 +224,8 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
 
 
 def test_kept_changes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
-    mailbox = Mailbox(tmp_path)
-    mailbox.send({})
+    control_channel = ControlChannel(tmp_path)
+    control_channel.send({})
     for text in ("{", "[1]\n", '["a", {}]\n'):
         (tmp_path / "mail" / "changes.jsonl").write_text(text, encoding="utf-8")
-        assert mailbox.changes() == []
+        assert control_channel.changes() == []

@@ -62,7 +62,7 @@ class Kept:
 
 
 def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callbacks, "LARGEST_SHARE", 1.0)  # a checkpoint at every rollout
+    monkeypatch.setattr(callbacks, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
     evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
     _, whole = learned(evaluated)
     kept, before, after = Kept(), Sink(), Sink()

@@ -75,7 +75,7 @@ class Ended(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callbacks_module, "LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(callbacks_module, "MAX_SHARE", 1.0)
 
 
 def variant(name: str) -> TrainingPlan:
@@ -251,7 +251,7 @@ def test_a_checkpoint_of_another_network_is_refused() -> None:
 def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(callbacks_module, "LARGEST_SHARE", 1e-9)
+    monkeypatch.setattr(callbacks_module, "MAX_SHARE", 1e-9)
     keeper = Keeper()
     learn(Training(plan("ppo")), keeper)
     assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0]

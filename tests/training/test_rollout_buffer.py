@@ -6,7 +6,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.training.algorithms.rollout_buffer import DuelRolloutBuffer
+from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
 
 STEPS, ROWS = 7, 5
 SEEN = spaces.Box(-1.0, 1.0, (3,), np.float32)
@@ -50,7 +50,7 @@ def fill(buffer: RolloutBuffer, seed: int, *, branches: int | None = None) -> No
 def test_every_rollout_is_what_stable_baselines3_keeps(space: str, used: bool) -> None:
     theirs, ours = (
         kind(STEPS, SEEN, ACTIONS[space], device="cpu", n_envs=ROWS)
-        for kind in (RolloutBuffer, DuelRolloutBuffer)
+        for kind in (RolloutBuffer, HybridRolloutBuffer)
     )
     for seed in range(3):
         for buffer in (theirs, ours):
@@ -64,7 +64,7 @@ def test_every_rollout_is_what_stable_baselines3_keeps(space: str, used: bool) -
 
 
 def test_a_new_rollout_is_written_over_the_last_one() -> None:
-    buffer = DuelRolloutBuffer(STEPS, SEEN, ACTIONS["choices"], device="cpu", n_envs=ROWS)
+    buffer = HybridRolloutBuffer(STEPS, SEEN, ACTIONS["choices"], device="cpu", n_envs=ROWS)
     fill(buffer, 0)
     before = buffer.observations
     buffer.reset()
@@ -74,7 +74,7 @@ def test_a_new_rollout_is_written_over_the_last_one() -> None:
 
 
 def test_log_probabilities_of_branches_come_out_with_their_samples() -> None:
-    buffer = DuelRolloutBuffer(
+    buffer = HybridRolloutBuffer(
         STEPS, SEEN, ACTIONS["choices"], device="cpu", n_envs=ROWS, branches=2
     )
     fill(buffer, 0, branches=2)

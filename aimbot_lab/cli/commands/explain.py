@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aimbot_lab.curriculum.rule_replay import Replay, Replayed
     from aimbot_lab.experiment.judging.explanation import Explanation
 
-MOST_LOG = 700.0  # whose exponential is a number
+MAX_LOG = 700.0  # whose exponential is a number
 HEAD = ("episodes", "step", "found", "needed", "")
 
 
@@ -133,15 +133,15 @@ def _weakest(replay: "Replay | None") -> str | None:
 
 
 def _event(event: dict[str, Any]) -> str:
-    from aimbot_lab.curriculum.forgetting_monitor import Fall
+    from aimbot_lab.curriculum.forgetting_monitor import Regression
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
         weights = " ".join(f"{weight:.3g}" for weight in event["weights"])
         return f"{where}: difficulty weights of {event['target']} moved to {weights}"
-    fall = Fall(**event["fall"])
-    found = f"{_odds(fall.log_evidence)} of {_odds(fall.log_bound)}"
-    return f"{where}: {fall.line} (evidence {found})"
+    regression = Regression(**event["regression"])
+    found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
+    return f"{where}: {regression.line} (evidence {found})"
 
 
 def _what_if(other: "Replay") -> str:
@@ -170,7 +170,7 @@ def _found(check: "Check", replay: "Replay") -> tuple[str, str]:
 
 def _odds(log_evidence: float) -> str:
     """Evidence as odds, however large."""
-    if log_evidence < MOST_LOG:
+    if log_evidence < MAX_LOG:
         return f"{math.exp(log_evidence):.3g}"
     return f"1e+{log_evidence / math.log(10):.0f}"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.undelivered import WaitingRun
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
-MOST_WAITING = 5  # runs that are told one by one
+MAX_WAITING = 5  # runs that are told one by one
 HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate")
 
 
@@ -59,7 +59,7 @@ def runs(
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
     from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
-    from aimbot_lab.tracking.runs.history import MOST_RUNS, list_runs
+    from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
     from aimbot_lab.tracking.runs.selection import selected
     from aimbot_lab.tracking.runs.undelivered import waiting_runs
 
@@ -68,7 +68,7 @@ def runs(
         _tell_closed(folder, run_id)
     _tell(waiting := waiting_runs(folder))
     _tell_damaged(folder)
-    there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MOST_RUNS)
+    there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
     found = selected(there, _filters(**wanted), with_trials=every)
     found = _best(found)[:top] if top else found[:limit]
     if as_json:
@@ -119,14 +119,14 @@ def _tell_damaged(folder: "DataFolder") -> None:
 
 def _tell(waiting: "Sequence[WaitingRun]") -> None:
     """Say what of which runs has not reached its store."""
-    for run in waiting[:MOST_WAITING]:
+    for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
         click.echo(
             f"run {run.run_id}: {run.entries} tracked {noun} could not be delivered now to "
             f"{run.store}; the next aimbot-lab command tries again",
             err=True,
         )
-    if more := len(waiting[MOST_WAITING:]):
+    if more := len(waiting[MAX_WAITING:]):
         click.echo(f"the same holds for {more} more runs", err=True)
 
 

@@ -20,7 +20,7 @@ OPEN_TO_ALL = (
     "warning: --host {host} lets everyone who reaches this machine see, change and delete all "
     "runs: the page asks for no password"
 )
-MOST_HOST = 100  # characters of it in a message
+MAX_HOST = 100  # characters of it in a message
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 
 
@@ -56,7 +56,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     part = _part(_found(runs, place), place)
     command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
     if not _is_loopback(host):
-        click.echo(OPEN_TO_ALL.format(host=terminal_lines(shortened(host, MOST_HOST))), err=True)
+        click.echo(OPEN_TO_ALL.format(host=terminal_lines(shortened(host, MAX_HOST))), err=True)
     click.echo("starting the page ...", err=True)
     with running_server(command.arguments, command.environment) as server:
         if server.wait_until(lambda: _answers(host, port)):
@@ -124,6 +124,6 @@ def _refuse_taken_port(host: str, port: int) -> None:
     except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
-            f"--host {shortened(host, MOST_HOST)} --port {port}: {shortened(str(reason), 200)}; "
+            f"--host {shortened(host, MAX_HOST)} --port {port}: {shortened(str(reason), 200)}; "
             "choose another with --port or --host"
         ) from error

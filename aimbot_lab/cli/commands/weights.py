@@ -59,16 +59,16 @@ def weights(
     from aimbot_lab.curriculum.weight_change import WeightChange
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.runs.control_channel import Mailbox
+    from aimbot_lab.tracking.runs.control_channel import ControlChannel
     from aimbot_lab.tracking.runs.running import running_run
 
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)
-    mailbox = Mailbox(folder.path)
-    key = mailbox.send(change._asdict())
-    answer = mailbox.wait(key, WAIT_SECONDS, still_open=lambda: not folder.is_free)
+    control_channel = ControlChannel(folder.path)
+    key = control_channel.send(change._asdict())
+    answer = control_channel.wait(key, WAIT_SECONDS, still_open=lambda: not folder.is_free)
     if answer is None:
-        raise _silence(folder.path.exists(), taken_back=mailbox.withdraw(key), run=run)
+        raise _silence(folder.path.exists(), taken_back=control_channel.withdraw(key), run=run)
     if "error" in answer:
         raise ConfigurationError(answer["error"])
     if as_json:

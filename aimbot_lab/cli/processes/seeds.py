@@ -41,7 +41,7 @@ class _Child:
     output: list[str] = field(default_factory=list)
 
 
-class _Crew:
+class _Trainings:
     """The trainings, as many at a time as there are cores."""
 
     def __init__(self, request: SeedsRequest) -> None:
@@ -132,21 +132,21 @@ def train_seeds(request: SeedsRequest, place: options.Place, *, as_json: bool) -
 
     Ends with what all trainings come to together, played once more in the same episodes.
     """
-    crew = _Crew(request)
-    with handled_signals(crew.receive):
-        crew.run()
-    results = [_result(child) for child in crew.children]
+    trainings = _Trainings(request)
+    with handled_signals(trainings.receive):
+        trainings.run()
+    results = [_result(child) for child in trainings.children]
     ended = [one for one in results if one is not None]
-    codes = [child.process.returncode for child in crew.children]
+    codes = [child.process.returncode for child in trainings.children]
     summary = None
-    if not crew.stopped and ended:
+    if not trainings.stopped and ended:
         summary = _summary([one["run_id"] for one in ended], place)
     if as_json:
         document = summary and summary.as_json()
         print_json({"schema": 1, "runs": ended, "summary": document})
     elif summary is not None:
         show_configurations(summary)
-    if crew.stopped:
+    if trainings.stopped:
         _tell_stopped(ended)
         return EXIT_CODES["KILLED"]
     return 0 if codes and not any(codes) else 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WIDEST_BAR = 72
 WIN_BAR = 24  # characters of a win rate's bar, where there is room
-SHORTEST_WIN_BAR = 12
+MIN_WIN_BAR = 12
 NOTICES_KEPT = 3
 BESIDE_WIN_BAR = 44  # characters of the other columns of the win rates
 
@@ -120,7 +120,7 @@ def _win_rates(view: "CurriculumView", width: int) -> Table:
         rows += map(_cell_row, view.cells)
     against = "" if view.threshold is None else f"against {view.threshold:g}"
     bar_width = min(WIN_BAR, width - BESIDE_WIN_BAR)
-    has_bars = bar_width >= SHORTEST_WIN_BAR
+    has_bars = bar_width >= MIN_WIN_BAR
     table = Table(box=None, pad_edge=False)
     for head in ("", *[against] * has_bars, "win rate [95 %]", "episodes"):
         table.add_column(head, no_wrap=True, overflow="ellipsis")

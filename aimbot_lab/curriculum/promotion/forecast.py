@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 LESSONS = 500  # simulated side by side
 LONGEST = 10_000  # episodes of a simulated lesson
 TOO_LONG = 1e12  # episodes of a whole lesson that no training plays
-MOST_EPISODES = 40_000  # of all lessons that a forecaster simulates: about a second
+MAX_EPISODES = 40_000  # of all lessons that a forecaster simulates: about a second
 CERTAIN = 0.97  # share of simulated lessons that have passed when the rest is not waited for
 EVERY_LOOK = 64  # episodes up to which each is looked at; then each 64th part of the way
 STEPS_UP = (0.05, 0.10, 0.20)  # from the threshold
@@ -58,7 +58,7 @@ class Forecaster:
     It simulates `most_episodes` in all; what would need more is told as None.
     """
 
-    def __init__(self, most_episodes: int = MOST_EPISODES) -> None:
+    def __init__(self, most_episodes: int = MAX_EPISODES) -> None:
         self._times: dict[tuple[float, float, float], FloatArray] = {}
         self._left = most_episodes
 

@@ -24,7 +24,7 @@ TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
 )
 """Targets that a lesson may mix, each with its number of difficulties."""
 
-MOST_ROLLOUT_STEPS = 2**24
+MAX_ROLLOUT_STEPS = 2**24
 MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
 
 
@@ -65,7 +65,7 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
     steps = env.num_envs * train.n_steps
     product = f"env.num_envs * train.n_steps = {steps}"
     if _is_too_large(env, train):
-        what = f"is too large: {product} must be at most {MOST_ROLLOUT_STEPS}"
+        what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Fault(("train", "n_steps"), what)
     elif steps % train.batch_size and train.algo not in ONE_CHOICE:
         nearest = nearest_divisor(steps, train.batch_size)
@@ -74,7 +74,7 @@ def rollout_faults(env: ArenaSettings | None, train: TrainSettings | None) -> It
 
 
 def _is_too_large(env: ArenaSettings, train: TrainSettings) -> bool:
-    return env.num_envs * train.n_steps > MOST_ROLLOUT_STEPS
+    return env.num_envs * train.n_steps > MAX_ROLLOUT_STEPS
 
 
 def cost_faults(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Fault]:

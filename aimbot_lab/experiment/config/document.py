@@ -21,11 +21,11 @@ from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import validate
 from aimbot_lab.experiment.config.yaml_loader import dump
-from aimbot_lab.experiment.config.yaml_reader import MOST_NODES, Tree, count_values, read_tree
+from aimbot_lab.experiment.config.yaml_reader import MAX_NODES, Tree, count_values, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
 
-MOST_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 STDIN = "-"
 _FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
@@ -147,8 +147,8 @@ def read_text(file: str) -> str:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
     file = shown_file(file)
-    if len(raw) > MOST_BYTES:
-        raise ConfigurationError(one_line(f"{file}: is larger than {MOST_BYTES} bytes"))
+    if len(raw) > MAX_BYTES:
+        raise ConfigurationError(one_line(f"{file}: is larger than {MAX_BYTES} bytes"))
     raw = raw.removeprefix(BOM_UTF8)
     try:
         return raw.decode("utf-8")
@@ -168,19 +168,17 @@ def with_config(curriculum: LoadedCurriculum, config: CurriculumFile) -> LoadedC
 
 def _read_bytes(file: str) -> bytes:
     if file == STDIN:
-        return sys.stdin.buffer.read(MOST_BYTES + 1)
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
     with open(file, "rb") as stream:
-        return stream.read(MOST_BYTES + 1)
+        return stream.read(MAX_BYTES + 1)
 
 
 def _resolved_text(config: CurriculumFile, file: str) -> str:
     """The file that `config` fills, small enough to be read again."""
     data = plain_settings(config)
     text = dump(data)
-    if count_values(data) > MOST_NODES or len(text.encode()) > MOST_BYTES:
-        what = (
-            f"is too large: with all defaults, at most {MOST_NODES} values and {MOST_BYTES} bytes"
-        )
+    if count_values(data) > MAX_NODES or len(text.encode()) > MAX_BYTES:
+        what = f"is too large: with all defaults, at most {MAX_NODES} values and {MAX_BYTES} bytes"
         raise ConfigurationError(one_line(f"{file}: {what}"))
     return text
 

@@ -24,9 +24,9 @@ from aimbot_lab.experiment.config.key_path import Path, shown_value
 from aimbot_lab.experiment.config.overrides import Override
 from aimbot_lab.experiment.config.yaml_reader import count_values
 
-MOST_REFERENCES = 100
-MOST_CHARACTERS = 10_000
-MOST_VALUES = 2_000
+MAX_REFERENCES = 100
+MAX_CHARACTERS = 10_000
+MAX_VALUES = 2_000
 
 _UNKNOWN = "???"
 _REFUSALS = (OmegaConfBaseException, ValueError, TypeError, LookupError, AttributeError)
@@ -80,8 +80,8 @@ class Composition:
 
     def resolve(self) -> None:
         """Put values in the place of all references."""
-        for path in list(self._references)[MOST_REFERENCES:]:
-            self._fault(path, f"must not be one of more than {MOST_REFERENCES} references")
+        for path in list(self._references)[MAX_REFERENCES:]:
+            self._fault(path, f"must not be one of more than {MAX_REFERENCES} references")
         done = [True]
         while any(done):
             done = [self._resolve(path, text) for path, text in list(self._references.items())]
@@ -149,9 +149,9 @@ class Composition:
 
     def _fits(self, value: Any) -> bool:
         if isinstance(value, str):
-            return len(value) <= MOST_CHARACTERS and not _is_special(value)
+            return len(value) <= MAX_CHARACTERS and not _is_special(value)
         self._values += count_values(value)
-        return self._values <= MOST_VALUES
+        return self._values <= MAX_VALUES
 
 
 def _is_special(text: str) -> bool:

@@ -26,7 +26,7 @@ from aimbot_lab.worlds.arena.presets.source import (
 )
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
-MOST_SHOWN = 300  # characters of a path in a fault
+MAX_SHOWN = 300  # characters of a path in a fault
 KEY = ("env", "presets")
 RULE = "a relative path begins at the folder of the curriculum's file"
 
@@ -76,13 +76,13 @@ def _refusal(entry: str, folder: Path, find: Find | None) -> str | None:
         if (folder / entry).exists():
             return _useless(folder / entry)
     except OSError as error:  # too long a name, a folder that may not be looked into
-        shown = entry if len(entry) <= MOST_SHOWN else f"{entry[:MOST_SHOWN]}..."
+        shown = entry if len(entry) <= MAX_SHOWN else f"{entry[:MAX_SHOWN]}..."
         return f"cannot be read: {error.strerror}: {shown}"
     elsewhere = "" if isabs(entry) else f"; {RULE}"
     if not isabs(entry) and Path(entry).exists():
         elsewhere += ", not at the working directory, where there is one"
     path = normpath(folder / entry)
-    shown = path if len(path) <= MOST_SHOWN else f"{path[:MOST_SHOWN]}..."
+    shown = path if len(path) <= MAX_SHOWN else f"{path[:MAX_SHOWN]}..."
     return f"there is no file or folder {shown}{elsewhere}"
 
 

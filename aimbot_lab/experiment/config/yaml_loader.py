@@ -11,7 +11,7 @@ import yaml
 
 from aimbot_lab.experiment.config.diagnostics import Mark
 
-MOST_LEVELS = 40
+MAX_LEVELS = 40
 
 PREFIX = "tag:yaml.org,2002:"
 STR, INT, FLOAT, BOOL, NULL = (PREFIX + kind for kind in ("str", "int", "float", "bool", "null"))
@@ -44,9 +44,9 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.levels += 1
-        if self.levels > MOST_LEVELS:
+        if self.levels > MAX_LEVELS:
             event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-            what = f"is nested deeper than {MOST_LEVELS} levels"
+            what = f"is nested deeper than {MAX_LEVELS} levels"
             raise YamlError(what, _mark(event.start_mark))
         node = super().compose_node(parent, index)
         self.levels -= 1

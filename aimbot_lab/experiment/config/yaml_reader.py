@@ -10,9 +10,9 @@ from aimbot_lab.experiment.config import yaml_loader as dialect
 from aimbot_lab.experiment.config.diagnostics import Fault, Mark
 from aimbot_lab.experiment.config.key_path import Path, is_seen, shown_value
 from aimbot_lab.experiment.config.yaml_loader import YamlError, compose, place_of
-from aimbot_lab.foundation.settings import MOST_DIGITS
+from aimbot_lab.foundation.settings import MAX_DIGITS
 
-MOST_NODES = 5_000
+MAX_NODES = 5_000
 
 _BOOLS = {"true": True, "false": False}
 Pair = tuple[str, yaml.Node, yaml.Node]
@@ -70,10 +70,10 @@ class _Reader:
 
     def _count(self, node: yaml.Node, path: Path) -> None:
         self._nodes += 1
-        if self._nodes > MOST_NODES:
-            raise YamlError(f"holds more than {MOST_NODES} values", place_of(node))
-        if len(path) > dialect.MOST_LEVELS:
-            what = f"is nested deeper than {dialect.MOST_LEVELS} levels, or contains itself"
+        if self._nodes > MAX_NODES:
+            raise YamlError(f"holds more than {MAX_NODES} values", place_of(node))
+        if len(path) > dialect.MAX_LEVELS:
+            what = f"is nested deeper than {dialect.MAX_LEVELS} levels, or contains itself"
             raise YamlError(what, place_of(node))
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
@@ -148,11 +148,11 @@ class _Reader:
         return None
 
     def _number(self, text: str, *, node: yaml.ScalarNode, path: Path) -> int | float | None:
-        what = f"must be a number of at most {MOST_DIGITS} digits (got {shown_value(text)})"
+        what = f"must be a number of at most {MAX_DIGITS} digits (got {shown_value(text)})"
         try:
             if node.tag == dialect.FLOAT:
                 return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-            if len(text.lstrip("+-")) <= MOST_DIGITS:
+            if len(text.lstrip("+-")) <= MAX_DIGITS:
                 return int(text)
         except ValueError:
             what = f"must be a number (got {shown_value(text)})"

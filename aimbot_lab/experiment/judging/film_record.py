@@ -13,7 +13,7 @@ from aimbot_lab.tracking.ui import page_of_artifact
 
 FOLDER = "videos"  # among a run's artifacts
 TITLE = "Films"
-MOST_FILMS = 6  # in the note, which has room for so much only; all are among the files
+MAX_FILMS = 6  # in the note, which has room for so much only; all are among the files
 _ODD = re.compile(r"[^\w.-]+")  # what Markdown, addresses or stores may read as something else
 
 
@@ -27,7 +27,7 @@ def film_record(
     name = f"{FOLDER}/{_ODD.sub('-', film.name)}"
     link = f"[{Path(name).name}]({page_of_artifact(agent.run, name)})"
     lines = [*_others(section_of(note, TITLE), link), f"- {link}: {_told(replays, agent)}"]
-    tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MOST_FILMS:]))}
+    tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MAX_FILMS:]))}
     return Addition(files={name: film}, tags=tags)
 
 

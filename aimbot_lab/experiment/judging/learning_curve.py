@@ -13,7 +13,7 @@ from aimbot_lab.tracking.runs.history import metric_history
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 
 MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.WIN_RATE_POOLED  # the best first
-FEWEST_POINTS = 2
+MIN_POINTS = 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_curves(
         ]
 
     found = ((measure, histories(measure)) for measure in MEASURES)
-    whole = (one for one in found if all(len(rates) >= FEWEST_POINTS for rates in one[1]))
+    whole = (one for one in found if all(len(rates) >= MIN_POINTS for rates in one[1]))
     measure, curves = next(whole, (MEASURES[-1], histories(MEASURES[-1])))
     numbers = histories(names.LESSON_NUMBER)
     return tuple(

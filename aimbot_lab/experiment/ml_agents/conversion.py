@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.checks import MOST_ROLLOUT_STEPS, nearest_divisor
+from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
 from aimbot_lab.experiment.config.diagnostics import Fault, Origins
 from aimbot_lab.experiment.config.document import read_text, refuse_unless_mapping, shown_file
 from aimbot_lab.experiment.config.key_path import Path, shown_value
@@ -32,7 +32,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.parameters import parameter_bounds
 
-MOST_ENVS = 65536
+MAX_ENVS = 65536
 
 Keys = tuple[str, ...]
 
@@ -224,11 +224,11 @@ class _Converter:
 
     def _rollout(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Environments and steps between two updates that fill ML-Agents' buffer."""
-        buffer = self._whole(BUFFER, usual=10_240, least=4, most=MOST_ROLLOUT_STEPS)
-        batch = self._whole(BATCH, usual=1024, least=2, most=MOST_ROLLOUT_STEPS)
+        buffer = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
+        batch = self._whole(BATCH, usual=1024, least=2, most=MAX_ROLLOUT_STEPS)
         horizon = self._whole(HORIZON, usual=64, most=10**9)
-        steps = nearest_divisor(buffer, max(horizon, -(-buffer // MOST_ENVS)))
-        if buffer // steps > MOST_ENVS:
+        steps = nearest_divisor(buffer, max(horizon, -(-buffer // MAX_ENVS)))
+        if buffer // steps > MAX_ENVS:
             steps = buffer
         divides = nearest_divisor(buffer, batch)
         if divides != batch:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aimbot_lab.tracking.journal.durable import put_file
-from aimbot_lab.tracking.journal.outage import Tell, Trouble, silent
+from aimbot_lab.tracking.journal.outage import Outage, Tell, silent
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 
 MAGIC = b"aimbot-lab checkpoint 1"
@@ -69,7 +69,7 @@ class CheckpointFolder:
         self._begin = begin
         self._check_owner = check_owner
         self._tell = tell
-        self._disk = Trouble(tell)
+        self._disk = Outage(tell)
         self._parts: dict[int, PartMarks] = {}  # of the generations that were written or read
         self._damaged: list[Path] = []
 

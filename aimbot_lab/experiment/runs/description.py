@@ -17,7 +17,7 @@ from aimbot_lab.experiment.runs.run_record import StartMark
 from aimbot_lab.tracking.runs.opening import RunDescription
 from aimbot_lab.worlds.arena.presets.source import named_entries
 
-MOST_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
+MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
 NO_SETTING_OF_TRAINING = frozenset({"seed", "tracking", "evaluation"})
 ENDED: Mapping[str, str] = MappingProxyType(
     {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
@@ -88,7 +88,7 @@ def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
 
 
 def _params(config: CurriculumFile) -> dict[str, str]:
-    """At most `MOST_PARAMS`: what ends lessons comes last, and of it the first lessons."""
+    """At most `MAX_PARAMS`: what ends lessons comes last, and of it the first lessons."""
     env = replace(config.env, presets=named_entries(config.env.presets))
     parts = {"train": asdict(config.train), "env": asdict(env)}
     params = {"seed": str(config.seed), "lessons": str(len(config.lessons))}
@@ -98,4 +98,4 @@ def _params(config: CurriculumFile) -> dict[str, str]:
             criteria = asdict(lesson.completion_criteria)
             asked = {name: criteria[name] for name in CRITERIA}
             params |= flat_settings(asked, f"lessons.{number}.completion_criteria")
-    return dict([*params.items()][:MOST_PARAMS])
+    return dict([*params.items()][:MAX_PARAMS])

@@ -32,7 +32,7 @@ def note(result: RunResult) -> str:
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
             "### Last lesson by target and difficulty",
             markdown_table(CELL_HEAD, list(_cell_rows(result))),
-            *_falls(result),
+            *_regressions(result),
             "Win rates are taken over the last episodes of a lesson, in the order in which they "
             "began, so that early wins do not count before the losses that began with them. Their "
             "intervals hold at 95 % although a lesson is stopped when it looks good (a confidence "
@@ -80,10 +80,10 @@ def _again(result: RunResult) -> str:
     return f"aimbot-lab run resolved.yaml{start}"
 
 
-def _falls(result: RunResult) -> Iterator[str]:
-    if result.falls:
+def _regressions(result: RunResult) -> Iterator[str]:
+    if result.regressions:
         yield "### Lost and regained"
-        yield "\n".join(f"- {markdown_text(fall.line)}" for fall in result.falls)
+        yield "\n".join(f"- {markdown_text(regression.line)}" for regression in result.regressions)
 
 
 def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.curriculum.forgetting_monitor import Fall
+from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.tracking.tracker import RunStatus
 
@@ -25,7 +25,7 @@ class RunResult:
     lessons: tuple[LessonReport, ...]  # all of the curriculum, in order
     cells: tuple[CellReport, ...]  # of the last lesson begun
     held_back_by: tuple[CellReport, ...]  # cells that have not passed and are weakest
-    falls: tuple[Fall, ...]  # what was lost of earlier lessons, and what came back
+    regressions: tuple[Regression, ...]  # what was lost of earlier lessons, and what came back
     entries_waiting: int  # tracked numbers and files that have not reached the store
     entries_dropped: int = 0  # tracked numbers and files that the disk had no room for
     agent_folder: str | None = None  # where the agents lie that the run could not keep

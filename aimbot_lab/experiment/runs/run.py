@@ -29,7 +29,7 @@ from aimbot_lab.experiment.runs.starting import Start, check_fit, kept_start, lo
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Tell, silent
-from aimbot_lab.tracking.runs.control_channel import Mailbox
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
@@ -182,8 +182,10 @@ def _begin(
         tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
     for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
         tracker.log_text(text, name)
-    mailbox = Mailbox(request.data_folder.run_folder(tracker.run_id))
-    return RunLinks(record=tracker, requests=mailbox, checkpoints=checkpoints, replays=tracker)
+    control_channel = ControlChannel(request.data_folder.run_folder(tracker.run_id))
+    return RunLinks(
+        record=tracker, requests=control_channel, checkpoints=checkpoints, replays=tracker
+    )
 
 
 def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
@@ -263,7 +265,7 @@ def _result(
         lessons=progress.lesson_reports,
         cells=progress.cell_reports,
         held_back_by=progress.held_back_by(),
-        falls=tuple(progress.falls),
+        regressions=tuple(progress.regressions),
         entries_waiting=0,
         init_from=mark.source if (mark := _began_with(request)) else None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import MOST_RUNS, find_run, list_runs
+from aimbot_lab.tracking.runs.history import MAX_RUNS, find_run, list_runs
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.runs.selection import PARENT, is_training
 
@@ -23,7 +23,7 @@ def find_training(
     found = find_run(data_folder, run, tracking_uri=tracking_uri)
     if is_training(found):
         return found
-    every = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MOST_RUNS)
+    every = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
     raise ConfigurationError(_trained_nothing(found, trainings_below(found, every)))
 
 

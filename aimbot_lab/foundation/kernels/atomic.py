@@ -16,7 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
-Words = np.ndarray[Any, np.dtype[np.int64]]
+SyncFlags = np.ndarray[Any, np.dtype[np.int64]]
 ALIGNMENT = 8  # bytes of a word
 _ORDER = "seq_cst"
 _GIL_IS_NOT_ENOUGH = threading.Lock()  # where kernels run as plain Python
@@ -29,41 +29,41 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> A
 
 
 @intrinsic
-def _load(typing: Any, words: Any, index: Any) -> Any:
+def _load(typing: Any, sync_flags: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address = _address(context, builder, signature.args[0], *values)
         return builder.load_atomic(address, _ORDER, ALIGNMENT)
 
-    return types.int64(words, types.intp), generate
+    return types.int64(sync_flags, types.intp), generate
 
 
 @intrinsic
-def _store(typing: Any, words: Any, index: Any, value: Any) -> Any:
+def _store(typing: Any, sync_flags: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address = _address(context, builder, signature.args[0], *values[:2])
         builder.store_atomic(values[2], address, _ORDER, ALIGNMENT)
         return context.get_dummy_value()
 
-    return types.void(words, types.intp, types.int64), generate
+    return types.void(sync_flags, types.intp, types.int64), generate
 
 
 @intrinsic
-def _swap(typing: Any, words: Any, index: Any, old: Any, new: Any) -> Any:
+def _swap(typing: Any, sync_flags: Any, index: Any, old: Any, new: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address = _address(context, builder, signature.args[0], *values[:2])
         changed = builder.cmpxchg(address, values[2], values[3], _ORDER, _ORDER)
         return builder.extract_value(changed, 1)
 
-    return types.boolean(words, types.intp, types.int64, types.int64), generate
+    return types.boolean(sync_flags, types.intp, types.int64, types.int64), generate
 
 
 @intrinsic
-def _add(typing: Any, words: Any, index: Any, value: Any) -> Any:
+def _add(typing: Any, sync_flags: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         address = _address(context, builder, signature.args[0], *values[:2])
         return builder.atomic_rmw("add", address, values[2], _ORDER)
 
-    return types.int64(words, types.intp, types.int64), generate
+    return types.int64(sync_flags, types.intp, types.int64), generate
 
 
 @intrinsic
@@ -77,28 +77,28 @@ def _give_way(typing: Any) -> Any:
     return types.void(), generate
 
 
-def _plain_swap(words: Words, index: int, old: int, new: int) -> bool:
+def _plain_swap(sync_flags: SyncFlags, index: int, old: int, new: int) -> bool:
     with _GIL_IS_NOT_ENOUGH:
-        if words[index] != old:
+        if sync_flags[index] != old:
             return False
-        words[index] = new
+        sync_flags[index] = new
         return True
 
 
-def _plain_load(words: Words, index: int) -> int:
+def _plain_load(sync_flags: SyncFlags, index: int) -> int:
     with _GIL_IS_NOT_ENOUGH:
-        return int(words[index])
+        return int(sync_flags[index])
 
 
-def _plain_store(words: Words, index: int, value: int) -> None:
+def _plain_store(sync_flags: SyncFlags, index: int, value: int) -> None:
     with _GIL_IS_NOT_ENOUGH:
-        words[index] = value
+        sync_flags[index] = value
 
 
-def _plain_add(words: Words, index: int, value: int) -> int:
+def _plain_add(sync_flags: SyncFlags, index: int, value: int) -> int:
     with _GIL_IS_NOT_ENOUGH:
-        words[index] += value
-        return int(words[index]) - value
+        sync_flags[index] += value
+        return int(sync_flags[index]) - value
 
 
 def _plain_give_way() -> None:
@@ -111,12 +111,12 @@ def _chosen(compiled: Any, plain: F) -> F:
 
 
 load = _chosen(_load, _plain_load)
-"""`words[index]`, with everything that was written before it."""
+"""`sync_flags[index]`, with everything that was written before it."""
 store = _chosen(_store, _plain_store)
-"""Set `words[index]`, after everything that was written before."""
+"""Set `sync_flags[index]`, after everything that was written before."""
 swap = _chosen(_swap, _plain_swap)
-"""Set `words[index]` to the last argument where it is the one before; whether it was."""
+"""Set `sync_flags[index]` to the last argument where it is the one before; whether it was."""
 add = _chosen(_add, _plain_add)
-"""Add to `words[index]`; what it was before."""
-give_way = _chosen(_give_way, _plain_give_way)
+"""Add to `sync_flags[index]`; what it was before."""
+yield_core = _chosen(_give_way, _plain_give_way)
 """Let another thread that waits for this one's core have it."""

@@ -19,12 +19,12 @@ ROUNDING = np.float32(1.5 * 2**23)
 PER_LOG_2 = np.float32(1.4426950408889634)
 # log 2 in two parts, of which the first has few bits: its multiples are exact.
 LOG_2_HIGH, LOG_2_LOW = np.float32(0.693359375), np.float32(0.6931471805599453 - 0.693359375)
-LEAST_EXPONENT = np.float32(-87.0)  # exp of less counts as 0
-MOST_EXPONENT = np.float32(88.3)
+MIN_EXPONENT = np.float32(-87.0)  # exp of less counts as 0
+MAX_EXPONENT = np.float32(88.3)
 INFINITE = np.float32(np.inf)
 MOST = np.float32(20.0)  # tanh of half of it is 1 in single precision
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
-LEAST_MANTISSA_BITS = 0x3F3504F3  # of the square root of 1/2
+MIN_MANTISSA_BITS = 0x3F3504F3  # of the square root of 1/2
 S3, S5, S7, S9 = (np.float32(2.0 / k) for k in (3, 5, 7, 9))
 T2, T3, T4, T5, T6, T7 = (np.float32(1.0 / f) for f in (2, 6, 24, 120, 720, 5040))
 
@@ -45,7 +45,7 @@ def _split_of_bits(typing: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         word = ir.IntType(32)
         bits = builder.bitcast(values[0], word)
-        over_least = builder.sub(bits, word(LEAST_MANTISSA_BITS))
+        over_least = builder.sub(bits, word(MIN_MANTISSA_BITS))
         exponent = builder.ashr(over_least, word(23))
         mantissa = builder.sub(bits, builder.shl(exponent, word(23)))
         parts = builder.sitofp(exponent, ir.FloatType()), builder.bitcast(mantissa, ir.FloatType())
@@ -84,16 +84,16 @@ def _split(x: np.float32) -> tuple[np.float32, np.float32]:
 @inlined
 def exp(x: np.float32) -> np.float32:
     """e**x for x <= 88; exactly 0 for x < -87."""
-    power, over_one = _split(max(x, LEAST_EXPONENT))
+    power, over_one = _split(max(x, MIN_EXPONENT))
     value = power + power * over_one
-    return ZERO if x < LEAST_EXPONENT else value
+    return ZERO if x < MIN_EXPONENT else value
 
 
 @inlined
 def any_exp(x: np.float32) -> np.float32:
     """e**x for every x: infinite from 88.3 on, a little before single precision ends."""
-    value = exp(MOST_EXPONENT if x > MOST_EXPONENT else x)
-    return INFINITE if x > MOST_EXPONENT else value
+    value = exp(MAX_EXPONENT if x > MAX_EXPONENT else x)
+    return INFINITE if x > MAX_EXPONENT else value
 
 
 @inlined

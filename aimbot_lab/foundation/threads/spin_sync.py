@@ -14,84 +14,84 @@ can share one. Each worker has a word, in a cache line of its own, and who may c
     DONE -> ASLEEP, LEAVING -> ASLEEP       the worker, which leaves its kernel
 """
 
-from aimbot_lab.foundation.kernels.atomic import Words, give_way, load, store, swap
+from aimbot_lab.foundation.kernels.atomic import SyncFlags, load, store, swap, yield_core
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
 
 ASLEEP, POSTED, WORKING, DONE, LEAVING = range(5)
-STRIDE = 8  # words of 8 bytes in a cache line
-LOOKS = 200_000  # before a thread gives up: a millisecond or two, longer than a policy takes
-LOOKS_AT_ONCE = 64  # before it gives way
+STRIDE = 8  # flags of 8 bytes in a cache line
+SPIN_LIMIT = 200_000  # before a thread gives up: a millisecond or two, longer than a policy takes
+SPINS_PER_YIELD = 64  # before it gives way
 
 
 @kernel
-def post(words: Words) -> int:
+def post(sync_flags: SyncFlags) -> int:
     """Tell every worker that there is work; bit k is set where worker k must be woken for it."""
     asleep = 0
-    for worker in range(words.size // STRIDE):
-        if not swap(words, worker * STRIDE, DONE, POSTED):
-            store(words, worker * STRIDE, POSTED)
+    for worker in range(sync_flags.size // STRIDE):
+        if not swap(sync_flags, worker * STRIDE, DONE, POSTED):
+            store(sync_flags, worker * STRIDE, POSTED)
             asleep |= 1 << worker
     return asleep
 
 
 @kernel
-def call_out(words: Words) -> None:
+def call_out(sync_flags: SyncFlags) -> None:
     """Ask the workers that look out to leave their kernels."""
-    for worker in range(words.size // STRIDE):
-        swap(words, worker * STRIDE, DONE, LEAVING)
+    for worker in range(sync_flags.size // STRIDE):
+        swap(sync_flags, worker * STRIDE, DONE, LEAVING)
 
 
 @kernel
-def is_asleep(words: Words, worker: int) -> bool:
+def is_asleep(sync_flags: SyncFlags, worker: int) -> bool:
     """Whether `worker` has left its kernel."""
-    return load(words, worker * STRIDE) == ASLEEP
+    return load(sync_flags, worker * STRIDE) == ASLEEP
 
 
 @kernel
-def fall_asleep(words: Words, worker: int) -> None:
+def fall_asleep(sync_flags: SyncFlags, worker: int) -> None:
     """Say that `worker` has left its kernel."""
-    store(words, worker * STRIDE, ASLEEP)
+    store(sync_flags, worker * STRIDE, ASLEEP)
 
 
 @kernel
-def is_at_work(words: Words, worker: int) -> bool:
+def is_at_work(sync_flags: SyncFlags, worker: int) -> bool:
     """Whether `worker` is at work; one that has not begun is not to begin any more."""
-    swap(words, worker * STRIDE, POSTED, DONE)
-    return load(words, worker * STRIDE) == WORKING
+    swap(sync_flags, worker * STRIDE, POSTED, DONE)
+    return load(sync_flags, worker * STRIDE) == WORKING
 
 
 @inlined
-def begins(words: Words, worker: int, looks: int) -> bool:
-    """Look out for work at most `looks` times; whether `worker` is now at work, else asleep."""
-    for look in range(looks):
-        word = load(words, worker * STRIDE)
-        if word == POSTED and swap(words, worker * STRIDE, POSTED, WORKING):
+def begins(sync_flags: SyncFlags, worker: int, spin_limit: int) -> bool:
+    """Spin for work at most `spin_limit` times; whether `worker` is now at work, else asleep."""
+    for look in range(spin_limit):
+        word = load(sync_flags, worker * STRIDE)
+        if word == POSTED and swap(sync_flags, worker * STRIDE, POSTED, WORKING):
             return True
         if word == LEAVING:
             break
-        if look % LOOKS_AT_ONCE == 0:
-            give_way()
-    while not swap(words, worker * STRIDE, DONE, ASLEEP):
-        if swap(words, worker * STRIDE, LEAVING, ASLEEP):
+        if look % SPINS_PER_YIELD == 0:
+            yield_core()
+    while not swap(sync_flags, worker * STRIDE, DONE, ASLEEP):
+        if swap(sync_flags, worker * STRIDE, LEAVING, ASLEEP):
             return False
-        if swap(words, worker * STRIDE, POSTED, WORKING):
+        if swap(sync_flags, worker * STRIDE, POSTED, WORKING):
             return True
     return False
 
 
 @inlined
-def finish(words: Words, worker: int) -> None:
+def finish(sync_flags: SyncFlags, worker: int) -> None:
     """Say that `worker` has done its work."""
-    store(words, worker * STRIDE, DONE)
+    store(sync_flags, worker * STRIDE, DONE)
 
 
 @inlined
-def wait_for_workers(words: Words, looks: int) -> None:
-    """Wait until no worker is at work, for at most `looks` looks at each."""
-    for worker in range(words.size // STRIDE):
-        swap(words, worker * STRIDE, POSTED, DONE)
-        for look in range(looks):
-            if load(words, worker * STRIDE) != WORKING:
+def wait_for_workers(sync_flags: SyncFlags, spin_limit: int) -> None:
+    """Wait until no worker is at work, for at most `spin_limit` checks of each."""
+    for worker in range(sync_flags.size // STRIDE):
+        swap(sync_flags, worker * STRIDE, POSTED, DONE)
+        for look in range(spin_limit):
+            if load(sync_flags, worker * STRIDE) != WORKING:
                 break
-            if look % LOOKS_AT_ONCE == 0:
-                give_way()
+            if look % SPINS_PER_YIELD == 0:
+                yield_core()

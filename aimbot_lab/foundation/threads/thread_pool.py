@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.atomic import Words
+from aimbot_lab.foundation.kernels.atomic import SyncFlags
 from aimbot_lab.foundation.threads.spin_sync import (
     ASLEEP,
     STRIDE,
@@ -20,14 +20,14 @@ from aimbot_lab.foundation.threads.spin_sync import (
     post,
 )
 
-PAUSE_SECONDS = 5e-5  # between two looks at a worker that other processes keep from working
+PAUSE_SECONDS = 5e-5  # between two checks of a worker that other processes keep from working
 
 
 class Task(Protocol):
     """Work that several threads share."""
 
-    def __call__(self, seat: int, /) -> None:
-        """Work as thread `seat`: 0 the caller, k + 1 worker k.
+    def __call__(self, thread_id: int, /) -> None:
+        """Work as thread `thread_id`: 0 the caller, k + 1 worker k.
 
         The caller returns when the work is done or others are at the rest of it, a worker when it
         has looked out in vain for more (see `foundation.handover`).
@@ -35,26 +35,28 @@ class Task(Protocol):
         ...
 
 
-class Workers:
+class ThreadPool:
     """The caller and `count` - 1 threads that work on a task together.
 
     A task must release the GIL to gain anything, as kernels do. The threads start with the first
-    task; a copy and a forked process start their own. `words` are the workers' words of
+    task; a copy and a forked process start their own. `sync_flags` are the workers' flags of
     `foundation.handover`.
     """
 
-    def __init__(self, count: int, words: Words | None = None) -> None:
+    def __init__(self, count: int, sync_flags: SyncFlags | None = None) -> None:
         self.count = count
-        self._rooms: list[_Room] = []
+        self._workers: list[_Worker] = []
         self._process = -1
-        self.words = np.zeros((count - 1) * STRIDE, np.int64) if words is None else words
+        self.sync_flags = (
+            np.zeros((count - 1) * STRIDE, np.int64) if sync_flags is None else sync_flags
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is a new one of the same size: threads cannot be copied.
 
-        Its words are those that a task copied along with it knows.
+        Its flags are those that a task copied along with it knows.
         """
-        return Workers, (self.count, self.words)
+        return ThreadPool, (self.count, self.sync_flags)
 
     def run(self, task: Task) -> None:
         """Do `task`. Raises what a thread raised, once nobody is at work.
@@ -67,7 +69,7 @@ class Workers:
             self._hand_out(task)
             task(0)
             self._wait()
-            errors = [room.take_error() for room in self._rooms]
+            errors = [worker.take_error() for worker in self._workers]
         except BaseException:
             self._drain()
             raise
@@ -76,35 +78,35 @@ class Workers:
                 raise error
 
     def _start(self) -> None:
-        self.words[:] = ASLEEP
-        rooms = [_Room(worker, self.words) for worker in range(self.count - 1)]
+        self.sync_flags[:] = ASLEEP
+        workers = [_Worker(worker, self.sync_flags) for worker in range(self.count - 1)]
         # Not at the process's end: what runs there later may still step, and daemons end anyway.
-        weakref.finalize(self, _close, rooms, os.getpid()).atexit = False
-        for room in rooms:
-            threading.Thread(target=room.serve, name="aimbot-lab-worker", daemon=True).start()
-        self._rooms = rooms
+        weakref.finalize(self, _close, workers, os.getpid()).atexit = False
+        for worker in workers:
+            threading.Thread(target=worker.serve, name="aimbot-lab-worker", daemon=True).start()
+        self._workers = workers
         self._process = os.getpid()
 
     def _hand_out(self, task: Task) -> None:
-        if any(room.task is not task for room in self._rooms):
+        if any(worker.task is not task for worker in self._workers):
             self._change(task)
-        asleep = post(self.words)
+        asleep = post(self.sync_flags)
         if asleep:
-            for room in self._rooms:
-                if asleep >> room.worker & 1:
-                    room.bell.put(True)
+            for worker in self._workers:
+                if asleep >> worker.index & 1:
+                    worker.wake.put(True)
 
     def _change(self, task: Task) -> None:
         """Make `task` the next one, with no worker left in the one before."""
-        call_out(self.words)
-        for room in self._rooms:
-            while not is_asleep(self.words, room.worker):
+        call_out(self.sync_flags)
+        for worker in self._workers:
+            while not is_asleep(self.sync_flags, worker.index):
                 time.sleep(0.0)
-            room.task = task
+            worker.task = task
 
     def _wait(self) -> None:
-        for room in self._rooms:
-            while is_at_work(self.words, room.worker):
+        for worker in self._workers:
+            while is_at_work(self.sync_flags, worker.index):
                 time.sleep(PAUSE_SECONDS)
 
     def _drain(self) -> None:
@@ -112,11 +114,11 @@ class Workers:
         interrupt: BaseException | None = None
         while True:
             try:
-                for room in self._rooms:
-                    room.bell.put(True)  # there may be work that it was not woken for
+                for worker in self._workers:
+                    worker.wake.put(True)  # there may be work that it was not woken for
                 self._wait()
-                for room in self._rooms:
-                    room.take_error()
+                for worker in self._workers:
+                    worker.take_error()
                 break
             except BaseException as error:  # noqa: BLE001
                 interrupt = error
@@ -124,17 +126,17 @@ class Workers:
             raise interrupt
 
 
-class _Room:
-    """One worker's place: its task, its bell, and what it raised.
+class _Worker:
+    """One worker: its task, what wakes it, and what it raised.
 
-    As long as the worker's word is not ASLEEP, the worker is in its task or has been rung for.
+    As long as the worker's flag is not ASLEEP, the worker is in its task or was woken for it.
     """
 
-    def __init__(self, worker: int, words: Words) -> None:
-        self.worker = worker
+    def __init__(self, index: int, sync_flags: SyncFlags) -> None:
+        self.index = index
         self.task: Task | None = None
-        self.bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._words = words
+        self.wake: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._sync_flags = sync_flags
         self._error: BaseException | None = None
 
     def take_error(self) -> BaseException | None:
@@ -143,19 +145,19 @@ class _Room:
         return error
 
     def serve(self) -> None:
-        """At each ring work if there is work, until the bell tells to end."""
-        while self.bell.get():
-            if self.task is None or is_asleep(self._words, self.worker):
+        """Work whenever woken for work, until told to end."""
+        while self.wake.get():
+            if self.task is None or is_asleep(self._sync_flags, self.index):
                 continue
             try:
-                self.task(self.worker + 1)
+                self.task(self.index + 1)
             except BaseException as error:  # noqa: BLE001
                 self._error = error
-                fall_asleep(self._words, self.worker)
+                fall_asleep(self._sync_flags, self.index)
 
 
-def _close(rooms: list[_Room], process: int) -> None:
-    if process == os.getpid():  # a forked process has the rooms without their threads
-        for room in rooms:
-            room.task = None
-            room.bell.put(False)
+def _close(workers: list[_Worker], process: int) -> None:
+    if process == os.getpid():  # a forked process has the workers without their threads
+        for worker in workers:
+            worker.task = None
+            worker.wake.put(False)

@@ -5,7 +5,7 @@ from aimbot_lab.foundation.shown_text import markdown_text
 from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport, verdict
 
 HEAD = ("trial", "in the search", "on fresh seeds", "95 %", "over the defaults", "95 % together")
-MOST_TRIALS = 20  # the best of them; a tag holds no more than some thousand characters
+MAX_TRIALS = 20  # the best of them; a tag holds no more than some thousand characters
 
 
 def note(report: SweepReport) -> str:
@@ -37,7 +37,7 @@ def _trials(report: SweepReport) -> str:
     keys = list(report.trials[0].params)
     names = (markdown_text(key.rpartition(".")[2]) for key in keys)
     head = ("trial", *names, report.measure, "state")
-    return markdown_table(head, [_trial_row(trial, keys) for trial in ended[:MOST_TRIALS]])
+    return markdown_table(head, [_trial_row(trial, keys) for trial in ended[:MAX_TRIALS]])
 
 
 def _trial_row(trial: TrialReport, keys: list[str]) -> tuple[str, ...]:

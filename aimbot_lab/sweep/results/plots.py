@@ -11,7 +11,7 @@ import optuna
 from optuna.trial import TrialState
 from optuna.visualization import matplotlib as pictures
 
-LEAST_TRIALS = 2
+MIN_TRIALS = 2
 PICTURES: Mapping[str, Callable[[optuna.Study], Any]] = MappingProxyType(
     {
         "history": pictures.plot_optimization_history,
@@ -26,7 +26,7 @@ def draw_plots(study: optuna.Study, folder: Path) -> Iterator[Path]:
     """PNG files in `folder`, of those pictures that the study's trials allow."""
     matplotlib.use("Agg")
     complete = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
-    if len({trial.value for trial in complete}) < LEAST_TRIALS:
+    if len({trial.value for trial in complete}) < MIN_TRIALS:
         return
     for name, draw in PICTURES.items():
         path = folder / f"{name}.png"

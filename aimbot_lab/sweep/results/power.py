@@ -7,7 +7,7 @@ from aimbot_lab.sweep.record import Record
 from aimbot_lab.sweep.results.gains import found_share
 from aimbot_lab.sweep.results.report import report
 
-LEAST_SEEDS = 8
+MIN_SEEDS = 8
 FACTORS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # of the steps
 
 
@@ -21,9 +21,9 @@ def power(record: Record) -> Mapping[float, float]:
         raise ConfigurationError(f"sweep {record.name!r} does not count steps_to_goal")
     now = report(record)
     defaults = next((one for one in now.confirmed if one.is_default), None)
-    if defaults is None or len(defaults.trainings) < LEAST_SEEDS:
+    if defaults is None or len(defaults.trainings) < MIN_SEEDS:
         raise ConfigurationError(
-            f"sweep {record.name!r} has not confirmed the defaults on {LEAST_SEEDS} seeds or more, "
+            f"sweep {record.name!r} has not confirmed the defaults on {MIN_SEEDS} seeds or more, "
             "too few to simulate with"
         )
     steps = [float(score["value"]) for score in defaults.trainings]

@@ -99,9 +99,9 @@ class SweepReport:
 
 def report(record: Record) -> SweepReport:
     """What has become of the sweep so far."""
-    board = record.search_board()
-    trials = board.trials
-    total = board.plan.total(trials)
+    queue = record.search_board()
+    trials = queue.trials
+    total = queue.plan.total(trials)
     ended = sum(trial.state.is_finished() for trial in trials)
     confirming = record.confirm_board() if ended == total else None
     again = confirming.trials if confirming is not None else []

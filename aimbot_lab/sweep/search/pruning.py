@@ -12,7 +12,7 @@ from aimbot_lab.sweep.search.suggest import view, visible
 from aimbot_lab.sweep.settings import SweepFile
 
 Reports = Mapping[int, float]  # value by training and cell (wilcoxon), or by steps (halving)
-LEAST_PAIRS = 4  # fewer can't reach a p value below 0.1
+MIN_PAIRS = 4  # fewer can't reach a p value below 0.1
 
 
 def is_hopeless(
@@ -71,7 +71,7 @@ def _wilcoxon(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it is experimental, or that a trial has more pairs
-        pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=LEAST_PAIRS)
+        pruner = WilcoxonPruner(p_threshold=sweep.pruner.p_threshold, n_startup_steps=MIN_PAIRS)
         return pruner.prune(study, study.get_trials()[-1])
 
 

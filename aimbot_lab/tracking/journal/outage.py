@@ -21,7 +21,7 @@ def unfailing(tell: Tell) -> Tell:
     return told
 
 
-class Trouble:
+class Outage:
     """One thing that may fail for a while, however often and by how many threads it is tried."""
 
     def __init__(self, tell: Tell) -> None:

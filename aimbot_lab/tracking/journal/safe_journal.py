@@ -9,7 +9,7 @@ from aimbot_lab.tracking.journal.disk_reserve import Reserve
 from aimbot_lab.tracking.journal.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal.growing_files import GrowingFiles
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Tell, Trouble
+from aimbot_lab.tracking.journal.outage import Outage, Tell
 
 _CONSEQUENCE = "the training goes on, untracked until that works"
 
@@ -39,7 +39,7 @@ class Keeper:
         self._reserve = reserve
         self._growing = growing
         self._check_owner = check_owner
-        self._disk = Trouble(tell)
+        self._disk = Outage(tell)
         self._tags: dict[str, str] = {}  # set, and not on the disk
 
     def keep_metrics(self, entry: MetricsEntry) -> None:

@@ -8,10 +8,10 @@ from aimbot_lab.foundation.errors import RunLostError, StoreError
 from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_helping, send_group
 from aimbot_lab.tracking.journal.entries import Entry
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Tell, Trouble, silent
+from aimbot_lab.tracking.journal.outage import Outage, Tell, silent
 
 FIRST_PAUSE = 0.5  # seconds until the next attempt while the store is down
-LONGEST_PAUSE = 30.0  # seconds; pauses double up to this
+MAX_PAUSE = 30.0  # seconds; pauses double up to this
 SLOW = 20.0  # seconds after which an attempt that goes on counts as an outage
 PATIENCE = 1.0  # seconds that the end of a run may wait without a word
 _CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
@@ -35,7 +35,7 @@ class Sender:
     ) -> None:
         self.refused = 0
         self._tell = tell
-        self._outage = Trouble(self._say)
+        self._outage = Outage(self._say)
         self._refusal: str | None = None
         self._check_owner = check_owner
         self._journal = journal
@@ -109,7 +109,7 @@ class Sender:
                 self._outage.begin(str(error), consequence=_CONSEQUENCE)
                 hurried = self._hurry.wait(pause)
                 self._hurry.clear()
-                pause = self._first_pause if hurried else min(2 * pause, LONGEST_PAUSE)
+                pause = self._first_pause if hurried else min(2 * pause, MAX_PAUSE)
 
     def _attempt(self) -> list[str]:
         self._check_owner()

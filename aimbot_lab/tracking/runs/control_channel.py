@@ -20,7 +20,7 @@ _CHANGES = "changes.jsonl"  # what was done, with its steps
 _PAUSE = 0.05  # seconds between two looks for an answer
 
 
-class Mailbox:
+class ControlChannel:
     """The requests to the training that owns `run_folder`."""
 
     def __init__(self, run_folder: Path) -> None:

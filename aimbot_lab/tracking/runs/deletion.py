@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import MOST_RUNS, find_run, list_runs
+from aimbot_lab.tracking.runs.history import MAX_RUNS, find_run, list_runs
 from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
 from aimbot_lab.tracking.runs.reopening import find_run_folder, refuse_unless_free
 from aimbot_lab.tracking.runs.run_summary import RunSummary
@@ -38,7 +38,7 @@ def plan_deletion(
     found = [find_run(data_folder, name, tracking_uri=tracking_uri) for name in names]
     named = {run.run_id: run for run in found}
     below: dict[str, RunSummary] = {}
-    runs = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MOST_RUNS)
+    runs = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
     level = set(named)
     while level:
         next_level = [run for run in runs if run.tags.get(PARENT) in level]

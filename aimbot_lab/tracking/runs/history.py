@@ -10,7 +10,7 @@ from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 from aimbot_lab.tracking.runs.selection import is_own_training
 
 LATEST = "latest"
-MOST_RUNS = 50_000
+MAX_RUNS = 50_000
 
 
 def list_runs(
@@ -35,7 +35,7 @@ def find_run(
 
     Raises ConfigurationError where no run or more than one is meant.
     """
-    found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MOST_RUNS)
+    found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
     newest = next(filter(is_own_training, found), None)
     if beginning == LATEST and newest is not None:
         return newest

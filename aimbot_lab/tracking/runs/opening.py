@@ -12,7 +12,7 @@ from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.outage import Tell, silent, unfailing
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
-from aimbot_lab.tracking.limits import LONGEST_PARAM, checked_key, checked_tags, shortened
+from aimbot_lab.tracking.limits import MAX_PARAM, checked_key, checked_tags, shortened
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
 from aimbot_lab.tracking.runs.run_folder import RunFolder, create_run_folder
 from aimbot_lab.tracking.settings import TrackingSettings
@@ -107,7 +107,7 @@ def _undo(store: "MlflowStore", folder: RunFolder) -> None:
 
 
 def _checked_params(params: Mapping[str, object]) -> dict[str, str]:
-    return {checked_key(key): shortened(str(value), LONGEST_PARAM) for key, value in params.items()}
+    return {checked_key(key): shortened(str(value), MAX_PARAM) for key, value in params.items()}
 
 
 def _own_tags(owner: Owner) -> dict[str, str]:

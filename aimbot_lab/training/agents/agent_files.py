@@ -24,7 +24,7 @@ FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
-MOST_DESCRIPTION_BYTES, MOST_WEIGHTS_BYTES = 2**21, 2**30
+MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
 
@@ -77,11 +77,11 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
             "`aimbot-lab export RUN -o FOLDER` writes it"
         )
     try:
-        description = _description(read_bounded(folder / DESCRIPTION, MOST_DESCRIPTION_BYTES))
+        description = _description(read_bounded(folder / DESCRIPTION, MAX_DESCRIPTION_BYTES))
         env = TypeAdapter(ArenaSettings).validate_python(description["env"])
         train = TypeAdapter(TrainSettings).validate_python(description["train"])
         spec = arena_spec(env)
-        policy = policy_of(read_bounded(folder / WEIGHTS, MOST_WEIGHTS_BYTES), train, spec)
+        policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
     except FAULTS as error:

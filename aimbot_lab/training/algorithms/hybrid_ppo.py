@@ -10,17 +10,17 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from aimbot_lab.training.algorithms.ppo_update import update
-from aimbot_lab.training.algorithms.rollout_buffer import DuelRolloutBuffer
+from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
 from aimbot_lab.training.fused.engine import FusedEngine
 from aimbot_lab.training.fused.policy import UnsuitedError
-from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
 
 Objective = Literal["joint", "per_branch"]
 Engine = Literal["torch", "fused", "auto"]
 
 
-class DuelPPO(PPO):
+class HybridPPO(PPO):
     """PPO of stable-baselines3, to the bit where no switch is on.
 
     `objective` per_branch: each branch of an action has its own probability ratio and clipped
@@ -46,10 +46,10 @@ class DuelPPO(PPO):
 
     def _setup_model(self) -> None:
         if self.rollout_buffer_class is None and isinstance(self.observation_space, spaces.Box):
-            self.rollout_buffer_class = DuelRolloutBuffer
+            self.rollout_buffer_class = HybridRolloutBuffer
         if self.objective == "per_branch":
             self.policy_kwargs["per_branch"] = True
-            self.rollout_buffer_class = DuelRolloutBuffer
+            self.rollout_buffer_class = HybridRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
         if self.engine == "torch":
             super()._setup_model()
@@ -91,7 +91,7 @@ class DuelPPO(PPO):
         if self.fused is None:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         policy = self.policy
-        assert isinstance(policy, DuelPolicy)
+        assert isinstance(policy, HybridPolicy)
         self.fused.actor.begin(n_rollout_steps, env.num_envs)
         policy.act = self.fused.actor.act
         try:

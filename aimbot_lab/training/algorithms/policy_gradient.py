@@ -8,8 +8,8 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm, Arguments, Face, same_names
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
-from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.policy_arguments import actor_critic
 from aimbot_lab.training.settings import TrainSettings
 
@@ -31,7 +31,7 @@ RECURRENT_PPO = Algorithm(
 TRPO_ALGORITHM = Algorithm(TRPO, ActorCriticPolicy, same_names(*ROLLOUT, "target_kl"), actor_critic)
 
 
-def duel_face(settings: TrainSettings) -> Face:
+def hybrid_face(settings: TrainSettings) -> Face:
     """Actions and masks as the switches say."""
     return Face(settings.aim, masks_shown=settings.masks)
 
@@ -44,12 +44,12 @@ def duel_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
     }
 
 
-DUEL_PPO = Algorithm(
-    DuelPPO,
-    DuelPolicy,
+HYBRID_PPO = Algorithm(
+    HybridPPO,
+    HybridPolicy,
     same_names(*CLIPPED, "objective", "dual_clip", "engine"),
     actor_critic,
-    face=duel_face,
+    face=hybrid_face,
     derived=frozenset({"aim", "masks"}),
     more_policy=duel_policy,
     policy_options=("log_std_init",),

@@ -12,8 +12,8 @@ from aimbot_lab.training.algorithms.algorithm import Algorithm, Face, same_names
 from aimbot_lab.training.networks.policy_arguments import q_values
 from aimbot_lab.training.settings import TrainSettings
 
-LARGEST_BUFFER = 256 * 2**20  # bytes
-LEAST_ROLLOUTS = 4  # that a replay buffer holds
+MAX_BUFFER = 256 * 2**20  # bytes
+MIN_ROLLOUTS = 4  # that a replay buffer holds
 SHARED = ("batch_size", "learning_rate", "gamma", "max_grad_norm")
 
 
@@ -24,15 +24,15 @@ def replay_arguments(
 
     The rollout is n_steps of every environment, and as many samples are drawn after it as
     n_epochs passes over it would take. The buffer holds the whole training if that fits
-    LARGEST_BUFFER, and never less than LEAST_ROLLOUTS.
+    MAX_BUFFER, and never less than MIN_ROLLOUTS.
     """
     rollout = settings.n_steps * rows
     transition = 2 * observations.shape[0] * observations.dtype.itemsize
-    fits = min(settings.total_steps, LARGEST_BUFFER // transition)
+    fits = min(settings.total_steps, MAX_BUFFER // transition)
     return {
         "train_freq": settings.n_steps,
         "gradient_steps": max(1, round(settings.n_epochs * rollout / settings.batch_size)),
-        "buffer_size": max(fits, LEAST_ROLLOUTS * rollout),
+        "buffer_size": max(fits, MIN_ROLLOUTS * rollout),
     }
 
 

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.policy_gradient import (
-    DUEL_PPO,
+    HYBRID_PPO,
     MASKABLE_PPO,
     PPO_ALGORITHM,
     RECURRENT_PPO,
@@ -32,7 +32,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "trpo": TRPO_ALGORITHM,
         "dqn": DQN_ALGORITHM,
         "qrdqn": QRDQN_ALGORITHM,
-        "duel_ppo": DUEL_PPO,
+        "duel_ppo": HYBRID_PPO,
     }
 )
 

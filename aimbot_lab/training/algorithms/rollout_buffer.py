@@ -9,7 +9,7 @@ from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
 
-class DuelRolloutBuffer(RolloutBuffer):
+class HybridRolloutBuffer(RolloutBuffer):
     """stable-baselines3's buffer in less time: it keeps its memory, and copies a step once.
 
     With `branches` it keeps the log-probability of each of so many branches.

@@ -16,11 +16,11 @@ from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
 from aimbot_lab.training.callbacks.live_weights import LiveWeights
 from aimbot_lab.training.callbacks.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.win_tally import WinTally
-from aimbot_lab.training.checkpoint.checkpoint import LARGEST_SHARE
+from aimbot_lab.training.checkpoint.checkpoint import MAX_SHARE
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
 
-MOST_POINTS = 2_400  # of a metric; charts draw at most 2,500
+MAX_POINTS = 2_400  # of a metric; charts draw at most 2,500
 
 
 class MetricSink(Protocol):
@@ -71,10 +71,10 @@ class LessonCallback(BaseCallback):
             self._weights.resume(self._links.requests)
 
     def _on_step(self) -> bool:
-        falls = len(self._progress.falls)
+        regressions = len(self._progress.regressions)
         check = self._progress.add(self._env.episodes, step=self.num_timesteps)
-        for fall in self._progress.falls[falls:]:
-            self._observer.notice(fall.line)
+        for regression in self._progress.regressions[regressions:]:
+            self._observer.notice(regression.line)
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]
             self._observer.promotion(report, self.num_timesteps)
@@ -153,7 +153,7 @@ class ReportCallback(BaseCallback):
 
     def spread(self, steps: int) -> None:
         """Have the points that charts have room for suffice for `steps` more, and for more yet."""
-        room = max((MOST_POINTS - self._points) // 2, 1)
+        room = max((MAX_POINTS - self._points) // 2, 1)
         self._every_steps = max(self._every_steps, -(-steps // room))
 
     def _on_step(self) -> bool:
@@ -271,7 +271,7 @@ class BestAgentCallback(BaseCallback):
 class CheckpointCallback(BaseCallback):
     """Calls `mark` where each rollout begins, and there `keep` as often as time allows.
 
-    `keep` may take LARGEST_SHARE of the time: rollouts that are over in no time share a
+    `keep` may take MAX_SHARE of the time: rollouts that are over in no time share a
     checkpoint. Comes last, so that all that others do there has been done.
     """
 
@@ -289,4 +289,4 @@ class CheckpointCallback(BaseCallback):
         if began >= self._due:
             self._keep()
             now = time.monotonic()
-            self._due = now + (now - began) * (1.0 / LARGEST_SHARE - 1.0)
+            self._due = now + (now - began) * (1.0 / MAX_SHARE - 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch.optim import Optimizer
 
-from aimbot_lab.training.algorithms.hybrid_ppo import DuelPPO
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 
 
 class StoppedInUpdate(Exception):  # noqa: N818 not an error: someone asked for it
@@ -27,7 +27,7 @@ def stoppable_updates(model: BaseAlgorithm, should_stop: Callable[[], bool]) -> 
             raise StoppedInUpdate
 
     hooks = [one.register_step_pre_hook(ask) for one in optimizers(model)]
-    fused = model.fused if isinstance(model, DuelPPO) else None
+    fused = model.fused if isinstance(model, HybridPPO) else None
     if fused is not None:
         fused.before_step = ask
     try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-LARGEST_SHARE = 0.05  # of a training's time that its checkpoints may take
+MAX_SHARE = 0.05  # of a training's time that its checkpoints may take
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 
 COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-LARGEST_PART = 32 * 2**20  # bytes, about
+MAX_PART = 32 * 2**20  # bytes, about
 
 
 class Span(NamedTuple):
@@ -81,7 +81,7 @@ def _length(span: Span) -> int:
 def _longest_span(buffer: ReplayBuffer) -> int:
     """Steps that may be merged into one part."""
     a_step = sum(getattr(buffer, name)[0].nbytes for name in COLUMNS)
-    return max(LARGEST_PART // int(a_step), 1)
+    return max(MAX_PART // int(a_step), 1)
 
 
 def _places(buffer: ReplayBuffer, span: Span) -> Any:

@@ -8,14 +8,22 @@ import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.foundation.kernels.jit import Bound
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight
-from aimbot_lab.training.fused.core.parts import Chances, Desk, Drawn, Floats, Networks, Shown, Turn
+from aimbot_lab.training.fused.core.parts import (
+    Floats,
+    Networks,
+    Noise,
+    PolicyInput,
+    Sampled,
+    ThreadWorkspace,
+    WorkQueue,
+)
 from aimbot_lab.training.fused.policy import features_of
 from aimbot_lab.training.fused.rollout import FusedRollout
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
-from aimbot_lab.training.fused.workspace import new_desks, new_turn
+from aimbot_lab.training.fused.workspace import new_queue, new_thread_workspaces
 from aimbot_lab.training.networks.features import EgocentricFeatures
 from aimbot_lab.training.networks.hybrid_policy import BesideMasks
 
@@ -28,21 +36,21 @@ class ActTask(NamedTuple):
 
     networks: Networks
     sight: Sight
-    shown: Shown
-    chances: Chances
-    drawn: Drawn
-    turn: Turn
-    desks: tuple[Desk, ...]
+    policy_input: PolicyInput
+    noise: Noise
+    sampled: Sampled
+    queue: WorkQueue
+    thread_workspaces: tuple[ThreadWorkspace, ...]
     run: Bound  # `act`
 
-    def __call__(self, seat: int) -> None:
-        """Work as thread `seat`; a worker looks out for the next step."""
-        self.run(*self[:6], self.desks[seat])
+    def __call__(self, thread_id: int) -> None:
+        """Work as this thread; a worker spins for the next step."""
+        self.run(*self[:6], self.thread_workspaces[thread_id])
 
-    def begin_turn(self, step: int, *, sees: bool) -> None:
-        """Have the next turn do `step`, of which the networks' inputs are to be written or not."""
-        self.turn.numbers[AT_STEP], self.turn.numbers[SEES] = step, sees
-        self.turn.taken[0] = 0
+    def begin_step(self, step: int, *, sees: bool) -> None:
+        """Set the next work to `step`; `sees` says whether it writes the inputs of the networks."""
+        self.queue.numbers[AT_STEP], self.queue.numbers[SEES] = step, sees
+        self.queue.taken[0] = 0
 
 
 class FusedActor:
@@ -57,10 +65,10 @@ class FusedActor:
         self.rollout = FusedRollout(shape)
         self._eyes = _eyes(policy)
         self._act = Bound(act)
-        self._workers = Workers(1)
+        self._workers = ThreadPool(1)
         self._task: ActTask | None = None
 
-    def join(self, workers: Workers) -> None:
+    def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
         self._workers, self._task = workers, None
 
@@ -76,26 +84,26 @@ class FusedActor:
         if self._eyes is None:
             self.rollout.show(step, features_of(self._policy, observations))
         else:
-            self._show(self._eyes, observations, task.shown)
-        _fill(th.rand, task.chances.uniform)
-        _fill(th.randn, task.chances.normal)
+            self._show(self._eyes, observations, task.policy_input)
+        _fill(th.rand, task.noise.uniform)
+        _fill(th.randn, task.noise.normal)
         self.choose(step)
-        return self._answer(task.drawn)
+        return self._answer(task.sampled)
 
     def choose(self, step: int) -> None:
         """Have the kernel do `step`, with what it was shown and the chances that it was given."""
         task = self._fitting_task()
-        task.begin_turn(step, sees=self._eyes is not None)
+        task.begin_step(step, sees=self._eyes is not None)
         self._workers.run(task)
 
     def _fitting_task(self) -> ActTask:
         """What acts on the rollout's rows: the last task where it fits."""
-        if self._task is None or self._task.shown.rows is not self.rollout.rows:
+        if self._task is None or self._task.policy_input.rows is not self.rollout.rows:
             self._task = self._new_task()
         return self._task
 
     def _new_task(self) -> ActTask:
-        rows, shape, words = self.rollout.rows.shape[1], self._shape, self._workers.words
+        rows, shape, sync_flags = self.rollout.rows.shape[1], self._shape, self._workers.sync_flags
 
         def zeros(width: int) -> Floats:
             return np.zeros((rows, width), np.float32)
@@ -106,26 +114,28 @@ class FusedActor:
         return ActTask(
             networks=self._weights.networks,
             sight=_BLIND if self._eyes is None else self._eyes.sight(),
-            shown=Shown(seen, own, self.rollout.rows),
-            chances=Chances(zeros(len(shape.choices)), zeros(shape.gaussians)),
-            drawn=Drawn(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
-            turn=new_turn(words),
-            desks=new_desks(shape, min(PIECE, rows), words),
+            policy_input=PolicyInput(seen, own, self.rollout.rows),
+            noise=Noise(zeros(len(shape.choices)), zeros(shape.gaussians)),
+            sampled=Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
+            queue=new_queue(sync_flags),
+            thread_workspaces=new_thread_workspaces(shape, min(PIECE, rows), sync_flags),
             run=self._act,
         )
 
-    def _show(self, eyes: EgocentricFeatures, observations: th.Tensor, shown: Shown) -> None:
+    def _show(
+        self, eyes: EgocentricFeatures, observations: th.Tensor, policy_input: PolicyInput
+    ) -> None:
         """Give the kernel what it needs to see `observations`."""
-        shown.observations[...] = observations.numpy()
-        if shown.own is not shown.observations:
-            shown.own[...] = eyes.own_columns(observations[:, : shown.own.shape[1]])
+        policy_input.observations[...] = observations.numpy()
+        if policy_input.own is not policy_input.observations:
+            policy_input.own[...] = eyes.own_columns(observations[:, : policy_input.own.shape[1]])
 
-    def _answer(self, drawn: Drawn) -> Answer:
+    def _answer(self, sampled: Sampled) -> Answer:
         """What was drawn in the form that a policy gives it."""
-        space, log_probs = self._policy.action_space, drawn.log_probs
-        actions = drawn.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
+        space, log_probs = self._policy.action_space, sampled.log_probs
+        actions = sampled.actions.astype(space.dtype).reshape(-1, *(space.shape or ()))
         whole = log_probs if self._shape.ratios > 1 else log_probs[:, 0]
-        values = drawn.values.copy()
+        values = sampled.values.copy()
         return th.from_numpy(actions), th.from_numpy(values), th.from_numpy(whole.copy())
 
 

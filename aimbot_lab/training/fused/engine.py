@@ -10,7 +10,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.algorithms.ppo_update import Minibatch, Ranges, Tally, ranges_of, record
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.parts import (
@@ -25,7 +25,7 @@ from aimbot_lab.training.fused.core.parts import (
 )
 from aimbot_lab.training.fused.gradient import FusedGradient
 from aimbot_lab.training.fused.policy import features_of, fused_weights
-from aimbot_lab.training.fused.workspace import MOST_THREADS
+from aimbot_lab.training.fused.workspace import MAX_THREADS
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
 
 
@@ -40,7 +40,7 @@ class FusedEngine:
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
         self.shape, self._weights = fused_weights(policy)
-        self.workers = Workers(1)
+        self.workers = ThreadPool(1)
         self.before_step: Callable[[], None] | None = None  # called before each gradient step
         self._gradient = FusedGradient(self.shape, self._weights.networks)
         self.actor = FusedActor(policy, self.shape, self._weights)
@@ -62,8 +62,8 @@ class FusedEngine:
     def threads(self) -> Iterator[None]:
         """Work with torch's number of threads, while torch has one in each."""
         with one_torch_thread() as threads:
-            if self.workers.count != min(threads, MOST_THREADS):
-                workers = Workers(min(threads, MOST_THREADS))
+            if self.workers.count != min(threads, MAX_THREADS):
+                workers = ThreadPool(min(threads, MAX_THREADS))
                 self.actor.join(workers)
                 self._gradient.join(workers)
                 self.workers = workers  # last, or an interrupt would leave the others without

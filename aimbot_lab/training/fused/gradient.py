@@ -5,25 +5,25 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES, learn_lanes
 from aimbot_lab.training.fused.core.parts import (
     SUMS,
     Batch,
-    Desk,
     Doubles,
     Floats,
     Lanes,
     Loss,
     Networks,
-    Turn,
+    ThreadWorkspace,
+    WorkQueue,
 )
 from aimbot_lab.training.fused.weights import NetShape, net_size
-from aimbot_lab.training.fused.workspace import new_desks, new_turn
+from aimbot_lab.training.fused.workspace import new_queue, new_thread_workspaces
 
 Indices = npt.NDArray[np.int64]
 PIECE = 256  # samples: their way through the networks fits the cache of one core
-MOST_LANES = 16
+MAX_LANES = 16
 
 
 class LearnTask(NamedTuple):
@@ -32,26 +32,26 @@ class LearnTask(NamedTuple):
     networks: Networks
     batch: Batch
     lanes: Lanes
-    turn: Turn
-    desks: tuple[Desk, ...]
+    queue: WorkQueue
+    thread_workspaces: tuple[ThreadWorkspace, ...]
 
     @property
     def piece(self) -> int:
         """Samples of a piece."""
-        return len(self.desks[0].room.ones)
+        return len(self.thread_workspaces[0].workspace.ones)
 
-    def __call__(self, seat: int) -> None:
-        """Work as thread `seat`; a worker looks out for the next minibatch."""
-        learn_lanes(*self[:4], self.desks[seat])
+    def __call__(self, thread_id: int) -> None:
+        """Work as this thread; a worker spins for the next minibatch."""
+        learn_lanes(*self[:4], self.thread_workspaces[thread_id])
 
-    def begin_turn(self, indices: Indices, loss: Loss) -> int:
-        """Have the next turn do the samples `indices`, full pieces; how many lanes it fills."""
+    def begin_minibatch(self, indices: Indices, loss: Loss) -> int:
+        """Set the next work to the samples `indices`, full pieces; how many lanes it fills."""
         self.batch.indices[: len(indices)] = indices
         self.batch.loss[:] = loss
         pieces = len(indices) // self.piece
-        numbers, lanes = self.turn.numbers, min(pieces, len(self.lanes.sums))
+        numbers, lanes = self.queue.numbers, min(pieces, len(self.lanes.sums))
         numbers[USED_LANES], numbers[PIECES] = lanes, pieces
-        self.turn.taken[0] = 0
+        self.queue.taken[0] = 0
         return lanes
 
 
@@ -64,13 +64,13 @@ class FusedGradient:
 
     def __init__(self, shape: NetShape, networks: Networks) -> None:
         self._shape, self._networks = shape, networks
-        lanes = MOST_LANES + 1  # the last one for what fills no piece
+        lanes = MAX_LANES + 1  # the last one for what fills no piece
         self._lanes = Lanes(np.zeros((lanes, net_size(shape)), np.float32), np.zeros((lanes, SUMS)))
-        self._workers, self._nobody = Workers(1), Workers(1)
+        self._workers, self._nobody = ThreadPool(1), ThreadPool(1)
         self._even: LearnTask | None = None  # for full pieces
         self._rest: LearnTask | None = None  # for a smaller one
 
-    def join(self, workers: Workers) -> None:
+    def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
         self._workers, self._even = workers, None
 
@@ -80,18 +80,18 @@ class FusedGradient:
         lanes = 0
         if even:
             task = self._even = self._fitting(self._even, rows, PIECE)
-            lanes = task.begin_turn(indices[:even], loss)
+            lanes = task.begin_minibatch(indices[:even], loss)
             self._workers.run(task)
         if even < len(indices):
             task = self._rest = self._fitting(self._rest, rows, len(indices) - even)
-            task.begin_turn(indices[even:], loss)
+            task.begin_minibatch(indices[even:], loss)
             self._nobody.run(task)
         # Of a policy that diverges its weights will tell, after the update.
         with np.errstate(over="ignore", invalid="ignore"):
             gradient, sums = (array[:lanes].sum(axis=0) for array in self._lanes)
             if even < len(indices):
-                gradient += self._lanes.gradients[MOST_LANES]
-                sums += self._lanes.sums[MOST_LANES]
+                gradient += self._lanes.gradients[MAX_LANES]
+                sums += self._lanes.sums[MAX_LANES]
             return gradient, sums
 
     def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
@@ -99,13 +99,13 @@ class FusedGradient:
         if task is not None and task.batch.rows is rows and task.piece == count:
             return task
         whole = count == PIECE
-        part = slice(MOST_LANES) if whole else slice(MOST_LANES, None)
-        words = (self._workers if whole else self._nobody).words
+        part = slice(MAX_LANES) if whole else slice(MAX_LANES, None)
+        sync_flags = (self._workers if whole else self._nobody).sync_flags
         loss = np.zeros(len(Loss._fields), np.float32)
         return LearnTask(
             networks=self._networks,
             batch=Batch(rows, np.zeros(len(rows) + count, np.int64), loss),
             lanes=Lanes(self._lanes.gradients[part], self._lanes.sums[part]),
-            turn=new_turn(words),
-            desks=new_desks(self._shape, count, words),
+            queue=new_queue(sync_flags),
+            thread_workspaces=new_thread_workspaces(self._shape, count, sync_flags),
         )

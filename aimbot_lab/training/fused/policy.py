@@ -16,8 +16,8 @@ from torch import nn
 from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
-from aimbot_lab.training.networks.hybrid_policy import DuelPolicy
-from aimbot_lab.training.settings import MOST_FUSED_UNITS
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
 
@@ -31,15 +31,15 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     _check_weights(policy)
     if not policy.share_features_extractor:
         raise UnsuitedError("actor and critic must share what extracts their features")
-    if not isinstance(policy, DuelPolicy) or policy.use_sde or policy.squash_output:
+    if not isinstance(policy, HybridPolicy) or policy.use_sde or policy.squash_output:
         raise UnsuitedError("the policy must be a DuelPolicy without state-dependent exploration")
     actor, relu = _layers(policy.mlp_extractor.policy_net)
     critic, other = _layers(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
     if layers != tuple(layer.out_features for layer in critic) or relu != other:
         raise UnsuitedError("actor and critic must have the same layers")
-    if max(layers) > MOST_FUSED_UNITS:
-        raise UnsuitedError(f"a layer has more than {MOST_FUSED_UNITS} units")
+    if max(layers) > MAX_FUSED_UNITS:
+        raise UnsuitedError(f"a layer has more than {MAX_FUSED_UNITS} units")
     action = policy.action_net
     if isinstance(action, MaskedHead):
         action = action.layer
@@ -72,8 +72,8 @@ def features_of(policy: ActorCriticPolicy, observations: th.Tensor) -> Floats:
     with th.no_grad():
         features = policy.extract_features(observations)
     assert isinstance(features, th.Tensor)
-    shown: Floats = features.numpy()
-    return shown
+    policy_input: Floats = features.numpy()
+    return policy_input
 
 
 def _check_weights(policy: ActorCriticPolicy) -> None:

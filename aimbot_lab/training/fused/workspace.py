@@ -1,34 +1,46 @@
-"""Room for samples on their way through the networks, and the desks of threads."""
+"""Arrays that the fused engine works in: for samples, and for each thread."""
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.atomic import Words
+from aimbot_lab.foundation.kernels.atomic import SyncFlags
 from aimbot_lab.foundation.kernels.matmul import whole_lanes
-from aimbot_lab.foundation.threads.spin_sync import LOOKS, STRIDE
-from aimbot_lab.training.fused.core.parts import Desk, Floats, Head, Room, Samples, Slopes, Turn
+from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT, STRIDE
+from aimbot_lab.training.fused.core.parts import (
+    Floats,
+    Gradients,
+    Head,
+    Samples,
+    ThreadWorkspace,
+    WorkQueue,
+    Workspace,
+)
 from aimbot_lab.training.fused.weights import NetShape, net_size, net_views
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 
 
-def new_desks(shape: NetShape, count: int, words: Words) -> tuple[Desk, ...]:
-    """Desks of the caller and of the workers with these `words`, for pieces of `count` samples."""
+def new_thread_workspaces(
+    shape: NetShape, count: int, sync_flags: SyncFlags
+) -> tuple[ThreadWorkspace, ...]:
+    """Of the caller and its workers, for pieces of `count` samples."""
 
-    def new_desk(number: int) -> Desk:
+    def new_thread_workspace(number: int) -> ThreadWorkspace:
         flat = np.zeros(net_size(shape), np.float32)
-        return Desk(number, LOOKS, new_room(shape, count), Slopes(flat, net_views(shape, flat)))
+        return ThreadWorkspace(
+            number, SPIN_LIMIT, new_workspace(shape, count), Gradients(flat, net_views(shape, flat))
+        )
 
-    return tuple(map(new_desk, range(1 + words.size // STRIDE)))
+    return tuple(map(new_thread_workspace, range(1 + sync_flags.size // STRIDE)))
 
 
-def new_turn(words: Words) -> Turn:
-    """What the caller and the workers with these `words` tell each other, before any work."""
+def new_queue(sync_flags: SyncFlags) -> WorkQueue:
+    """What the caller and the workers with these `sync_flags` tell each other, before any work."""
     taken, numbers = np.zeros((2, 2 * STRIDE), np.int64)  # in cache lines of their own
-    return Turn(words, taken, numbers)
+    return WorkQueue(sync_flags, taken, numbers)
 
 
-def new_room(shape: NetShape, count: int) -> Room:
-    """Room for `count` samples."""
+def new_workspace(shape: NetShape, count: int) -> Workspace:
+    """Arrays for `count` samples."""
 
     def zeros(*size: int) -> Floats:
         return np.zeros(size, np.float32)
@@ -50,8 +62,8 @@ def new_room(shape: NetShape, count: int) -> Room:
         log_sums=zeros(len(shape.choices), count),
         entropies=zeros(len(shape.choices), count),
         log_probs=zeros(shape.branches, count),
-        pushes=zeros(shape.branches, count),
+        dloss_dlogp=zeros(shape.branches, count),
     )
     widths = [2 * whole_lanes(units) for units in shape.layers]
-    outputs, slopes = (tuple(zeros(count, width) for width in widths) for _ in range(2))
-    return Room(samples, outputs, slopes, head, np.ones(count, np.float32))
+    outputs, gradients = (tuple(zeros(count, width) for width in widths) for _ in range(2))
+    return Workspace(samples, outputs, gradients, head, np.ones(count, np.float32))

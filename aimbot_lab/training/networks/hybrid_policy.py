@@ -13,7 +13,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
 
 
-class DuelPolicy(ActorCriticPolicy):
+class HybridPolicy(ActorCriticPolicy):
     """stable-baselines3's policy, and that exactly where none of these is given.
 
     `hybrid`: sizes of the choices in the first columns of a `Box` of actions; the others are

@@ -9,7 +9,7 @@ from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.jit import Bound
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.threads.thread_pool import Workers
+from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -46,11 +46,11 @@ from aimbot_lab.worlds.arena.snapshots import (
     fingerprint,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
-from aimbot_lab.worlds.arena.step_task import StepTask, new_seats, new_turns
+from aimbot_lab.worlds.arena.step_task import StepTask, new_queue, new_workspaces
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
-FEWEST_ROWS = 64  # that are worth a thread of their own
+MIN_ROWS = 64  # that are worth a thread of their own
 
 
 class Arena:
@@ -75,10 +75,10 @@ class Arena:
         self.state = new_state(settings, self._tables, self._history)
         self._log = new_log(self.num_envs)
         self._actions = np.zeros((self.num_envs, len(ACTION_NAMES)), np.float32)
-        threads = max(1, min(settings.threads, self.num_envs // FEWEST_ROWS))
-        self._seats = new_seats(threads, self.state.ray_cos.shape[1])
-        self._workers = Workers(threads)
-        self._turns = new_turns(self._workers.words, threads=threads)
+        threads = max(1, min(settings.threads, self.num_envs // MIN_ROWS))
+        self._workspaces = new_workspaces(threads, self.state.ray_cos.shape[1])
+        self._workers = ThreadPool(threads)
+        self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
         self._advance = Bound(advance_rows)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
@@ -138,7 +138,7 @@ class Arena:
         self._check_buffers(buffers)
         self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
-        ended = self._turns.ended
+        ended = self._queue.ended
         ended.fill(0)
         task = self._task_for(buffers)
         try:
@@ -154,7 +154,7 @@ class Arena:
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
 
     def _do(self, task: StepTask, duty: int) -> None:
-        task.begin_turn(duty)
+        task.begin_work(duty)
         self._workers.run(task)
 
     def _task_for(self, buffers: StepBuffers) -> StepTask:
@@ -162,15 +162,15 @@ class Arena:
         task = self._task
         if task is not None and task.tables is self._tables and task.choose(buffers):
             return task
-        other = buffers if task is None else task.buffers[self._turns.buffers[0]]
+        other = buffers if task is None else task.buffers[self._queue.buffers[0]]
         task = StepTask(
             state=self.state,
             tables=self._tables,
             actions=self._actions,
             buffers=(buffers, other),
             log=self._log,
-            seats=self._seats,
-            turns=self._turns,
+            workspaces=self._workspaces,
+            queue=self._queue,
             advance=self._advance,
         )
         task.choose(buffers)

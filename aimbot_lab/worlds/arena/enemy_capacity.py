@@ -8,7 +8,7 @@ from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState, ScenarioTables
 
 OF_ENEMIES = ("enemies", "enemy_hits_left", "enemy_is_target")  # [B, E, ...]
-MOST_ENEMIES = core.MAX_ENEMIES + core.MOST_PLACED
+MAX_ENEMIES_OF_ROW = core.MAX_ENEMIES + core.MAX_PLACED
 
 
 def enemy_room(scenario: ScenarioTables) -> int:

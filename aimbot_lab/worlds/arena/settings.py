@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.worlds.arena.core.state import MOST_PLACED
+from aimbot_lab.worlds.arena.core.state import MAX_PLACED
 from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
 
 Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
@@ -127,9 +127,9 @@ class ArenaSettings:
     """Metres that a shot reaches."""
     enemy_hits_to_kill: Annotated[Int, Ge(1), Le(100)] = 1
     """Hits that an enemy takes until it is down."""
-    free_enemies: Annotated[Int, Ge(1), Le(MOST_PLACED)] = 6
+    free_enemies: Annotated[Int, Ge(1), Le(MAX_PLACED)] = 6
     """Enemies in a Free episode."""
-    bystanders: Annotated[Int, Ge(0), Le(MOST_PLACED)] = 0
+    bystanders: Annotated[Int, Ge(0), Le(MAX_PLACED)] = 0
     """Goto and Attack: enemies outside the target block, which are no targets."""
     mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
     """The mouse action is clipped to plus or minus this."""

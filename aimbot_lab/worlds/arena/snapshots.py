@@ -9,7 +9,7 @@ import numpy as np
 
 from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core.state import ArenaState, PresetTables, ScenarioTables
-from aimbot_lab.worlds.arena.enemy_capacity import MOST_ENEMIES, OF_ENEMIES
+from aimbot_lab.worlds.arena.enemy_capacity import MAX_ENEMIES_OF_ROW, OF_ENEMIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
@@ -63,7 +63,7 @@ def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
             raise MisuseError(f"snapshot: {name} is {_shown(given)}; here it is {_shown(array)}")
     for name in OF_ENEMIES:
         given, first = snapshot[name], snapshot[OF_ENEMIES[0]]
-        if given.shape[1] != first.shape[1] or given.shape[1] > MOST_ENEMIES:
+        if given.shape[1] != first.shape[1] or given.shape[1] > MAX_ENEMIES_OF_ROW:
             raise MisuseError(f"snapshot: {name} has room for {given.shape[1]} enemies")
 
 

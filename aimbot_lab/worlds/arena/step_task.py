@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.atomic import Words
+from aimbot_lab.foundation.kernels.atomic import SyncFlags
 from aimbot_lab.foundation.kernels.jit import Bound
-from aimbot_lab.foundation.threads.spin_sync import LOOKS, STRIDE
+from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT, STRIDE
 from aimbot_lab.foundation.world import Float32Array, StepBuffers
-from aimbot_lab.worlds.arena.core.row_queue import Seat, Turns
+from aimbot_lab.worlds.arena.core.row_queue import ThreadWorkspace, WorkQueue
 from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, EpisodeLog
 
 
@@ -24,37 +24,40 @@ class StepTask(NamedTuple):
     actions: Float32Array  # [B, 4]
     buffers: tuple[StepBuffers, StepBuffers]
     log: EpisodeLog
-    seats: tuple[Seat, ...]
-    turns: Turns
+    workspaces: tuple[ThreadWorkspace, ...]
+    queue: WorkQueue
     advance: Bound  # `advance_rows`
 
-    def __call__(self, seat: int) -> None:
-        """Work as thread `seat`; a worker looks out for further turns."""
-        self.advance(*self[:5], self.seats[seat], self.turns)
+    def __call__(self, thread_id: int) -> None:
+        """Work as this thread; a worker spins for more work."""
+        self.advance(*self[:5], self.workspaces[thread_id], self.queue)
 
     def choose(self, buffers: StepBuffers) -> bool:
-        """Have the next turn write `buffers`; whether they are known."""
+        """Set the next step to write `buffers`; whether they are known."""
         for index, known in enumerate(self.buffers):
             if known is buffers:
-                self.turns.buffers[0] = index
+                self.queue.buffers[0] = index
                 return True
         return False
 
-    def begin_turn(self, duty: int) -> None:
-        """Have the next turn do `duty` on every row."""
-        self.turns.duty[0] = duty
-        self.turns.taken.fill(0)
+    def begin_work(self, duty: int) -> None:
+        """Set the next work to `duty` on every row."""
+        self.queue.duty[0] = duty
+        self.queue.taken.fill(0)
 
 
-def new_seats(count: int, lanes: int) -> tuple[Seat, ...]:
+def new_workspaces(count: int, lanes: int) -> tuple[ThreadWorkspace, ...]:
     """Places of `count` threads, for fans of `lanes` rays."""
-    return tuple(Seat(number, LOOKS, np.zeros((4, lanes), np.float32)) for number in range(count))
+    return tuple(
+        ThreadWorkspace(number, SPIN_LIMIT, np.zeros((4, lanes), np.float32))
+        for number in range(count)
+    )
 
 
-def new_turns(words: Words, *, threads: int) -> Turns:
-    """What `threads` threads tell each other, before the first turn."""
-    return Turns(
-        words=words,
+def new_queue(sync_flags: SyncFlags, *, threads: int) -> WorkQueue:
+    """What `threads` threads tell each other, before the first step."""
+    return WorkQueue(
+        sync_flags=sync_flags,
         taken=np.zeros(threads * STRIDE, np.int64),
         duty=np.zeros(1, np.int64),
         buffers=np.zeros(1, np.int64),

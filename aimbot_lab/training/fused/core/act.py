@@ -9,91 +9,108 @@ from aimbot_lab.training.fused.core.branches import choose_actions
 from aimbot_lab.training.fused.core.features import Sight, see
 from aimbot_lab.training.fused.core.net import forward
 from aimbot_lab.training.fused.core.parts import (
-    Chances,
-    Desk,
-    Drawn,
     Floats,
     Networks,
-    Room,
-    Shown,
-    Turn,
+    Noise,
+    PolicyInput,
+    Sampled,
+    ThreadWorkspace,
+    WorkQueue,
+    Workspace,
 )
 
-AT_STEP, SEES = range(2)  # numbers of a turn: whose rows, and whether these are to be written
+AT_STEP, SEES = range(2)  # of a queue's numbers: the step, and whether inputs are written
 
 ZERO = np.float32(0.0)
 
 
 @inlined
-def show(shown: Shown, sight: Sight, masks: int, step: int, first: int, last: int) -> None:
+def show(
+    policy_input: PolicyInput, sight: Sight, masks: int, step: int, first: int, last: int
+) -> None:
     """Write what the networks see of the rows `first` to `last`, with `masks` columns behind."""
     size = sight.columns.size
     for row in range(first, last):
-        out = shown.rows[step, row]
-        see(shown.observations[row], shown.own[row], sight, out)
+        out = policy_input.rows[step, row]
+        see(policy_input.observations[row], policy_input.own[row], sight, out)
         for k in range(masks):
-            out[size + 5 + k] = shown.observations[row, size + k]
+            out[size + 5 + k] = policy_input.observations[row, size + k]
 
 
 @called
-def draw(networks: Networks, room: Room, features: Floats, chances: Chances, drawn: Drawn) -> None:
-    """Write to `drawn` actions for `features` [N, F + M or more]; `room` is for N samples.
+def draw(
+    networks: Networks, workspace: Workspace, features: Floats, noise: Noise, sampled: Sampled
+) -> None:
+    """Write to `sampled` actions for `features` [N, F + M or more]; `workspace` is for N samples.
 
     Two threads may write the same row at the same time: what is read back must not be written.
     """
-    samples = room.samples
+    samples = workspace.samples
     size = samples.inputs.shape[1]
     for n in range(features.shape[0]):
         for column in range(size):
             samples.inputs[n, column] = features[n, column]
         for column in range(samples.masks.shape[0]):
             samples.masks[column, n] = features[n, size + column]
-    forward(networks, room)
-    choose_actions(room.head, chances, samples.actions, networks.starts, networks.net.log_std)
-    branches, ratios = samples.actions.shape[0], drawn.log_probs.shape[1]
+    forward(networks, workspace)
+    choose_actions(workspace.head, noise, samples.actions, networks.starts, networks.net.log_std)
+    branches, ratios = samples.actions.shape[0], sampled.log_probs.shape[1]
     for n in range(features.shape[0]):
-        drawn.values[n, 0] = room.head.values[n, 0]
+        sampled.values[n, 0] = workspace.head.values[n, 0]
         whole = ZERO
         for k in range(branches):
-            drawn.actions[n, k] = samples.actions[k, n]
-            whole += room.head.log_probs[k, n]
+            sampled.actions[n, k] = samples.actions[k, n]
+            whole += workspace.head.log_probs[k, n]
         for k in range(ratios):
-            drawn.log_probs[n, k] = whole if ratios == 1 else room.head.log_probs[k, n]
+            sampled.log_probs[n, k] = whole if ratios == 1 else workspace.head.log_probs[k, n]
 
 
 @kernel
 def act(
     networks: Networks,
     sight: Sight,
-    shown: Shown,
-    chances: Chances,
-    drawn: Drawn,
-    turn: Turn,
-    desk: Desk,
+    policy_input: PolicyInput,
+    noise: Noise,
+    sampled: Sampled,
+    queue: WorkQueue,
+    thread_workspace: ThreadWorkspace,
 ) -> None:
-    """Draw an action for every row of a turn's step, as one of its threads.
+    """Draw an action for every row of a step, as one of its threads.
 
-    The rows go piece by piece to the thread that takes them; a piece has as many as the desk's
-    room, and the last one ends with the last row, though others may have had its first ones. A
+    The rows go piece by piece to the thread that takes them; a piece has as many as the workspace
+    holds, and the last one ends with the last row, though others may have had its first ones. A
     worker goes on as long as there is work in time.
     """
-    worker, count, rows = desk.number - 1, desk.room.ones.size, shown.rows.shape[1]
-    while worker < 0 or begins(turn.words, worker, desk.looks):
-        step = turn.numbers[AT_STEP]
-        piece = add(turn.taken, 0, 1)
+    worker, count, rows = (
+        thread_workspace.thread_id - 1,
+        thread_workspace.workspace.ones.size,
+        policy_input.rows.shape[1],
+    )
+    while worker < 0 or begins(queue.sync_flags, worker, thread_workspace.spin_limit):
+        step = queue.numbers[AT_STEP]
+        piece = add(queue.taken, 0, 1)
         while piece * count < rows:
             last = min((piece + 1) * count, rows)
             first = last - count
-            if turn.numbers[SEES]:
-                show(shown, sight, desk.room.samples.masks.shape[0], step, first, last)
-            features = shown.rows[step, first:last]
-            own = Chances(chances.uniform[first:last], chances.normal[first:last])
-            into = Drawn(
-                drawn.actions[first:last], drawn.values[first:last], drawn.log_probs[first:last]
+            if queue.numbers[SEES]:
+                show(
+                    policy_input,
+                    sight,
+                    thread_workspace.workspace.samples.masks.shape[0],
+                    step,
+                    first,
+                    last,
+                )
+            features = policy_input.rows[step, first:last]
+            own = Noise(noise.uniform[first:last], noise.normal[first:last])
+            into = Sampled(
+                sampled.actions[first:last],
+                sampled.values[first:last],
+                sampled.log_probs[first:last],
             )
-            draw(networks, desk.room, features, own, into)
-            piece = add(turn.taken, 0, 1)
+            draw(networks, thread_workspace.workspace, features, own, into)
+            piece = add(queue.taken, 0, 1)
         if worker < 0:
-            wait_for_workers(turn.words, desk.looks)
+            wait_for_workers(queue.sync_flags, thread_workspace.spin_limit)
             return
-        finish(turn.words, worker)
+        finish(queue.sync_flags, worker)

@@ -7,7 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.fast_math import any_exp, exp, log
 from aimbot_lab.foundation.kernels.jit import called, inlined
-from aimbot_lab.training.fused.core.parts import Chances, Floats, Head, Whole
+from aimbot_lab.training.fused.core.parts import Floats, Head, Noise, Whole
 
 FORBIDDEN = np.float32(-1e8)  # a logit whose probability is exactly 0
 ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
@@ -124,15 +124,15 @@ def choose(probs: Floats, n: int, chance: np.float32) -> int:
 
 @called
 def choose_actions(
-    head: Head, chances: Chances, actions: Floats, starts: Whole, log_std: Floats
+    head: Head, noise: Noise, actions: Floats, starts: Whole, log_std: Floats
 ) -> None:
     """Write `actions` [K, N], drawn from their distributions, and their `log_probs`."""
     for branch in range(starts.size - 1):
         probs = head.probs[starts[branch] : starts[branch + 1]]
         for n in range(actions.shape[1]):
-            actions[branch, n] = choose(probs, n, chances.uniform[n, branch])
+            actions[branch, n] = choose(probs, n, noise.uniform[n, branch])
     for c in range(log_std.size):
         branch, deviation = starts.size - 1 + c, any_exp(log_std[c])
         for n in range(actions.shape[1]):
-            actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * chances.normal[n, c]
+            actions[branch, n] = head.logits[starts[-1] + c, n] + deviation * noise.normal[n, c]
     log_probs_of(head, actions, starts, log_std)

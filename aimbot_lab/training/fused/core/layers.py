@@ -1,6 +1,6 @@
 """What follows a layer's matrix product, forward and backward.
 
-Shapes: N samples, U units. A slope is the loss's derivative.
+Shapes: N samples, U units. Gradients are those of the loss.
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ def activate(outputs: Floats, bias: Floats, relu: bool) -> None:
 
 
 @inlined
-def through_activation(slopes: Floats, outputs: Floats, of_bias: Floats, relu: bool) -> None:
-    """Turn `slopes` [N, U] by `outputs` into those by what was activated.
+def through_activation(gradients: Floats, outputs: Floats, of_bias: Floats, relu: bool) -> None:
+    """Turn `gradients` [N, U] by `outputs` into those by what was activated.
 
     Their sum over samples is written to `of_bias` [U].
     """
@@ -35,22 +35,22 @@ def through_activation(slopes: Floats, outputs: Floats, of_bias: Floats, relu: b
     for row in range(outputs.shape[0]):
         if relu:
             for unit in range(outputs.shape[1]):
-                value = slopes[row, unit] if outputs[row, unit] > ZERO else ZERO
-                slopes[row, unit] = value
+                value = gradients[row, unit] if outputs[row, unit] > ZERO else ZERO
+                gradients[row, unit] = value
                 of_bias[unit] += value
         else:
             for unit in range(outputs.shape[1]):
-                value = slopes[row, unit] * (ONE - outputs[row, unit] * outputs[row, unit])
-                slopes[row, unit] = value
+                value = gradients[row, unit] * (ONE - outputs[row, unit] * outputs[row, unit])
+                gradients[row, unit] = value
                 of_bias[unit] += value
 
 
 @inlined
-def spread(slopes: Floats, weights: Floats, out: Floats) -> None:
-    """Write to `out` [N, U] the slopes by the inputs of one unit with `weights` [U].
+def spread(gradients: Floats, weights: Floats, out: Floats) -> None:
+    """Write to `out` [N, U] the gradients by the inputs of one unit with `weights` [U].
 
-    `slopes` [N] are those by its output.
+    `gradients` [N] are those by its output.
     """
     for row in range(out.shape[0]):
         for unit in range(out.shape[1]):
-            out[row, unit] = slopes[row] * weights[unit]
+            out[row, unit] = gradients[row] * weights[unit]

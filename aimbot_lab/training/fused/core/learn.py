@@ -8,34 +8,45 @@ from aimbot_lab.training.fused.core.loss import differentiate
 from aimbot_lab.training.fused.core.net import backward, forward
 from aimbot_lab.training.fused.core.parts import (
     Batch,
-    Desk,
     Doubles,
     Floats,
     Lanes,
     Loss,
     Networks,
-    Turn,
+    ThreadWorkspace,
     Whole,
+    WorkQueue,
 )
 
-USED_LANES, PIECES = range(2)  # numbers of a turn: how many lanes and pieces there are
+USED_LANES, PIECES = range(2)  # numbers of the work at hand: how many lanes and pieces there are
 
 
 @called
 def learn_piece(
-    networks: Networks, desk: Desk, rows: Floats, indices: Whole, loss: Loss, sums: Doubles
+    networks: Networks,
+    thread_workspace: ThreadWorkspace,
+    rows: Floats,
+    indices: Whole,
+    loss: Loss,
+    sums: Doubles,
 ) -> None:
-    """Write the gradient of the samples `indices` [N] of `rows` [S, W] to `desk`'s slopes.
+    """Write the gradient of the samples `indices` [N] of `rows` [S, W] to the thread's gradients.
 
-    Adds their losses to `sums` [5]. The desk's room must be for N samples.
+    Adds their losses to `sums` [5]. The workspace must be for N samples.
     """
-    room, slopes, net = desk.room, desk.slopes, networks.net
-    gather(rows, indices, room.samples)
-    forward(networks, room)
+    workspace, gradients, net = thread_workspace.workspace, thread_workspace.gradients, networks.net
+    gather(rows, indices, workspace.samples)
+    forward(networks, workspace)
     differentiate(
-        room.head, room.samples, networks.starts, loss, net.log_std, slopes.net.log_std, sums
+        workspace.head,
+        workspace.samples,
+        networks.starts,
+        loss,
+        net.log_std,
+        gradients.net.log_std,
+        sums,
     )
-    backward(networks, room, slopes)
+    backward(networks, workspace, gradients)
 
 
 @inlined
@@ -54,28 +65,34 @@ def loss_of(numbers: Floats) -> Loss:
 
 
 @kernel
-def learn_lanes(networks: Networks, batch: Batch, lanes: Lanes, turn: Turn, desk: Desk) -> None:
-    """Write to the lanes of a turn the sums over their pieces of `batch`; as one of its threads.
+def learn_lanes(
+    networks: Networks,
+    batch: Batch,
+    lanes: Lanes,
+    queue: WorkQueue,
+    thread_workspace: ThreadWorkspace,
+) -> None:
+    """Write to the lanes the sums over their pieces of `batch`, as one of the threads.
 
-    A piece has as many samples as the desk's room. They go to the lanes one after the other, like
-    cards, and a lane to the thread that takes it; the desk is used up. A worker goes on as long
-    as there is work in time.
+    A piece has as many samples as the workspace holds. Pieces go to the lanes in turn, and a lane
+    to the thread that takes it; the workspace is overwritten. A worker goes on as long as there is
+    work in time.
     """
-    worker, count = desk.number - 1, desk.room.ones.shape[0]
-    while worker < 0 or begins(turn.words, worker, desk.looks):
+    worker, count = thread_workspace.thread_id - 1, thread_workspace.workspace.ones.shape[0]
+    while worker < 0 or begins(queue.sync_flags, worker, thread_workspace.spin_limit):
         loss = loss_of(batch.loss)
-        lane = add(turn.taken, 0, 1)
-        while lane < turn.numbers[USED_LANES]:
+        lane = add(queue.taken, 0, 1)
+        while lane < queue.numbers[USED_LANES]:
             gradient, sums = lanes.gradients[lane], lanes.sums[lane]
             gradient[:] = 0.0
             sums[:] = 0.0
-            for piece in range(lane, turn.numbers[PIECES], turn.numbers[USED_LANES]):
+            for piece in range(lane, queue.numbers[PIECES], queue.numbers[USED_LANES]):
                 own = batch.indices[piece * count : (piece + 1) * count]
-                learn_piece(networks, desk, batch.rows, own, loss, sums)
+                learn_piece(networks, thread_workspace, batch.rows, own, loss, sums)
                 for k in range(gradient.size):
-                    gradient[k] += desk.slopes.flat[k]
-            lane = add(turn.taken, 0, 1)
+                    gradient[k] += thread_workspace.gradients.flat[k]
+            lane = add(queue.taken, 0, 1)
         if worker < 0:
-            wait_for_workers(turn.words, desk.looks)
+            wait_for_workers(queue.sync_flags, thread_workspace.spin_limit)
             return
-        finish(turn.words, worker)
+        finish(queue.sync_flags, worker)

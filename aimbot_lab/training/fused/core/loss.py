@@ -41,7 +41,7 @@ def objective(ratio: np.float32, advantage: np.float32, loss: Loss) -> tuple[np.
 
 @inlined
 def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int) -> None:
-    """Write `pushes` of sample `n` and add to the sums of policy, clipped and divergence."""
+    """Write `dloss_dlogp` of sample `n` and add to the sums of policy, clipped and divergence."""
     branches, ratios = head.log_probs.shape[0], samples.old_log_probs.shape[0]
     advantage = (samples.advantages[n] - loss.mean) / loss.deviation
     whole = ZERO
@@ -55,7 +55,7 @@ def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int
         found, moves = objective(ratio, advantage, loss)
         push = -loss.share * advantage * ratio if moves else ZERO
         for k in range(r, last):
-            head.pushes[k, n] = push
+            head.dloss_dlogp[k, n] = push
         sums[POLICY] -= found
         sums[CLIPPED] += abs(ratio - ONE) > loss.clip
     sums[DIVERGENCE] += any_exp(whole) - ONE - whole
@@ -80,15 +80,15 @@ def push_choices(head: Head, actions: Floats, starts: Whole, bonus: np.float32) 
     p (log p + entropy).
     """
     for branch in range(starts.size - 1):
-        pushes, taken = head.pushes[branch], actions[branch]
+        dloss_dlogp, taken = head.dloss_dlogp[branch], actions[branch]
         entropies, log_sums = head.entropies[branch], head.log_sums[branch]
         for k in range(starts[branch], starts[branch + 1]):
             logits, probs = head.logits[k], head.probs[k]
             index = np.float32(k - starts[branch])
-            for n in range(pushes.size):
+            for n in range(dloss_dlogp.size):
                 disorder = logits[n] - log_sums[n] + entropies[n]
-                chosen = pushes[n] if taken[n] == index else ZERO
-                logits[n] = chosen + probs[n] * (bonus * disorder - pushes[n])
+                chosen = dloss_dlogp[n] if taken[n] == index else ZERO
+                logits[n] = chosen + probs[n] * (bonus * disorder - dloss_dlogp[n])
 
 
 @inlined
@@ -98,13 +98,17 @@ def push_gaussians(
     """Turn the means into derivatives; write those of the objective by `log_std` [C]."""
     for c in range(log_std.size):
         branch = starts.size - 1 + c
-        means, pushes, taken = head.logits[starts[-1] + c], head.pushes[branch], actions[branch]
+        means, dloss_dlogp, taken = (
+            head.logits[starts[-1] + c],
+            head.dloss_dlogp[branch],
+            actions[branch],
+        )
         inverse = any_exp(-log_std[c])
         total = ZERO
-        for n in range(pushes.size):
+        for n in range(dloss_dlogp.size):
             off = (taken[n] - means[n]) * inverse
-            total += pushes[n] * (off * off - ONE)
-            means[n] = pushes[n] * off * inverse
+            total += dloss_dlogp[n] * (off * off - ONE)
+            means[n] = dloss_dlogp[n] * off * inverse
         of_log_std[c] = total
 
 

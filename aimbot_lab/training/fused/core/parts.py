@@ -2,8 +2,8 @@
 
 N samples; F inputs; K branches of an action, choices before Gaussians; L logits of all choices,
 then C means; R log-probabilities of an action: one, or one per branch. H units of a hidden layer
-of one network, of which the last ones may be there for `foundation.matmul` alone: their weights
-are 0 and stay so, because nothing comes in and so no slope goes out.
+of one network, of which the last ones may be there for `kernels.matmul` alone: their weights
+are 0 and stay so, because nothing comes in and so their gradient is 0.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.kernels.atomic import Words
+from aimbot_lab.foundation.kernels.atomic import SyncFlags
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ class Samples(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Outputs of actor and critic for N samples, and room for what is derived from them."""
+    """Outputs of actor and critic for N samples, and arrays for what is derived from them."""
 
     outputs: Floats  # [N, L + C or more] of the actor, before its bias
     logits: Floats  # [L + C, N] shifted so that each branch's largest is 0; means as they are
@@ -77,28 +77,28 @@ class Head(NamedTuple):
     log_sums: Floats  # [branches of choices, N] log of the sum of a branch's exp(logits)
     entropies: Floats  # [branches of choices, N]
     log_probs: Floats  # [K, N] of the action taken
-    pushes: Floats  # [K, N] derivative of the loss by log_probs
+    dloss_dlogp: Floats  # [K, N] derivative of the loss by log_probs
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays for N samples on their way through the networks and back."""
 
     samples: Samples
     outputs: tuple[Floats, ...]  # of each hidden layer [N, 2 H]
-    slopes: tuple[Floats, ...]  # derivatives of the loss by these
+    gradients: tuple[Floats, ...]  # derivatives of the loss by these
     head: Head
     ones: Floats  # [N]
 
 
-class Turn(NamedTuple):
+class WorkQueue(NamedTuple):
     """What the threads tell each other of the work at hand, see `foundation.handover`."""
 
-    words: Words  # [workers * STRIDE]
-    taken: Words  # [1 or more] first: how many parts of the work were taken
+    sync_flags: SyncFlags  # [workers * STRIDE]
+    taken: SyncFlags  # [1 or more] first: how many parts of the work were taken
     numbers: Whole  # [2 or more] first: two of the work, as its kernel says
 
 
-class Shown(NamedTuple):
+class PolicyInput(NamedTuple):
     """What a policy is shown."""
 
     observations: Floats  # [B, D + M] raw, with the masks behind
@@ -106,7 +106,7 @@ class Shown(NamedTuple):
     rows: Floats  # [T, B, W] what the networks see, in the first F + M columns
 
 
-class Drawn(NamedTuple):
+class Sampled(NamedTuple):
     """What a rollout needs to know of N samples."""
 
     actions: Floats  # [N, K]
@@ -114,7 +114,7 @@ class Drawn(NamedTuple):
     log_probs: Floats  # [N, R]
 
 
-class Chances(NamedTuple):
+class Noise(NamedTuple):
     """What decides about the actions of N samples."""
 
     uniform: Floats  # [N, branches of choices] in [0, 1)
@@ -134,20 +134,20 @@ class Loss(NamedTuple):
     vf_coef: np.float32
 
 
-class Slopes(NamedTuple):
+class Gradients(NamedTuple):
     """The derivatives by all weights of one piece's loss."""
 
     flat: Floats  # [P]
     net: Net  # views of it
 
 
-class Desk(NamedTuple):
+class ThreadWorkspace(NamedTuple):
     """What a thread works with, for pieces of one size."""
 
-    number: int  # the thread's: 0 is the caller's, k + 1 that of worker k
-    looks: int  # how often the thread looks out for the others before it gives up
-    room: Room
-    slopes: Slopes
+    thread_id: int  # the thread's: 0 is the caller's, k + 1 that of worker k
+    spin_limit: int  # how often the thread checks the others before it gives up
+    workspace: Workspace
+    gradients: Gradients
 
 
 class Batch(NamedTuple):

@@ -7,7 +7,7 @@ up delays nobody.
 
 from typing import NamedTuple
 
-from aimbot_lab.foundation.kernels.atomic import Words, add
+from aimbot_lab.foundation.kernels.atomic import SyncFlags, add
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.threads.spin_sync import STRIDE
 from aimbot_lab.worlds.arena.core.state import Floats32, Ints
@@ -16,35 +16,35 @@ STEP, BEGIN = 1, 2  # bits of a duty
 CHUNK = 16  # rows that a thread takes at a time, some 5 microseconds of work
 
 
-class Turns(NamedTuple):
+class WorkQueue(NamedTuple):
     """What the threads of one batch tell each other."""
 
-    words: Words  # [workers * STRIDE]
-    taken: Words  # [threads * STRIDE] each first: how many rows of the thread's were taken
+    sync_flags: SyncFlags  # [workers * STRIDE]
+    taken: SyncFlags  # [threads * STRIDE] each first: how many rows of the thread's were taken
     duty: Ints  # [1] STEP, BEGIN or both
     buffers: Ints  # [1] which of the two buffers is written
     ended: Ints  # [threads * STRIDE] each first: episodes that the thread saw end in the last step
 
 
-class Seat(NamedTuple):
-    """One thread's place."""
+class ThreadWorkspace(NamedTuple):
+    """What one thread works with."""
 
-    number: int  # 0 is the caller's, k + 1 that of worker k
-    looks: int  # how often the thread looks out for the others before it gives up
+    thread_id: int  # 0 is the caller's, k + 1 that of worker k
+    spin_limit: int  # how often the thread checks the others before it gives up
     scratch: Floats32  # [4, R padded] of its own
 
 
 @inlined
-def take_rows(turns: Turns, seat: int, rows: int) -> tuple[int, int]:
-    """First and last row (exclusive) of the next chunk of all `rows` rows for thread `seat`.
+def take_rows(queue: WorkQueue, thread_id: int, rows: int) -> tuple[int, int]:
+    """First and last row (exclusive) of the next chunk of all `rows` rows for thread `thread_id`.
 
     Its own rows come first, then the others'. They are equal where none is left.
     """
-    threads = turns.taken.size // STRIDE
+    threads = queue.taken.size // STRIDE
     for away in range(threads):
-        owner = (seat + away) % threads
+        owner = (thread_id + away) % threads
         end = rows * (owner + 1) // threads
-        first = rows * owner // threads + add(turns.taken, owner * STRIDE, CHUNK)
+        first = rows * owner // threads + add(queue.taken, owner * STRIDE, CHUNK)
         if first < end:
             return first, min(first + CHUNK, end)
     return rows, rows

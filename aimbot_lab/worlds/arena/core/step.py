@@ -19,7 +19,13 @@ from aimbot_lab.worlds.arena.core.reward import (
     goto_terms,
     spin_term,
 )
-from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP, Seat, Turns, take_rows
+from aimbot_lab.worlds.arena.core.row_queue import (
+    BEGIN,
+    STEP,
+    ThreadWorkspace,
+    WorkQueue,
+    take_rows,
+)
 from aimbot_lab.worlds.arena.core.state import (
     ATTACK,
     FACING,
@@ -164,34 +170,34 @@ def advance_rows(
     actions: Floats32,
     buffers: tuple[Any, Any],
     log: EpisodeLog,
-    seat: Seat,
-    turns: Turns,
+    workspace: ThreadWorkspace,
+    queue: WorkQueue,
 ) -> None:
     """Step the rows, begin the next episode in those that are finished, or both.
 
-    `turns` says what to do and which of the buffers to write, and is told how many episodes
+    `queue` says what to do and which of the buffers to write, and is told how many episodes
     ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
     checked. Writes rewards, finished flags, observations and, where an episode ended, `log`.
     """
-    worker = seat.number - 1
-    while worker < 0 or begins(turns.words, worker, seat.looks):
-        written = buffers[0] if turns.buffers[0] == 0 else buffers[1]
-        first, last = take_rows(turns, seat.number, state.yaw.size)
+    worker = workspace.thread_id - 1
+    while worker < 0 or begins(queue.sync_flags, worker, workspace.spin_limit):
+        written = buffers[0] if queue.buffers[0] == 0 else buffers[1]
+        first, last = take_rows(queue, workspace.thread_id, state.yaw.size)
         while first < last:
             ended = 0
-            if turns.duty[0] & STEP:
+            if queue.duty[0] & STEP:
                 for row in range(first, last):
                     deed = act(state, row, actions)
-                    cast_rays(state, seat.scratch, row)
+                    cast_rays(state, workspace.scratch, row)
                     observe(state, tables, written.observations, row)
                     ended += settle(state, tables, written, log, row, deed)
-                turns.ended[seat.number * STRIDE] += ended
-            if turns.duty[0] & BEGIN and (ended or not turns.duty[0] & STEP):
+                queue.ended[workspace.thread_id * STRIDE] += ended
+            if queue.duty[0] & BEGIN and (ended or not queue.duty[0] & STEP):
                 for row in range(first, last):
                     if written.finished[row]:
-                        begin_row(state, tables, seat.scratch, written, row)
-            first, last = take_rows(turns, seat.number, state.yaw.size)
+                        begin_row(state, tables, workspace.scratch, written, row)
+            first, last = take_rows(queue, workspace.thread_id, state.yaw.size)
         if worker < 0:
-            wait_for_workers(turns.words, seat.looks)
+            wait_for_workers(queue.sync_flags, workspace.spin_limit)
             return
-        finish(turns.words, worker)
+        finish(queue.sync_flags, worker)
