@@ -1,4 +1,4 @@
-"""What each switch of duel_ppo brings by itself: one small curriculum, with it and without.
+"""What each switch of hybrid_ppo brings by itself: one small curriculum, with it and without.
 
 Seconds are those of the processor, so that other programs on the machine count little.
 """
@@ -54,7 +54,7 @@ class AblationPlan:
         """
         criteria = CompletionCriteria(threshold=self.threshold, min_lesson_length=500)
         train = TrainSettings(
-            algo="duel_ppo",
+            algo="hybrid_ppo",
             total_steps=self.most_steps,
             n_steps=self.n_steps,
             batch_size=self.num_envs * self.n_steps // 8,

@@ -42,12 +42,12 @@ class _Sink:
 def measure_evaluation_cost(
     evaluation: EvaluationSettings, *, steps: int, repeats: int
 ) -> EvaluationCost:
-    """The cost in a training of `steps` with `duel_ppo` on Goto in its five difficulties."""
+    """The cost in a training of `steps` with `hybrid_ppo` on Goto in its five difficulties."""
     plan = TrainingPlan(
         seed=1,
         env=ArenaSettings(num_envs=512),
         lessons=(Lesson(name="all", targets={"goto": 1.0}),),
-        train=TrainSettings(algo="duel_ppo", total_steps=steps),
+        train=TrainSettings(algo="hybrid_ppo", total_steps=steps),
     )
     _trained(replace(plan, train=replace(plan.train, total_steps=1)))  # compiles
     pairs = [

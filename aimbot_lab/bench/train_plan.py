@@ -8,8 +8,8 @@ from aimbot_lab.training.settings import Algo, NetworkSettings, TrainSettings
 from aimbot_lab.training.training import TrainingPlan
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
-OURS, THEIRS = "duel_ppo", "stable-baselines3"
-ALGORITHMS: dict[str, Algo] = {OURS: "duel_ppo", THEIRS: "ppo"}
+OURS, THEIRS = "hybrid_ppo", "stable-baselines3"
+ALGORITHMS: dict[str, Algo] = {OURS: "hybrid_ppo", THEIRS: "ppo"}
 TARGETS = ("goto", "attack", "free")
 SEED = 1
 

@@ -12,7 +12,7 @@ from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 Units = Annotated[Int, Ge(1), Le(4096)]
-Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "duel_ppo"]
+Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"]
 ALGOS: tuple[Algo, ...] = get_args(Algo)
 ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
 """Algorithms that choose one of all combinations of branches and aim bin; these also learn
@@ -70,7 +70,7 @@ class TrainSettings:
 
     algo: Algo = "ppo"
     """Learning algorithm: the class of stable-baselines3 or sb3-contrib with this name, or
-    duel_ppo, our PPO, which equals ppo while aim, masks, objective and dual_clip are left out."""
+    hybrid_ppo, our PPO, which equals ppo while aim, masks, objective and dual_clip are left out."""
     total_steps: Annotated[Int, Ge(1)] = 5_000_000
     """Environment steps after which training ends, whatever was reached; a rollout that was
     begun is finished."""
@@ -104,16 +104,16 @@ class TrainSettings:
     aim_bins: tuple[Float, ...] = AIM_BINS
     """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
     aim: Literal["bins", "hybrid"] = "bins"
-    """duel_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian). Such a
+    """hybrid_ppo: whether the mouse is one of aim_bins or a number of its own (Gaussian). Such a
     number wants a smaller ent_coef: the bonus may widen a Gaussian without end."""
     masks: Bool = False
-    """duel_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
+    """hybrid_ppo: whether attacks while the gun is not ready and blocked moves are ruled out."""
     objective: Literal["joint", "per_branch"] = "joint"
-    """duel_ppo: one clipped objective for the whole action, or the sum of one per branch."""
+    """hybrid_ppo: one clipped objective for the whole action, or the sum of one per branch."""
     dual_clip: Annotated[Float, Gt(1)] | None = None
-    """duel_ppo: where the advantage A is negative the objective is no less than this times A."""
+    """hybrid_ppo: where the advantage A is negative the objective is no less than this times A."""
     engine: Literal["auto", "torch", "fused"] = "auto"
-    """duel_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
+    """hybrid_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
     on. `fused` is several times as fast; its random numbers are others, its updates the same
     within rounding. `auto` is fused wherever that can be: networks of equal layers on the CPU."""
     network: NetworkSettings = NetworkSettings()
@@ -122,7 +122,7 @@ class TrainSettings:
     """Where the networks are: on the CPU, on the CUDA device, or there if there is one. The same
     seed gives the same training on a CPU; on CUDA nothing of that is promised."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
-    """Threads of learning. `duel_ppo` has its own, which give way to other processes and bring 1.6
+    """Threads of learning. `hybrid_ppo` has its own, which give way to other processes and bring 1.6
     times the speed with two. Those of torch gain little on small networks, and lose much beside
     another busy process, because threads that wait take the core from the one that works."""
     normalize_advantage: Bool = True
@@ -143,5 +143,5 @@ class TrainSettings:
 
 def any_threads(train: TrainSettings) -> bool:
     """Whether any number of threads surely learns the same: where the fused engine does it."""
-    fused = train.algo == "duel_ppo" and train.engine != "torch" and train.device == "cpu"
+    fused = train.algo == "hybrid_ppo" and train.engine != "torch" and train.device == "cpu"
     return fused and not train.options and max(train.network.layers) <= MAX_FUSED_UNITS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from oracle_duel import Seen, check_mask, check_observation, count_events, judge
+from oracle_comparison import Seen, check_mask, check_observation, count_events, judge
 from oracle_episode import Episode, rules_of
 from oracle_placement import begun_episode, check_placement
 from oracle_players import KINDS, Player

@@ -29,8 +29,8 @@ from aimbot_lab.foundation.threads.spin_sync import (
     post,
 )
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
-from aimbot_lab.worlds.arena.core.row_queue import Turns, take_rows
-from aimbot_lab.worlds.arena.step_task import new_turns
+from aimbot_lab.worlds.arena.core.row_queue import WorkQueue, take_rows
+from aimbot_lab.worlds.arena.step_task import new_queue
 
 ROWS = 256
 THREADS = 2
@@ -38,8 +38,8 @@ ACTIONS = random_play(1, ROWS)[0]
 
 
 @kernel
-def chunk_of(turns: Turns, owner: int, rows: int) -> tuple[int, int]:
-    return take_rows(turns, owner, rows)
+def chunk_of(queue: WorkQueue, owner: int, rows: int) -> tuple[int, int]:
+    return take_rows(queue, owner, rows)
 
 
 def new_threaded() -> Stage:
@@ -130,15 +130,15 @@ class Chores:
         self.all_here = threading.Barrier(3, timeout=30.0)
         self.done: list[int] = []
 
-    def __call__(self, seat: int) -> None:
-        sync_flags, worker = self.workers.sync_flags, seat - 1
+    def __call__(self, workspace: int) -> None:
+        sync_flags, worker = self.workers.sync_flags, workspace - 1
         if worker >= 0:
             assert sync_flags[worker * STRIDE] == POSTED
             sync_flags[worker * STRIDE] = WORKING
         self.all_here.wait()
-        if seat == self.broken:
-            raise LookupError(seat)
-        self.done.append(seat)
+        if workspace == self.broken:
+            raise LookupError(workspace)
+        self.done.append(workspace)
         if worker >= 0:
             fall_asleep(sync_flags, worker)
 
@@ -149,7 +149,7 @@ def test_a_raising_thread_ends_the_task_and_not_the_workers() -> None:
         task = Chores(workers, broken)
         with pytest.raises(LookupError, match=str(broken)):
             workers.run(task)
-        assert sorted(task.done) == [seat for seat in range(3) if seat != broken]
+        assert sorted(task.done) == [workspace for workspace in range(3) if workspace != broken]
         sound = Chores(workers)
         workers.run(sound)
         assert sorted(sound.done) == [0, 1, 2]
@@ -173,10 +173,10 @@ def test_a_worker_that_looks_out_is_told_without_being_woken() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("rows", [1, 63, 64, 1000])
 def test_the_threads_take_every_row_once(rows: int, threads: int) -> None:
-    turns = new_turns(np.zeros((threads - 1) * STRIDE, np.int64), threads=threads)
+    queue = new_queue(np.zeros((threads - 1) * STRIDE, np.int64), threads=threads)
     taken: list[int] = []
     for owner in reversed(range(threads)):
-        while (chunk := chunk_of(turns, owner, rows))[0] < chunk[1]:
+        while (chunk := chunk_of(queue, owner, rows))[0] < chunk[1]:
             taken.extend(range(*chunk))
     assert sorted(taken) == list(range(rows))
 

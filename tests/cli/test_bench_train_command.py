@@ -29,7 +29,7 @@ def report() -> dict:
 
 def test_both_algorithms_are_measured_with_each_net_and_number_of_threads(report: dict) -> None:
     measured = [(one["name"], one["net"], one["threads"]) for one in report["variants"]]
-    assert sorted(measured) == [("duel_ppo", "16x16", 1), ("stable-baselines3", "16x16", 1)]
+    assert sorted(measured) == [("hybrid_ppo", "16x16", 1), ("stable-baselines3", "16x16", 1)]
     assert all(one["steps_per_second"] > 0 for one in report["variants"])
 
 
@@ -77,7 +77,9 @@ def test_the_variants_differ_in_the_algorithm_alone() -> None:
 
 
 def test_without_json_tables_go_to_stdout_and_progress_to_stderr(result: Result) -> None:
-    assert re.search(r"^duel_ppo +16x16 +1 +[\d,]+ +[\d,]+ +[\d,]+ \(\d+%\)$", result.stdout, re.M)
+    assert re.search(
+        r"^hybrid_ppo +16x16 +1 +[\d,]+ +[\d,]+ +[\d,]+ \(\d+%\)$", result.stdout, re.M
+    )
     assert re.search(r"^stable-baselines3 +16x16 +1( +[\d.]+%){7}$", result.stdout, re.MULTILINE)
     assert re.search(r"^16x16: [\d.]+ times stable-baselines3's best$", result.stdout, re.MULTILINE)
     assert "repeat 1 of 1" in result.stderr

@@ -148,7 +148,7 @@ def main() -> None:
     folder, number = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     wholes: dict[int, tuple[LoadedCurriculum, Mapping[str, Any]]] = {}
     for base in (PASSES, SPENDS):
-        loaded = curriculum(folder, base + 2 * number, "duel_ppo")
+        loaded = curriculum(folder, base + 2 * number, "hybrid_ppo")
         data = fresh_folder(folder, f"whole-{base}")
         forked(loaded, data)
         wholes[base] = loaded, tracked(data, found(data).run_id)

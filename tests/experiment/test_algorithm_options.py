@@ -60,12 +60,12 @@ def trained_by(text: str) -> str:
             "c.yaml:15:10: train.masks: does nothing with ppo: leave it out",
         ),
         (
-            "  algo: duel_ppo\n  dual_clip: 1\n",
+            "  algo: hybrid_ppo\n  dual_clip: 1\n",
             "c.yaml:16:14: train.dual_clip: must be greater than 1.0 (got 1)",
         ),
         (
-            "  algo: duel_ppo\n  options: {clip_range_vff: 1}\n",
-            "c.yaml:16:13: train.options.clip_range_vff: duel_ppo has no such option "
+            "  algo: hybrid_ppo\n  options: {clip_range_vff: 1}\n",
+            "c.yaml:16:13: train.options.clip_range_vff: hybrid_ppo has no such option "
             "(nearest valid key: clip_range_vf)",
         ),
     ],

@@ -7,7 +7,7 @@ from broken_curriculum import GOOD, REFERENCE, faults
 
 from aimbot_lab.experiment.config.document import check_files, load_curriculum
 
-ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'duel_ppo'"
+ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'hybrid_ppo'"
 KEYS = "name, seed, env, lessons, forgetting, evaluation, environment_parameters, train, tracking"
 
 # What is replaced in GOOD, by what, and the line that follows.
@@ -54,6 +54,11 @@ REPLACED = [
         "batch_size: 1024",
         "algo: pp0",
         f"14:9: train.algo: must be {ALGORITHMS} (got 'pp0')",
+    ),
+    (
+        "batch_size: 1024",
+        "algo: duel_ppo",
+        f"14:9: train.algo: must be {ALGORITHMS} (got 'duel_ppo')",
     ),
     # lessons
     (

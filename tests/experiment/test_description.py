@@ -17,7 +17,7 @@ name: one
 lessons:
   - name: only
     targets: {goto: 1}
-train: {algo: duel_ppo, network: {layers: [32, 16]}}
+train: {algo: hybrid_ppo, network: {layers: [32, 16]}}
 """
 
 

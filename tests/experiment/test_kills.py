@@ -1,8 +1,8 @@
 """A run that is killed at random moments and resumed is, in the end, the unbroken run.
 
-`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of duel_ppo and two of each other kind of algorithm,
+`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo and two of each other kind of algorithm,
 each killed so often (once less where the last kill comes too late); some minutes. It also goes
-through the chosen instants so often, with other seeds. Without it, two runs of duel_ppo, killed
+through the chosen instants so often, with other seeds. Without it, two runs of hybrid_ppo, killed
 three times each, and each chosen instant once.
 """
 
@@ -35,10 +35,10 @@ def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list
 
 
 @pytest.mark.parametrize(
-    "algo", ["duel_ppo", *(["ppo", "recurrent_ppo", "trpo", "dqn"] if KILLS else [])]
+    "algo", ["hybrid_ppo", *(["ppo", "recurrent_ppo", "trpo", "dqn"] if KILLS else [])]
 )
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
-    runs, kills = (10 if algo == "duel_ppo" else 2, KILLS) if KILLS else (2, 3)
+    runs, kills = (10 if algo == "hybrid_ppo" else 2, KILLS) if KILLS else (2, 3)
     lines = killed_runs(tmp_path, runs, kills, 1, algo)
     assert all(line["kills"] >= kills - 1 for line in lines)
     assert {line["status"] for line in lines} == {"FINISHED", "FAILED"}

@@ -284,11 +284,11 @@ def test_fewer_steps_than_were_taken_are_told_from_spent_ones(
 @pytest.mark.parametrize(
     ("train", "may"),
     [
-        ("{algo: duel_ppo}", True),
-        ("{algo: duel_ppo, engine: fused}", True),
-        ("{algo: duel_ppo, engine: torch}", False),
-        ("{algo: duel_ppo, network: {layers: [2048]}}", False),
-        ("{algo: duel_ppo, device: auto}", False),
+        ("{algo: hybrid_ppo}", True),
+        ("{algo: hybrid_ppo, engine: fused}", True),
+        ("{algo: hybrid_ppo, engine: torch}", False),
+        ("{algo: hybrid_ppo, network: {layers: [2048]}}", False),
+        ("{algo: hybrid_ppo, device: auto}", False),
         ("{algo: ppo}", False),
     ],
 )

@@ -30,7 +30,7 @@ CLASSES = {
     "trpo": TRPO,
     "dqn": DQN,
     "qrdqn": QRDQN,
-    "duel_ppo": HybridPPO,
+    "hybrid_ppo": HybridPPO,
 }
 
 
@@ -200,7 +200,7 @@ SWITCHES = [
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_a_switched_agent_plays_as_it_was_trained(switches: Any, tmp_path: Path) -> None:
-    training = Training(plan("duel_ppo", **switches))
+    training = Training(plan("hybrid_ppo", **switches))
     training.learn(Sink(), SilentObserver(), lambda: False)
     training.save_agents(tmp_path)
     agent = load_agent(tmp_path / "last").agent
@@ -220,13 +220,13 @@ def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
         algo: Training(plan(algo, **more))
         .learn(Sink(), SilentObserver(), lambda: False)
         .state_sha256
-        for algo, more in (("ppo", {}), ("duel_ppo", {"engine": "torch"}))
+        for algo, more in (("ppo", {}), ("hybrid_ppo", {"engine": "torch"}))
     }
-    assert states["ppo"] == states["duel_ppo"]
+    assert states["ppo"] == states["hybrid_ppo"]
 
 
 def test_masks_shown_are_the_worlds() -> None:
-    training = Training(plan("duel_ppo", masks=True))
+    training = Training(plan("hybrid_ppo", masks=True))
     face = training.env
     face.world.set_scenario(Scenario({"attack": 1.0}))
     masks = np.ones((ROWS, 8), np.bool_)

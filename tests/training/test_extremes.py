@@ -22,7 +22,7 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 
 ROLLOUT = 16 * 32  # of a tiny training: environments, steps
-ALGORITHMS = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "duel_ppo"]
+ALGORITHMS = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"]
 
 
 class Keeper:
@@ -76,14 +76,14 @@ def test_a_stop_in_the_middle_of_an_update_is_heeded_and_resumed_to_the_bit(algo
 
 
 def test_nothing_is_asked_after_the_block() -> None:
-    training = Training(plan("duel_ppo", total_steps=ROLLOUT))
+    training = Training(plan("hybrid_ppo", total_steps=ROLLOUT))
     with stoppable_updates(training.model, lambda: True):
         pass
     assert not learn(training, lambda: False).stopped
     assert training.model.fused.before_step is None
 
 
-@pytest.mark.parametrize("algo", ["dqn", "duel_ppo", "ppo"])
+@pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo", "ppo"])
 def test_a_learning_rate_without_bounds_fails_in_a_line(algo: str) -> None:
     training = Training(plan(algo, learning_rate=1e308))
     with pytest.raises(RunFailedError, match=r"lower train\.learning_rate") as caught:
@@ -92,7 +92,7 @@ def test_a_learning_rate_without_bounds_fails_in_a_line(algo: str) -> None:
 
 
 def test_losses_that_are_no_numbers_are_told_once() -> None:
-    training, listener = Training(plan("duel_ppo")), Listener()
+    training, listener = Training(plan("hybrid_ppo")), Listener()
     report = ReportCallback(
         training.env, training.progress, sink=Sink(), observer=listener,
         tally=EpisodeTally((), 0.1), every_steps=1, stopped=lambda: False,
@@ -105,7 +105,7 @@ def test_losses_that_are_no_numbers_are_told_once() -> None:
 
 
 def test_the_shortest_episode_leaves_observations_finite() -> None:
-    given = plan("duel_ppo", total_steps=2 * ROLLOUT)
+    given = plan("hybrid_ppo", total_steps=2 * ROLLOUT)
     shortest = replace(given, env=replace(given.env, time_limit=0.0001))
     training = Training(shortest)
     learn(training, lambda: False)
@@ -131,10 +131,10 @@ def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch)
     keeper, sink = Keeper(), Sink()
     steps = 16 * 2 * 20
     small = {"n_steps": 2, "batch_size": 32}
-    first = plan("duel_ppo", total_steps=steps, **small)
+    first = plan("hybrid_ppo", total_steps=steps, **small)
     Training(first).learn(sink, SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper))
     for factor in (3, 9):
-        more = Training(plan("duel_ppo", total_steps=factor * steps, **small))
+        more = Training(plan("hybrid_ppo", total_steps=factor * steps, **small))
         more.resume(keeper.checkpoints[-1].state)
         more.learn(sink, SilentObserver(), lambda: False, links=RunLinks(checkpoints=keeper))
     assert len({step for step, _ in sink.logged}) <= 25

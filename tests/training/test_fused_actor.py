@@ -142,7 +142,7 @@ class ComparesInputs(BaseCallback):
 @pytest.mark.parametrize("scaling", ["ranges", "running"])
 def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) -> None:
     network = NetworkSettings(layers=(16,), scaling=scaling)
-    given = plan("duel_ppo", masks=masks, engine="fused", network=network)
+    given = plan("hybrid_ppo", masks=masks, engine="fused", network=network)
     training = Training(replace(given, env=replace(given.env, num_envs=150)))
     training.env.world.set_scenario(Scenario({"goto": 1.0}))
     compares = ComparesInputs()
@@ -160,7 +160,7 @@ def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() ->
 def test_a_training_repeats_itself_whatever_the_number_of_threads(switches: Any) -> None:
     def state_after(**threads: int) -> str:
         network = {"layers": (64, 64)}
-        given = plan("duel_ppo", engine="fused", network=network, **switches, **threads)
+        given = plan("hybrid_ppo", engine="fused", network=network, **switches, **threads)
         env = replace(given.env, num_envs=150)  # the actor's last piece repeats some rows
         given = replace(given, env=env, train=replace(given.train, total_steps=15_000))
         return Training(given).learn(Sink(), SilentObserver(), lambda: False).state_sha256
@@ -214,8 +214,8 @@ def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
 
 def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:
     network = {"layers": (1500,)}
-    with pytest.raises(ConfigurationError, match="duel_ppo refuses this: engine fused: a layer"):
-        Training(plan("duel_ppo", engine="fused", network=network))
+    with pytest.raises(ConfigurationError, match="hybrid_ppo refuses this: engine fused: a layer"):
+        Training(plan("hybrid_ppo", engine="fused", network=network))
 
 
 def test_a_saved_model_goes_on_learning(tmp_path: Any) -> None:

@@ -46,7 +46,7 @@ def learned(chosen: TrainingPlan, links: RunLinks) -> TrainingOutcome:
     return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links)
 
 
-@pytest.mark.parametrize("algo", ["ppo", "duel_ppo", "dqn"])
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "dqn"])
 def test_every_lesson_leaves_replays_that_play_as_recorded(tmp_path: Path, algo: str) -> None:
     texts = Texts()
     learned(two_lessons(algo), RunLinks(replays=texts))

@@ -25,7 +25,7 @@ from aimbot_lab.training.training import Training, TrainingPlan
 
 RUNNING = NetworkSettings(layers=(16,), scaling="running")
 EVERYTHING = {
-    "algo": "duel_ppo",
+    "algo": "hybrid_ppo",
     "aim": "hybrid",
     "masks": True,
     "objective": "per_branch",
@@ -49,7 +49,7 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
         "network": RUNNING,
         "reward_scale": "running",
     },
-    "duel_ppo, all switches": EVERYTHING,
+    "hybrid_ppo, all switches": EVERYTHING,
 }
 
 
@@ -138,7 +138,7 @@ def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one()
 @pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
 def test_every_part_of_a_checkpoint_is_needed(part: str) -> None:
     keeper = Keeper()
-    made = variant("duel_ppo, all switches")
+    made = variant("hybrid_ppo, all switches")
     unbroken = learn(Training(made), keeper)
     early, late = (unpack(keeper.checkpoints[index].state) for index in (1, -2))
     training = Training(made)

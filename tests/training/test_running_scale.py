@@ -109,7 +109,7 @@ def test_every_algorithm_counts_all_rollouts_but_the_last_and_repeats_itself(alg
     assert learned(algo, total_steps=1536)[2] == state
 
 
-@pytest.mark.parametrize("algo", ["ppo", "duel_ppo", "maskable_ppo"])
+@pytest.mark.parametrize("algo", ["ppo", "hybrid_ppo", "maskable_ppo"])
 def test_the_first_gradient_step_finds_the_rollouts_own_probabilities(algo: str) -> None:
     """One minibatch of the whole rollout, so that nothing has changed before it is judged."""
     _, sink, _ = learned(algo, total_steps=2048, batch_size=32 * ROWS, n_epochs=1)
@@ -143,7 +143,7 @@ def test_the_statistics_are_those_of_what_was_seen() -> None:
 def test_a_saved_agent_keeps_its_statistics_and_changes_them_no_more(
     switches: Any, tmp_path: Path
 ) -> None:
-    training, _, _ = learned("duel_ppo", total_steps=1536, **switches)
+    training, _, _ = learned("hybrid_ppo", total_steps=1536, **switches)
     training.save_agents(tmp_path)
     loaded = load_agent(tmp_path / "last")
     shown = training.env.reset()

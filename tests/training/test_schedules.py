@@ -80,7 +80,7 @@ class Watch(BaseCallback):
         self.recorded.append(dict(self.logger.name_to_value))
 
 
-@pytest.mark.parametrize("algo", ["ppo", "maskable_ppo", "recurrent_ppo", "duel_ppo"])
+@pytest.mark.parametrize("algo", ["ppo", "maskable_ppo", "recurrent_ppo", "hybrid_ppo"])
 def test_the_update_uses_the_values_of_its_progress(
     algo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from aimbot_lab.worlds.arena.spec import arena_spec
 ROWS = 20_000
 NETWORK = NetworkSettings(layers=(8,))
 OPTIONS = {"recurrent_ppo": {"lstm_hidden_size": 8}, "qrdqn": {"n_quantiles": 5}}
-DRAWING = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "duel_ppo"]
+DRAWING = ["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "hybrid_ppo"]
 
 
 def new_agent(algo: str, **train: object) -> Agent:
@@ -55,7 +55,7 @@ def test_choices_at_a_temperature_are_as_likely_as_their_logits_divided_by_it(al
 
 
 def test_a_continuous_mouse_strays_from_its_mean_by_as_much_as_the_temperature_says() -> None:
-    agent = new_agent("duel_ppo", aim="hybrid")
+    agent = new_agent("hybrid_ppo", aim="hybrid")
     with th.no_grad():
         agent.policy.log_std.fill_(-3.0)
         agent.policy.action_net.bias[-1] = 0.0
@@ -70,7 +70,7 @@ def test_a_continuous_mouse_strays_from_its_mean_by_as_much_as_the_temperature_s
 
 @pytest.mark.parametrize("train", [{}, {"aim": "hybrid", "masks": True}], ids=str)
 def test_at_1_actions_are_those_of_the_training_to_the_bit(train: dict[str, object]) -> None:
-    agent = new_agent("duel_ppo", **train)
+    agent = new_agent("hybrid_ppo", **train)
     given = sample(agent.spec, 100)
     masks = given.action_masks.astype(np.float32)
     shown = np.concatenate([given.observation, masks], axis=1) if train else given.observation

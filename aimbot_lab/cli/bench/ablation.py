@@ -1,4 +1,4 @@
-"""`aimbot-lab bench ablation`: what does each switch of duel_ppo bring by itself?"""
+"""`aimbot-lab bench ablation`: what does each switch of hybrid_ppo bring by itself?"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.ablation import AblationPlan, Attempt, Spread
 
 
-@click.command(short_help="Compare duel_ppo's switches, each by itself.")
+@click.command(short_help="Compare hybrid_ppo's switches, each by itself.")
 @click.option(
     "--target",
     type=click.Choice(["attack", "free", "goto"]),
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 )
 @options.as_json
 def ablation(target: str, threshold: float, seeds: int, steps: int, as_json: bool) -> None:
-    """Train with each switch of duel_ppo on, alone: steps and seconds to a threshold.
+    """Train with each switch of hybrid_ppo on, alone: steps and seconds to a threshold.
 
     Bins are plain PPO, and the others stand against it: the same lesson, settings and seeds.
     Seconds are the processor's. Takes about ten minutes; Ctrl-C shows what is done so far.

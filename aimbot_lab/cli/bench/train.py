@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--quick", is_flag=True, help="A tiny training, to see the form of the report.")
 @options.as_json
 def train(quick: bool, as_json: bool) -> None:
-    """Measure whole trainings: duel_ppo against stable-baselines3's PPO, and what takes the time.
+    """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
 
     The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
     and the best counts. Takes some five minutes; close other programs.

@@ -128,7 +128,7 @@ def option_faults(train: TrainSettings | None) -> Iterator[Fault]:
 
 def _is_plain_ppo(train: TrainSettings) -> bool:
     """Whether nothing is asked of PPO, or of ours, that a class might not take."""
-    if train.algo == "duel_ppo":
+    if train.algo == "hybrid_ppo":
         return not train.options and train.engine != "fused"
     switches = train.aim, train.masks, train.objective, train.dual_clip, train.engine
     usual = ("bins", False, "joint", None, "auto")

@@ -40,9 +40,14 @@ _SENTENCES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_RENAMED: Mapping[str, str] = MappingProxyType({"duel_ppo": "hybrid_ppo"})  # old to new values
+
 
 def describe(error: ErrorDetails) -> str:
     """What was wrong and what is allowed."""
+    value = error["input"]
+    if error["type"] == "literal_error" and isinstance(value, str) and value in _RENAMED:
+        return f"{value} is called {_RENAMED[value]} now"
     sentence = _SENTENCES.get(_kind(error))
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"

@@ -36,7 +36,7 @@ def hybrid_face(settings: TrainSettings) -> Face:
     return Face(settings.aim, masks_shown=settings.masks)
 
 
-def duel_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
+def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
     """The policy's part of the switches."""
     return {
         "hybrid": spec.branches if settings.aim == "hybrid" else (),
@@ -51,6 +51,6 @@ HYBRID_PPO = Algorithm(
     actor_critic,
     face=hybrid_face,
     derived=frozenset({"aim", "masks"}),
-    more_policy=duel_policy,
+    more_policy=hybrid_policy,
     policy_options=("log_std_init",),
 )

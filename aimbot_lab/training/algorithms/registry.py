@@ -32,7 +32,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
         "trpo": TRPO_ALGORITHM,
         "dqn": DQN_ALGORITHM,
         "qrdqn": QRDQN_ALGORITHM,
-        "duel_ppo": HYBRID_PPO,
+        "hybrid_ppo": HYBRID_PPO,
     }
 )
 

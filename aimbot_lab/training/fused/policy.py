@@ -32,7 +32,7 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     if not policy.share_features_extractor:
         raise UnsuitedError("actor and critic must share what extracts their features")
     if not isinstance(policy, HybridPolicy) or policy.use_sde or policy.squash_output:
-        raise UnsuitedError("the policy must be a DuelPolicy without state-dependent exploration")
+        raise UnsuitedError("the policy must be a HybridPolicy without state-dependent exploration")
     actor, relu = _layers(policy.mlp_extractor.policy_net)
     critic, other = _layers(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
