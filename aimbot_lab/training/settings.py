@@ -122,7 +122,7 @@ class TrainSettings:
     """Where the networks are: on the CPU, on the CUDA device, or there if there is one. The same
     seed gives the same training on a CPU; on CUDA nothing of that is promised."""
     torch_threads: Annotated[Int, Ge(1), Le(256)] = 1
-    """Threads of learning. `hybrid_ppo` has its own, which give way to other processes and bring 1.6
+    """Threads of learning. `hybrid_ppo` has its own, which yield to other processes and bring 1.6
     times the speed with two. Those of torch gain little on small networks, and lose much beside
     another busy process, because threads that wait take the core from the one that works."""
     normalize_advantage: Bool = True

@@ -58,7 +58,7 @@ REPLACED = [
     (
         "batch_size: 1024",
         "algo: duel_ppo",
-        f"14:9: train.algo: must be {ALGORITHMS} (got 'duel_ppo')",
+        "14:9: train.algo: duel_ppo is called hybrid_ppo now",
     ),
     # lessons
     (
