@@ -2,8 +2,8 @@
 
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo and two of each other kind of
 algorithm, each killed so often (once less where the last kill comes too late); some minutes. It
-also goes through the chosen instants so often, with other seeds. Without it, two runs of hybrid_ppo, killed
-three times each, and each chosen instant once.
+also goes through the chosen instants so often, with other seeds. Without it, two runs of
+hybrid_ppo, killed three times each, and each chosen instant once.
 """
 
 import json
