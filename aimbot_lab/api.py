@@ -1,8 +1,8 @@
 """Training, evaluating, comparing and loading agents from Python.
 
-What `aimbot_lab.train`, `evaluate`, `compare` and `load` are; README.md, "From Python", shows them.
-They do what the commands of these names do, and raise `foundation.errors.LabError` where those
-would tell an error. Nothing heavy is imported before one of them is called.
+What `aimbot_lab.train`, `evaluate`, `compare` and `load` are; README.md beside this module shows
+them. They do what the commands of these names do, and raise `foundation.errors.LabError` where
+those would tell an error. Nothing heavy is imported before one of them is called.
 """
 
 from collections.abc import Mapping, Sequence

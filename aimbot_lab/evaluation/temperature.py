@@ -35,4 +35,4 @@ LIKELIEST = Temperature(0)
 COOLER = Temperature(0.5)
 ADVISED = SAMPLED
 """At which agents play where nothing else is asked for: what the evidence of their lessons is
-about. README.md, "Judge agents", says more."""
+about. README.md beside this module says more."""

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "worlds" / "arena" / "README.md"
 
 
 def test_a_world_without_a_target_is_refused_before_anyone_learns_from_it() -> None:
@@ -51,8 +51,8 @@ def test_what_the_arena_has_not_is_refused(target: str, difficulty: int, reason:
         make_vec_env(target, num_envs=2, difficulty=difficulty)
 
 
-def test_the_example_of_the_readme_learns(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, rest = README.read_text(encoding="utf-8").partition("`make_vec_env` gives a `VecEnv`")
+def test_the_example_of_the_arenas_page_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, rest = PAGE.read_text(encoding="utf-8").partition("`make_vec_env` gives a `VecEnv`")
     block = re.search(r"```python\n(.*?)```", rest, re.DOTALL)
     assert block
     names: dict[str, object] = {}

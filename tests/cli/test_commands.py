@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import click
@@ -13,6 +14,11 @@ from aimbot_lab.cli.main import cli
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FOLDERS = ("aimbot_lab", "curricula", "sweeps")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for name in FOLDERS for page in (ROOT / name).rglob("*.md")),
+]
 
 
 def paths(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
@@ -78,9 +84,33 @@ def test_every_command_has_a_line_in_the_readme(path: tuple[str, ...]) -> None:
     assert any(all(name in line for name in rest) for line in table), table
 
 
-def test_the_readme_names_no_command_that_there_is_not() -> None:
-    named = set(re.findall(r"(?m)(?:^|`)aimbot-lab ([a-z][a-z-]*)", README))
-    assert named <= set(cli.commands), named - set(cli.commands)
+def commands_in(page: Path) -> Iterator[list[str]]:
+    """The words of every command of ours in the shell blocks and code spans of `page`."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL).replace("\n", " ")
+    for code in [*"\n".join(blocks).splitlines(), *re.findall(r"`([^`]+)`", prose)]:
+        if code.startswith("aimbot-lab "):
+            words = shlex.split(code.partition(" > ")[0].replace("\\|", "|"), comments=True)
+            yield from map(list, product(*(word.split("|") for word in words)))
+
+
+def unknown_parts(words: list[str]) -> set[str]:
+    """The command or the options among the words of a command that do not exist."""
+    if words[1].startswith("-"):
+        return set()
+    if words[1] not in cli.commands:
+        return {words[1]}
+    names, rest = called(words)
+    known = {name for p in command_at(names).params for name in (*p.opts, *p.secondary_opts)}
+    used = {word.partition("=")[0] for word in rest if word.startswith("--")}
+    return used - known - {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_pages_name_only_commands_and_options_that_exist(page: Path) -> None:
+    wrong = [(words, unknown) for words in commands_in(page) if (unknown := unknown_parts(words))]
+    assert wrong == []
 
 
 @each_command

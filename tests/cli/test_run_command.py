@@ -40,7 +40,7 @@ train:
 tracking: {experiment: tests}
 evaluation: {every: 2000, episodes: 30}
 """
-README = Path(__file__).parents[2] / "README.md"
+CURRICULA_PAGE = Path(__file__).parents[2] / "curricula" / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
 def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     folder: Path, finished: dict[str, Any]
 ) -> None:
-    story = README.read_text(encoding="utf-8").partition("**The curve.**")[2]
+    story = CURRICULA_PAGE.read_text(encoding="utf-8").partition("**The curve.**")[2]
     line = story.partition("```yaml\n")[2].partition("\n")[0]
     assert line.startswith("evaluation: {every: 500_000, episodes: 50}")
     assert "aimbot-lab compare RUN RUN" in story

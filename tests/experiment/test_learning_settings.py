@@ -118,9 +118,9 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
     assert params["train.reward_scale"] == "running"
 
 
-def test_the_readmes_example_is_right() -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    blocks = readme.read_text(encoding="utf-8").split("```yaml\n")[1:]
+def test_the_pages_example_is_right() -> None:
+    page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
+    blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
     (example,) = (one.split("```")[0] for one in blocks if one.startswith("train:\n"))
     Path("c.yaml").write_text(GOOD.split("train:")[0] + example)
     train = load_curriculum("c.yaml").config.train

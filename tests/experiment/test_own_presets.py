@@ -17,11 +17,15 @@ from aimbot_lab.experiment.runs.resume_checks import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
+from aimbot_lab.worlds.arena.presets.files import (
+    FOLDER,
+    SHIPPED_FILES,
+    load_presets,
+    preset_files,
+)
 from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
 
-README = Path(__file__).parents[2] / "README.md"
-STORY = "**Blocks of your own**"
+STORY = "## In a curriculum"
 BLOCKS = """\
 goto:
   2:
@@ -151,11 +155,11 @@ def win_rates(call: Call) -> object:
     return json.loads(done.stdout)["players"]
 
 
-def test_the_readmes_story_of_own_blocks(
+def test_the_pages_story_of_own_blocks(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    story = README.read_text(encoding="utf-8").partition(STORY)[2].partition("\n## ")[0]
+    story = (FOLDER / "README.md").read_text(encoding="utf-8").partition(STORY)[2]
     blocks = re.findall(r"```yaml\n# (\S+)\n(.*?)```", story, re.DOTALL)
     for name, text in blocks:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""The stories of the README, run as they stand with curricula small enough for a test."""
+"""The examples of the pages, run as they stand with curricula small enough for a test."""
 
 import re
 import shlex
@@ -12,12 +12,15 @@ from tiny_runs import CURRICULUM, invoke
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 
-README = Path(__file__).parents[2] / "README.md"
+PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
+EVALUATION = PACKAGE / "evaluation" / "README.md"
+TRACKING = PACKAGE / "tracking" / "README.md"
+TRAINING = PACKAGE / "training" / "README.md"
 
 
-def story(beginning: str, language: str = "sh") -> Iterator[str]:
-    """The lines of the first block of `language` behind the paragraph that begins so."""
-    _, _, rest = README.read_text(encoding="utf-8").partition(beginning)
+def story(page: Path, beginning: str, language: str = "sh") -> Iterator[str]:
+    """The lines of the first block of `language` after `beginning` on the page."""
+    _, _, rest = page.read_text(encoding="utf-8").partition(beginning)
     block = re.search(rf"^```{language}\n(.*?)^```", rest, re.DOTALL | re.MULTILINE)
     assert block, beginning
     yield from block.group(1).splitlines()
@@ -25,7 +28,7 @@ def story(beginning: str, language: str = "sh") -> Iterator[str]:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder beside curricula of the README's names, in the working directory."""
+    """A data folder beside curricula of the pages' names, in the working directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "curricula").mkdir()
     for name in ("goto", "attack"):
@@ -34,8 +37,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def tell(data: Path, beginning: str) -> None:
-    for line in story(beginning):
+def follow(data: Path, page: Path, beginning: str) -> None:
+    for line in story(page, beginning):
         command, *words = shlex.split(line, comments=True)
         assert command == "aimbot-lab"
         if "--seeds" in words:
@@ -44,21 +47,21 @@ def tell(data: Path, beginning: str) -> None:
 
 
 def test_a_training_starts_from_another_runs_agent(data: Path) -> None:
-    tell(data, "**Start from another run's agent.**")
+    follow(data, TRAINING, "**Start from another run's agent.**")
     later, first = list_runs(DataFolder(data))
     assert (first.name, later.name) == ("walker", "walker-goes-on")
     assert later.tags["lab.init_from"] == first.run_id
 
 
 def test_several_seeds_are_one_result(data: Path) -> None:
-    tell(data, "**Several seeds as one result.**")
+    follow(data, EVALUATION, "**Several seeds as one result.**")
     assert len(list_runs(DataFolder(data))) == 4
     assert "interquartile" in Path("usual-or-slower.html").read_text(encoding="utf-8")
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_runs_are_found_by_their_tags_and_deleted(data: Path) -> None:
-    tell(data, "**Find and forget runs.**")
+    follow(data, TRACKING, "**Find and forget runs.**")
     assert list_runs(DataFolder(data)) == []
 
 
@@ -67,7 +70,7 @@ def test_the_example_from_python_runs(
 ) -> None:
     monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(data))
     names: dict[str, Any] = {}
-    exec("\n".join(story("## From Python", "python")), names)
+    exec("\n".join(story(PACKAGE / "README.md", "## From Python", "python")), names)
     assert capsys.readouterr().out.startswith("FAILED 2048 ")
     assert names["actions"].shape == (1, 4)
     assert len(names["both"].configurations[0].runs) == 2

@@ -1,0 +1,118 @@
+"""The pages: README.md is short, links lead somewhere, and what a page names exists."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from test_layers import LAYERS
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("aimbot_lab", "curricula", "sweeps")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for name in FOLDERS for page in (ROOT / name).rglob("*.md")),
+]
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+GYMNASIUM_ID = re.compile(r"-v\d+$")
+
+
+def prose(page: Path) -> str:
+    """The text of `page` without its fenced blocks."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of `page`, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.+)$", prose(page))
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+def broken_links(page: Path) -> list[str]:
+    """Links of `page` inside the repository that lead to no file or to no heading."""
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.is_file() or (anchor and anchor not in anchors(file)):
+            broken.append(link)
+    return broken
+
+
+def missing_paths(page: Path) -> list[str]:
+    """Source files and paths of this repository that `page` names and that do not exist."""
+    beginnings = tuple(f"{name}/" for name in (*FOLDERS, "tests"))
+    places = (page.parent, ROOT, ROOT / "aimbot_lab")
+    return [
+        name
+        for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)*/?)`", prose(page))
+        if (name.endswith(".py") or name.startswith(beginnings))
+        and not GYMNASIUM_ID.search(name)
+        and not any((place / name).exists() for place in places)
+    ]
+
+
+def resolves(dotted: str) -> bool:
+    """Whether `dotted` names a module, or what a module holds."""
+    parts = dotted.split(".")
+    found = importlib.import_module(parts[0])
+    for number, part in enumerate(parts[1:], 2):
+        try:
+            found = importlib.import_module(".".join(parts[:number]))
+        except ModuleNotFoundError:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+    return True
+
+
+def missing_modules(page: Path) -> list[str]:
+    """Dotted names of this package that `page` names and that do not exist."""
+    names = re.findall(r"\baimbot_lab(?:\.\w+)+", page.read_text(encoding="utf-8"))
+    return [name for name in dict.fromkeys(names) if not resolves(name)]
+
+
+def test_the_readme_has_at_most_200_lines() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_the_readme_links_every_other_page() -> None:
+    text = prose(ROOT / "README.md")
+    pages = [str(page.relative_to(ROOT)) for page in PAGES[1:]]
+    assert [page for page in pages if f"]({page})" not in text] == []
+
+
+@each_page
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+@each_page
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    assert missing_paths(page) == []
+
+
+@each_page
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    assert missing_modules(page) == []
+
+
+def test_the_page_on_the_architecture_has_the_tested_layers() -> None:
+    text = (ROOT / "aimbot_lab" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (\d) \| ([^|]+) \|", text)
+    told = {name: int(layer) for layer, names in rows for name in re.findall(r"`(\w+)`", names)}
+    assert told == LAYERS
+
+
+def test_a_broken_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(
+        "# Good\n[a](gone.md), [b](#bad), [c](#good), `tests/gone`, `gone.py`,"
+        " `aimbot_lab/Goto-v0`, `aimbot_lab.gone`, `aimbot_lab.api.train`\n",
+        encoding="utf-8",
+    )
+    assert broken_links(page) == ["gone.md", "#bad"]
+    assert missing_paths(page) == ["tests/gone", "gone.py"]
+    assert missing_modules(page) == ["aimbot_lab.gone"]
