@@ -81,11 +81,9 @@ def act(
     holds, and the last one ends with the last row, though others may have had its first ones. A
     worker goes on as long as there is work in time.
     """
-    worker, count, rows = (
-        thread_workspace.thread_id - 1,
-        thread_workspace.workspace.ones.size,
-        policy_input.rows.shape[1],
-    )
+    worker = thread_workspace.thread_id - 1
+    workspace = thread_workspace.workspace
+    count, rows = workspace.ones.size, policy_input.rows.shape[1]
     while worker < 0 or begins(queue.sync_flags, worker, thread_workspace.spin_limit):
         step = queue.numbers[AT_STEP]
         piece = add(queue.taken, 0, 1)
@@ -93,14 +91,7 @@ def act(
             last = min((piece + 1) * count, rows)
             first = last - count
             if queue.numbers[SEES]:
-                show(
-                    policy_input,
-                    sight,
-                    thread_workspace.workspace.samples.masks.shape[0],
-                    step,
-                    first,
-                    last,
-                )
+                show(policy_input, sight, workspace.samples.masks.shape[0], step, first, last)
             features = policy_input.rows[step, first:last]
             own = Noise(noise.uniform[first:last], noise.normal[first:last])
             into = Sampled(
@@ -108,7 +99,7 @@ def act(
                 sampled.values[first:last],
                 sampled.log_probs[first:last],
             )
-            draw(networks, thread_workspace.workspace, features, own, into)
+            draw(networks, workspace, features, own, into)
             piece = add(queue.taken, 0, 1)
         if worker < 0:
             wait_for_workers(queue.sync_flags, thread_workspace.spin_limit)
