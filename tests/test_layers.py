@@ -19,6 +19,7 @@ LAYERS = {
     "evaluation": 3,
     "replay": 3,
     "worlds": 2,
+    "shipped": 2,
     "foundation": 1,
 }
 # Inside experiment: config below ml_agents and runs, which do not know each other, below judging.

@@ -54,7 +54,7 @@ def cli() -> None:
 
     \b
     Begin with:
-      aimbot-lab run curricula/goto.yaml
+      aimbot-lab run goto
       aimbot-lab ui
     """
 

@@ -21,10 +21,10 @@ from aimbot_lab.experiment.config.key_path import starts_with
 from aimbot_lab.experiment.config.pydantic_errors import section_faults
 from aimbot_lab.experiment.config.yaml_reader import Tree, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
 from aimbot_lab.sweep.search.space import NEVER_SEARCHED, also_faults, override_text, search_faults
 from aimbot_lab.sweep.settings import SweepFile, sweep_faults
 
-FOLDER = "sweeps"
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
 _SEARCH = re.compile(r"^search[ \t]*:", re.MULTILINE)
 ONE_THREAD = ("env.threads=1", "train.torch_threads=1")  # a worker has one core
@@ -40,12 +40,12 @@ class LoadedSweep:
 
 
 def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> LoadedSweep:
-    """The sweep NAME of `sweeps/NAME.yaml`, or in the file at that path.
+    """The sweep in the file at that path, or of that name: one's own or a shipped one.
 
     `given` holds values of top-level keys that replace the file's, as options of the command
     line do. Raises ConfigurationError with every fault, one line each.
     """
-    file = _find(os.fspath(sweep))
+    file = find_file(os.fspath(sweep), SWEEP)
     text = read_text(file)
     tree = read_tree(text)
     refuse_unless_mapping(tree, file, form=_FORM)
@@ -99,11 +99,6 @@ def _lines(origins: Origins, faults: list[Fault]) -> list[str]:
     ]
 
 
-def is_path(sweep: str) -> bool:
-    """Whether `sweep` is a path, not a name."""
-    return os.sep in sweep or sweep.endswith((".yaml", ".yml"))
-
-
 def is_sweep_file(path: str) -> bool:
     """Whether the file at `path` has a sweep's top-level key `search`, be it right or wrong."""
     with suppress(ConfigurationError):
@@ -118,17 +113,6 @@ def file_faults(path: str) -> list[str]:
     except ConfigurationError as error:
         return list(error.faults)
     return []
-
-
-def _find(sweep: str) -> str:
-    if is_path(sweep):
-        return sweep
-    named = os.path.join(FOLDER, f"{sweep}.yaml")
-    if not os.path.exists(named):
-        raise ConfigurationError(
-            f"no sweep {sweep!r}: there is no file {named} here; give the path of a sweep file"
-        )
-    return named
 
 
 def _checked(tree: Tree, given: Mapping[str, Any]) -> tuple[SweepFile | None, list[Fault]]:

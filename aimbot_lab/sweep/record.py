@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.document import LoadedSweep, is_path, load_sweep
+from aimbot_lab.shipped.named_files import is_path
+from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.plans import Candidate, ConfirmPlan, SearchPlan
 from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile

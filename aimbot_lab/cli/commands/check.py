@@ -12,7 +12,7 @@ from aimbot_lab.foundation.shown_text import refusal_lines
 
 
 @click.command(short_help="List the faults of curriculum and sweep files.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @options.overrides
 @options.allow_env
 @options.as_json
@@ -24,13 +24,15 @@ def check(
 ) -> int:
     """Check curriculum and sweep FILES and list every fault with its place; nothing is created.
 
-    A folder stands for its *.yaml and *.yml files, `-` for a curriculum from the standard input.
-    --set and --allow-env are for curricula. Exit code 0 when all are fit to run, 2 otherwise.
+    A folder stands for its *.yaml and *.yml files, a name for a file of your own or a shipped one,
+    `-` for a curriculum from the standard input. Without FILES those in the folders curricula and
+    sweeps are checked. --set and --allow-env are for curricula. Exit code 0 when all are fit to
+    run, 2 otherwise.
 
     \b
     Example:
-      aimbot-lab check curricula/ sweeps/
-      aimbot-lab check curricula/goto.yaml --set train.total_steps=100000
+      aimbot-lab check
+      aimbot-lab check goto --set train.total_steps=100000
     """
     from aimbot_lab.experiment.config.document import check_files
     from aimbot_lab.sweep.document import file_faults, is_sweep_file
@@ -43,7 +45,7 @@ def check(
             return [f"{path}: {what}"]
         return check_files([path], overrides, allowed_env=allow_env)
 
-    checked = yaml_files(files)
+    checked = yaml_files(files or _own_files())
     found = [(path, faults_of(path)) for path in checked]
     lines = [line for _, faults in found for line in faults]
     if as_json:
@@ -54,6 +56,18 @@ def check(
     if not lines and not as_json:
         click.echo(f"{len(checked)} {'file is' if len(checked) == 1 else 'files are'} fit to run")
     return 2 if lines else 0
+
+
+def _own_files() -> tuple[Path, ...]:
+    """The project's own files, in the working directory."""
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, own_files
+
+    found = [Path(file) for kind in (CURRICULUM, SWEEP) for file in own_files(kind)]
+    if not found:
+        where = f"no {CURRICULUM.folder}/*.yaml and no {SWEEP.folder}/*.yaml"
+        raise ConfigurationError(f"name a file: the working directory has {where}")
+    return tuple(found)
 
 
 def holds_presets(path: Path) -> bool:
@@ -75,14 +89,15 @@ def holds_presets(path: Path) -> bool:
 def yaml_files(paths: tuple[Path, ...]) -> list[Path]:
     """The files that `paths` name, each once: folders as their *.yaml and *.yml, in their order.
 
-    Raises ConfigurationError for a folder that holds none.
+    Raises ConfigurationError for a folder that holds none, and a name that no file has.
     """
     from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.shipped.named_files import CURRICULUM, SWEEP, find_file
 
     files: list[Path] = []
     for path in paths:
         if "\0" in str(path) or not path.is_dir():
-            files.append(path)
+            files.append(Path(find_file(str(path), CURRICULUM, SWEEP)))
             continue
         held = sorted([*path.glob("*.yaml"), *path.glob("*.yml")])
         if not held:

@@ -72,6 +72,8 @@ class RunOptions(TypedDict):
 def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> int:
     """Train an agent by the curriculum in FILE and track the run.
 
+    FILE is a path or a name: a file curricula/NAME.yaml or NAME.yaml here, else a shipped one.
+
     Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run once the present
     update is done; a second Ctrl-C ends it at once, unsaved. Either way, and after a crash,
     `aimbot-lab resume` goes on with it as if nothing had happened.
@@ -81,8 +83,8 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
     \b
     Examples:
-      aimbot-lab run curricula/goto.yaml --seed 2 --set env.rewards.spin_penalty=0.5
-      aimbot-lab run curricula/goto.yaml --seeds 5
+      aimbot-lab run goto --seed 2 --set env.rewards.spin_penalty=0.5
+      aimbot-lab run goto --seeds 5
     """
     from aimbot_lab.cli.commands.resume import resume_newest
     from aimbot_lab.experiment.config.document import load_curriculum

@@ -78,7 +78,7 @@ def runs(
     elif there:
         click.echo("no run is so; without --filter, and with --all, there are more", err=True)
     elif not waiting:
-        click.echo("no runs yet; begin with: aimbot-lab run curricula/goto.yaml", err=True)
+        click.echo("no runs yet; begin with: aimbot-lab run goto", err=True)
 
 
 def _filters(

@@ -81,7 +81,7 @@ def start(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run SWEEP, the file sweeps/SWEEP.yaml or a path.
+    """Run SWEEP, a path or a name: a file sweeps/NAME.yaml or NAME.yaml here, else a shipped one.
 
     The same sweep gives the same result, whatever the number of workers and whichever of them
     die. Ctrl-C, SIGTERM or closing the terminal stops it once the present updates are done; go on

@@ -24,9 +24,9 @@ from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import MAX_NODES, Tree, count_values, read_tree
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
+from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
 
 MAX_BYTES = 64 * 1024
-STDIN = "-"
 _FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
     "environment_parameters, train, tracking"
@@ -62,12 +62,13 @@ def load_curriculum(
 ) -> LoadedCurriculum:
     """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
 
-    `-` is the standard input. The file may refer to the environment variables in `allowed_env`.
-    Own blocks are read from the file's folder; those that a run kept from `find`, if given.
+    A name means a file of one's own or a shipped one (`find_file`), `-` the standard input. The
+    file may refer to the environment variables in `allowed_env`. Own blocks are read from its
+    folder; those that a run kept from `find`, if given.
     Raises ConfigurationError with every fault that was found, one line each:
     `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
     """
-    file = fspath(path)
+    file = find_file(fspath(path), CURRICULUM)
     text = read_text(file)
     return parse_curriculum(text, shown_file(file), overrides, allowed_env=allowed_env, find=find)
 

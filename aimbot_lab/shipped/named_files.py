@@ -1,0 +1,93 @@
+"""Curriculum and sweep files by name: the user's own first, then those that are shipped."""
+
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import shortened
+
+SHIPPED = Path(__file__).parent
+SUFFIXES = (".yaml", ".yml")
+MAX_NAME = 80  # characters of a name that a refusal repeats
+STDIN = "-"
+
+
+class Kind(NamedTuple):
+    """A kind of file: what it is called, and the folder that a project keeps it in."""
+
+    noun: str
+    folder: str
+
+
+CURRICULUM = Kind("curriculum", "curricula")
+SWEEP = Kind("sweep", "sweeps")
+
+
+def find_file(named: str, *kinds: Kind) -> str:
+    """The path of the file that `named` means, a path or a name: one of `kinds`.
+
+    A path (it has a separator or ends with .yaml or .yml) is taken as it is, and so is the name of
+    a file in the working directory. NAME is else FOLDER/NAME.yaml or NAME.yaml in the working
+    directory (FOLDER is that of the kind), then the shipped file of that name.
+    Raises ConfigurationError, one line, for a name that no file has, and for a path to a shipped
+    file that is not there.
+    """
+    if is_path(named):
+        _refuse_shipped_elsewhere(named, kinds)
+        return named
+    if named == STDIN or (os.path.exists(named) and not os.path.isdir(named)):
+        return named
+    found = next((path for path in _candidates(named, kinds) if os.path.isfile(path)), None)
+    if found is not None:
+        return found
+    if os.path.isdir(named):
+        return named
+    raise ConfigurationError(_unknown(named, kinds))
+
+
+def is_path(named: str) -> bool:
+    """Whether `named` is a path, not a name."""
+    return os.sep in named or named.endswith(SUFFIXES)
+
+
+def shipped_names(kind: Kind) -> list[str]:
+    """The names of the shipped files of that kind, sorted."""
+    return sorted(path.stem for path in (SHIPPED / kind.folder).glob("*.yaml"))
+
+
+def own_files(kind: Kind) -> list[str]:
+    """The files in the working directory's folder of that kind, sorted."""
+    here = Path(kind.folder)
+    return sorted(str(path) for path in here.glob("*") if path.suffix in SUFFIXES)
+
+
+def _refuse_shipped_elsewhere(path: str, kinds: tuple[Kind, ...]) -> None:
+    """Who has no clone of the repository has no folder curricula: tell the name that does."""
+    name = Path(path).stem
+    for kind in kinds:
+        inside = path in {os.path.join(kind.folder, name + suffix) for suffix in SUFFIXES}
+        if inside and name in shipped_names(kind) and not os.path.exists(path):
+            raise ConfigurationError(
+                f"{path}: there is no such file here; the shipped {kind.noun} is found by its "
+                f"name: {name}"
+            )
+
+
+def _candidates(named: str, kinds: tuple[Kind, ...]) -> Iterator[str]:
+    yield from (os.path.join(kind.folder, f"{named}.yaml") for kind in kinds)
+    yield f"{named}.yaml"
+    yield from (str(SHIPPED / kind.folder / f"{named}.yaml") for kind in kinds)
+
+
+def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
+    """What was looked for, and the shipped name that is nearest, or all of them."""
+    shown = shortened(named, MAX_NAME)
+    noun = " or ".join(kind.noun for kind in kinds)
+    files = " or ".join(os.path.join(kind.folder, f"{shown}.yaml") for kind in kinds)
+    names = [name for kind in kinds for name in shipped_names(kind)]
+    nearest = get_close_matches(named[:MAX_NAME], names, n=1)
+    told = f"nearest shipped one: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
+    return f"no {noun} {shown!r}: there is no file {files} here ({told}); a path is right too"
