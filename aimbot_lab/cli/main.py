@@ -14,6 +14,7 @@ from aimbot_lab.cli.commands.delete import delete
 from aimbot_lab.cli.commands.evaluate import evaluate
 from aimbot_lab.cli.commands.explain import explain
 from aimbot_lab.cli.commands.export import export
+from aimbot_lab.cli.commands.init import init
 from aimbot_lab.cli.commands.plot import plot
 from aimbot_lab.cli.commands.presets import presets
 from aimbot_lab.cli.commands.record import record
@@ -60,7 +61,7 @@ def cli() -> None:
 
 
 COMMANDS = (
-    *(run, resume, sweep, runs, ui, check, schema, convert),
+    *(init, run, resume, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
 )
 for command in COMMANDS:
