@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -89,13 +90,13 @@ def test_what_the_disk_refuses_is_told_in_a_line_and_nothing_is_left(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "file").write_text("", encoding="utf-8")
-    assert str(call("init", "file").exception) == "file: can't be written: Not a directory"
+    assert str(call("init", "file").exception) == "file: can't be written: File exists"
     real = Path.open
 
-    def refuse(path: Path, *arguments: str) -> object:
+    def refuse(path: Path, *arguments: str, **named: Any) -> object:
         if path.name == "walk_rewards.yaml" and arguments == ("xb",):
             raise OSError(28, os.strerror(28))
-        return real(path, *arguments)
+        return real(path, *arguments, **named)
 
     monkeypatch.setattr(Path, "open", refuse)
     refused = call("init", "a/b").exception

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import aimbot_lab
+from aimbot_lab.shipped.new_project import FILES
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "aimbot_lab", "curricula", "sweeps")
@@ -49,6 +50,7 @@ def test_the_wheel_holds_curricula_sweeps_and_their_schemas(wheels: list[set[str
         for path in (ROOT / folder).iterdir()
         if path.name.endswith((".yaml", ".schema.json"))
     ]
+    there += [f"aimbot_lab/shipped/{name}" for name in FILES.values()]
     assert "aimbot_lab/shipped/curricula/goto.yaml" in there
     assert "aimbot_lab/shipped/sweeps/sweep.schema.json" in there
     for wheel in wheels:
