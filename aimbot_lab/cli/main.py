@@ -26,6 +26,7 @@ from aimbot_lab.cli.commands.schema import schema
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.commands.ui import ui
 from aimbot_lab.cli.commands.weights import weights
+from aimbot_lab.cli.completion import completion
 from aimbot_lab.cli.processes.streams import guard_streams
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
@@ -63,6 +64,7 @@ def cli() -> None:
 COMMANDS = (
     *(init, run, resume, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
+    completion,
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -7,12 +7,18 @@ from typing import Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_files
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.foundation.shown_text import refusal_lines
 
 
 @click.command(short_help="List the faults of curriculum and sweep files.")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument(
+    "files",
+    nargs=-1,
+    type=click.Path(path_type=Path, allow_dash=True),
+    shell_complete=complete_files("curriculum", "sweep"),
+)
 @options.overrides
 @options.allow_env
 @options.as_json

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.files import check_output, write_output
 from aimbot_lab.cli.views.progress import progress
@@ -22,7 +23,7 @@ IDS_IN_A_NAME = 4
 
 
 @click.command(short_help="Compare runs in the same episodes.")
-@click.argument("runs", nargs=-1, metavar="RUN RUN...")
+@click.argument("runs", nargs=-1, metavar="RUN RUN...", shell_complete=complete_runs)
 @options.filters
 @options.agent
 @options.temperature

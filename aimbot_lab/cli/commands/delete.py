@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import table
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Delete runs with their files and checkpoints.")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.place
 def delete(runs: tuple[str, ...], yes: bool, place: options.Place) -> None:

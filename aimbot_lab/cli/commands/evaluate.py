@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.tables import Section, show_table
 from aimbot_lab.cli.views.text import print_json, rate
@@ -19,7 +20,7 @@ HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to 
 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @options.agent
 @options.temperature
 @options.episodes

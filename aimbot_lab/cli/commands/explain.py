@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import print_json, rate, table
 from aimbot_lab.foundation.shown_text import terminal_lines
 
@@ -21,7 +22,7 @@ HEAD = ("episodes", "step", "found", "needed", "")
 
 
 @click.command(short_help="Tell why lessons of a run ended or did not.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.option("--threshold", type=float, help="Tell also what this threshold would have done.")
 @click.option("--all", "every", is_flag=True, help="Every check, not only those that tell most.")
 @options.data_dir

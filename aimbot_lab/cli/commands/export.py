@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
@@ -15,7 +16,7 @@ ONNX = ".onnx"
 
 
 @click.command(short_help="Write a run's agent as ONNX or safetensors.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.option(
     "-o",
     "--output",

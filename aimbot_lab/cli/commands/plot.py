@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.files import check_output
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Draw learning curves.")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
 @click.option(
     "-o",
     "--output",

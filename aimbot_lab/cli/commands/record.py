@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.files import check_output, write_output
 from aimbot_lab.cli.views.progress import progress
 
@@ -37,7 +38,9 @@ class GridType(click.ParamType[Any]):
 
 
 @click.command(short_help="Film a run's agent, or replays, as MP4 or GIF.")
-@click.argument("sources", nargs=-1, required=True, metavar="RUN|REPLAY...")
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="RUN|REPLAY...", shell_complete=complete_runs
+)
 @click.option(
     "-o",
     "--output",

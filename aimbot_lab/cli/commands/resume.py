@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Go on with a run that was stopped or died.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @options.overrides
 @click.option(
     "--take-over",

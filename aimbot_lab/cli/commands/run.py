@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_files, complete_runs
 from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ class RunOptions(TypedDict):
 
 
 @click.command(short_help="Train an agent by a curriculum.")
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument(
+    "file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    shell_complete=complete_files("curriculum"),
+)
 @options.overrides
 @options.allow_env
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the run; same as --set seed=N.")
@@ -58,6 +63,7 @@ class RunOptions(TypedDict):
 @click.option(
     "--init-from",
     metavar="RUN",
+    shell_complete=complete_runs,
     help="Begin with the last agent of RUN (an id, the beginning of it, or latest), or with the "
     "one in a folder that `aimbot-lab export` wrote: its weights and scaling, a new optimiser.",
 )

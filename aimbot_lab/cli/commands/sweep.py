@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_files
+from aimbot_lab.cli.sweep_group import SweepGroup
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.foundation.shown_text import terminal_lines
 
@@ -23,29 +25,7 @@ storage = click.option(
 )
 
 
-class SweepGroup(click.Group):
-    """A group whose first word may also be a sweep, which is then started."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the command in where it was left out."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["start", *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """What the command returns; a storage that fails is told in a line."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            from aimbot_lab.sweep.storage import storage_trouble
-
-            trouble = storage_trouble(error)
-            if trouble is None:
-                raise
-            raise trouble from error
-
-
-@click.group(cls=SweepGroup, short_help="Search reward weights and other values (Optuna).")
+@click.group(cls=SweepGroup, short_help="Search rewards and other values (Optuna).")
 def sweep() -> None:
     """Search for the values of a curriculum that win most.
 
@@ -59,7 +39,7 @@ def sweep() -> None:
 
 
 @sweep.command(short_help="Run a sweep, or go on with it.")
-@click.argument("sweep")
+@click.argument("sweep", shell_complete=complete_files("sweep"))
 @click.option("--trials", type=int, help="How many trials, in place of the file's.")
 @click.option("--workers", type=int, help="How many processes train, one core each.")
 @click.option("--parallel", type=int, help="How many trials may run at once.")
@@ -161,7 +141,7 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
 
 
 @sweep.command(short_help="Where a sweep stands.")
-@click.argument("sweep")
+@click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
@@ -190,7 +170,7 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
 
 
 @sweep.command("report", short_help="All trials of a sweep and the best once more.")
-@click.argument("sweep")
+@click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
@@ -213,7 +193,7 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
 
 
 @sweep.command(short_help="How small a difference a sweep's confirmation finds.")
-@click.argument("sweep")
+@click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
 @options.as_json
@@ -240,7 +220,7 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
 
 
 @sweep.command("rerun", short_help="Run a finished trial again: is it the same?")
-@click.argument("sweep")
+@click.argument("sweep", shell_complete=complete_files("sweep"))
 @click.argument("trial", type=int)
 @storage
 @options.data_dir

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there 
 
 
 @click.command(short_help="Open the runs in MLflow's web page.")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import print_json, table
 from aimbot_lab.foundation.shown_text import one_line
 
@@ -29,7 +30,7 @@ class LevelsParam(click.ParamType[Levels]):
 
 
 @click.command(short_help="Show or change the mix of a running run.")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.argument("target")
 @click.argument("moves", nargs=-1, metavar="[LEVEL=WEIGHT]...")
 @click.option("--lock", type=LevelsParam(), default=(), help="Difficulties whose weights stay.")
