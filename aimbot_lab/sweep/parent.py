@@ -1,5 +1,7 @@
 """The sweep's own run in the tracking store, which its trials' runs lie below."""
 
+from dataclasses import replace
+
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import PARENT, Record
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -22,7 +24,7 @@ def join_parent(
 
 
 def _joined(record: Record, data_folder: DataFolder, *, tracking_uri: str | None) -> Tracker | None:
-    settings = record.config.tracking
+    settings = replace(record.config.tracking, tensorboard=False)  # only its trainings have curves
     with record.storage.alone(record.name):
         known = record.parent_run
         if known is None:

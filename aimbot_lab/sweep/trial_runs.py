@@ -84,12 +84,13 @@ class TrialTracker:
 
 def _open(context: WorkerContext, queue: TrialQueue, claim: Claim, name: str) -> Tracker:
     config = context.record.config
+    tracking = replace(config.tracking, tensorboard=False)  # only its trainings have curves
     before = claim.attributes.get(RUN)
     if before is not None:
         reap_dead_runs(context.data_folder)
         with suppress(StoreError):  # it lies in another machine's store, or is still written to
             return rejoin_run(
-                context.data_folder, config.tracking, before, tracking_uri=context.tracking_uri
+                context.data_folder, tracking, before, tracking_uri=context.tracking_uri
             )
     own = {"lab.sweep": config.name, "lab.sweep_trial": str(claim.number)}
     tags = {**context.record.tags, **own}
@@ -98,7 +99,7 @@ def _open(context: WorkerContext, queue: TrialQueue, claim: Claim, name: str) ->
         tags[PARENT_TAG] = parent
     description = RunDescription(name, params=dict(claim.params), tags=tags)
     tracker = open_run(
-        context.data_folder, config.tracking, description, tracking_uri=context.tracking_uri
+        context.data_folder, tracking, description, tracking_uri=context.tracking_uri
     )
     queue.note(claim, RUN, tracker.run_id)
     return tracker

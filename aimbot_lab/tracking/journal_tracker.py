@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from aimbot_lab.foundation.errors import RunLostError
+from aimbot_lab.tracking.event_file import EVENTS_NAME, EventFile
 from aimbot_lab.tracking.journal.delivery import EntrySink
 from aimbot_lab.tracking.journal.disk_reserve import Reserve
 from aimbot_lab.tracking.journal.entries import (
@@ -15,7 +17,7 @@ from aimbot_lab.tracking.journal.entries import (
     ResumeEntry,
     TagsEntry,
 )
-from aimbot_lab.tracking.journal.growing_files import GrowingFiles, growing_entries
+from aimbot_lab.tracking.journal.growing_files import GrowingFiles, growing_entries, growing_file
 from aimbot_lab.tracking.journal.journal import Journal
 from aimbot_lab.tracking.journal.outage import Tell, silent
 from aimbot_lab.tracking.journal.safe_journal import Keeper
@@ -54,6 +56,7 @@ class JournalTracker:
         keeper: Keeper,
         sender: Sender,
         logged: Mapping[int, Collection[str]],
+        events: EventFile | None,
     ) -> None:
         self._address = address
         self._folder = folder
@@ -61,6 +64,7 @@ class JournalTracker:
         self._keeper = keeper
         self._sender = sender
         self._logged = logged
+        self._events = events
         self._last: list[Entry] = []
         self._report: FinishReport | None = None
 
@@ -88,6 +92,8 @@ class JournalTracker:
         if known and not new:
             return
         self._keeper.keep_metrics(entry)
+        if self._events is not None:
+            self._events.add(entry)
         self._sender.notify()
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
@@ -121,7 +127,7 @@ class JournalTracker:
         """Write `text` into a file that grows; whether the disk took it."""
         self._journal.check_open()
         self.check_owner(anew=False)
-        return self._keeper.keep_growth(checked_file_name(name), text, place=place)
+        return self._keeper.keep_growth(checked_file_name(name), text.encode(), place=place)
 
     def sync(self) -> None:
         """Wait until what has grown is on the disk, as far as that works."""
@@ -180,9 +186,11 @@ def start_tracker(
     tell: Tell = silent,
     first_pause: float = FIRST_PAUSE,
     resumed: bool = False,
+    events: bool = False,
 ) -> JournalTracker:
     """A tracker for a run that the store knows, with `sink` there and `folder` here.
 
+    It keeps a TensorBoard file where `events` says so or the folder has one, which is written anew.
     Raises StoreError where the disk has no room for a journal.
     """
     reserve = Reserve(folder.path)
@@ -201,7 +209,17 @@ def start_tracker(
         journal, sink, tell=tell, first_pause=first_pause, check_owner=folder.check_owner
     )
     logged = journal.metrics() if resumed else {}
-    return JournalTracker(address, folder, keeper=keeper, sender=sender, logged=logged)
+    event_file = None
+    if events or growing_file(folder.path, EVENTS_NAME).exists():
+        write = partial(_grow_events, keeper)
+        event_file = EventFile(write, journal.metric_entries(), time_ms=now_ms())
+    return JournalTracker(
+        address, folder, keeper=keeper, sender=sender, logged=logged, events=event_file
+    )
+
+
+def _grow_events(keeper: Keeper, data: bytes, place: int) -> bool:
+    return keeper.keep_growth(EVENTS_NAME, data, place=place)
 
 
 def now_ms() -> int:

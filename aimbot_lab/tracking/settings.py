@@ -27,6 +27,8 @@ class TrackingSettings:
     """Name of the MLflow experiment."""
     uri: str | None = None
     """Address of a tracking server or database that replaces the store in the data folder."""
+    tensorboard: bool = False
+    """Whether the run also keeps its numbers as a TensorBoard event file, among its artifacts."""
 
     def __post_init__(self) -> None:
         if self.uri is not None:

@@ -1,5 +1,6 @@
 """What a run says of itself: outcome, note, and the way to look at it."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def test_a_run_that_can_go_on_says_how() -> None:
 def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:
     lines = summary(RESULT, width=100).splitlines()
     assert any("open ground" in line and " 120 " in line for line in lines)
+
+
+def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    for script in ("cli/processes/tied_training.py", "__main__.py"):
+        monkeypatch.setattr("sys.argv", [f"/lib/aimbot_lab/{script}", "run"])
+        assert way_to_look("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
 
 
 @pytest.mark.parametrize(

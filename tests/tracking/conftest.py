@@ -53,13 +53,14 @@ def begin(tmp_path: Path) -> Callable[..., JournalTracker]:
     folder = tmp_path / "run"
     folder.mkdir()
 
-    def start(store: EntrySink, tell: Tell = silent) -> JournalTracker:
+    def start(store: EntrySink, tell: Tell = silent, *, events: bool = False) -> JournalTracker:
         return start_tracker(
             RunAddress("run", "1", "fake:"),
             RunFolder(folder, this_process("token", None)),
             sink=store,
             tell=tell,
             first_pause=0.001,
+            events=events,
         )
 
     return start

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.journal import journal, kept_files
 from aimbot_lab.tracking.journal.delivery import StoreRefusedError
 from aimbot_lab.tracking.journal.entries import MetricsEntry
-from aimbot_lab.tracking.journal.journal import journal, kept_files
 
 
 class FakeStore:

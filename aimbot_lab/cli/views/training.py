@@ -98,7 +98,7 @@ def _command(arguments: Sequence[str], data_dir: Path | None) -> str:
 def _this_program() -> str:
     """How this command line was called, where its folder is not on the search path."""
     called = Path(sys.argv[0])
-    if called.name == "__main__.py":
+    if called.suffix == ".py":  # this package, or the training of a command with several
         return f"{shlex.quote(sys.executable)} -m aimbot_lab"
     return shlex.quote(str(called))
 

@@ -59,7 +59,8 @@ class GrowingFiles:
 
 def growing_file(run_folder: Path, name: str) -> Path:
     """Where the growing file `name` of a run lies as long as the run is not delivered."""
-    return run_folder / _FOLDER / name / name
+    # TensorBoard takes whatever has `tfevents` in its name for a file, and so reads no such folder.
+    return run_folder / _FOLDER / name.replace("tfevents", "events") / name
 
 
 def detach_growing(run_folder: Path) -> None:
@@ -75,5 +76,5 @@ def detach_growing(run_folder: Path) -> None:
 def growing_entries(run_folder: Path) -> Sequence[FileEntry]:
     """The growing files of a run as entries of a journal."""
     folder = run_folder / _FOLDER
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    return [FileEntry(f"{_FOLDER}/{name}/{name}", "") for name in names]
+    files = sorted(path for path in folder.glob("*/*") if not path.name.startswith("."))
+    return [FileEntry(path.relative_to(run_folder).as_posix(), "") for path in files]

@@ -6,6 +6,7 @@ that note may lag behind, because sending an entry twice stores it once.
 
 import os
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -109,12 +110,17 @@ class Journal:
     def metrics(self) -> dict[int, set[str]]:
         """The names of the numbers that were kept, by their step."""
         names: dict[int, set[str]] = {}
+        for entry in self.metric_entries():
+            names.setdefault(entry.step, set()).update(entry.values)
+        return names
+
+    def metric_entries(self) -> Iterator[MetricsEntry]:
+        """The numbers that were kept, oldest first."""
         for line in self._lines(since=0):
             with suppress(ValueError):
                 entry = decode(line)
                 if isinstance(entry, MetricsEntry):
-                    names.setdefault(entry.step, set()).update(entry.values)
-        return names
+                    yield entry
 
     def pending(self, limit: int) -> Pending:
         """The first `limit` lines that are not delivered."""

@@ -60,9 +60,9 @@ class Keeper:
         """Whether a copy of `source` is kept. Raises OSError where it can't be read."""
         return self._keep_file(lambda: self.journal.files.keep_file(source), folder)
 
-    def keep_growth(self, name: str, text: str, *, place: int) -> bool:
-        """Whether `text` is kept in the growing file `name`."""
-        kept = self._is_taken(lambda: self._growing.write(name, text.encode(), place=place))
+    def keep_growth(self, name: str, data: bytes, *, place: int) -> bool:
+        """Whether `data` are kept in the growing file `name`."""
+        kept = self._is_taken(lambda: self._growing.write(name, data, place=place))
         self.dropped += not kept
         return kept
 

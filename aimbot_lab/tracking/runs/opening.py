@@ -64,7 +64,8 @@ def open_run(
         folder = folder.named(run_id)
         run = RunAddress(run_id, experiment_id, address.shown)
         sink = store.run(run_id, folder.path)
-        return start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble))
+        tell = unfailing(on_trouble)
+        return start_tracker(run, folder, sink=sink, tell=tell, events=settings.tensorboard)
     except BaseException:
         _undo(store, folder)
         raise
