@@ -37,11 +37,11 @@ def train(
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.run import run_curriculum
-    from aimbot_lab.experiment.runs.starting import find_start
+    from aimbot_lab.experiment.runs.starting import find_initial_agent
     from aimbot_lab.training.observer import SilentObserver
 
     place = _place(data_dir)
-    start = None if init_from is None else find_start(init_from, place)
+    start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
         load_curriculum(file, overrides), place, name, tags=dict(tags or {}), start=start
     )

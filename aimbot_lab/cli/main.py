@@ -71,7 +71,7 @@ for command in COMMANDS:
 
 
 def main() -> None:
-    """Run the command line; every error a user can cause is told in a line, without a traceback."""
+    """Run the command line; errors of the user are reported in one line, without a traceback."""
     guard_streams()
     sys.exit(_exit_code())
 
@@ -89,8 +89,8 @@ def _exit_code() -> int:
         click.echo("stopped", err=True)
         return INTERRUPTED
     except LabError as error:
-        told = f"error: {error}" if error.exit_code == 1 else str(error)
-        click.echo(refusal_lines(told), err=True)
+        message = f"error: {error}" if error.exit_code == 1 else str(error)
+        click.echo(refusal_lines(message), err=True)
         return error.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -105,5 +105,5 @@ def _show(error: click.ClickException) -> None:
         error.show()
         return
     what = one_line(error.format_message().replace("\n", " ")).rstrip(". ")
-    told = f"{context.command_path}: {what} ({context.command_path} --help says more)"
-    click.echo(refusal_lines(told), err=True)
+    message = f"{context.command_path}: {what} ({context.command_path} --help says more)"
+    click.echo(refusal_lines(message), err=True)

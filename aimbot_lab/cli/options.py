@@ -35,7 +35,7 @@ class NumberRange(click.FloatRange):
         """The number that `value` says."""
         number: float = super().convert(value, param, ctx)
         if isnan(number):
-            self.fail(f"{value} is no number.", param, ctx)
+            self.fail(f"{value} is not a number.", param, ctx)
         return number
 
 
@@ -54,7 +54,7 @@ class TemperatureType(click.ParamType[Any]):
         except ConfigurationError as error:
             self.fail(str(error).removeprefix("temperature "), param, ctx)
         except ValueError:
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
 
 
 class Place(NamedTuple):
@@ -155,7 +155,7 @@ speed = click.option(
 
 
 def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
-    """The tags that `KEY=VALUE` texts say. Raises ConfigurationError where one is none."""
+    """The tags of `KEY=VALUE` texts. Raises ConfigurationError if one is invalid."""
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.limits import checked_key
 

@@ -23,13 +23,13 @@ class SweepGroup(click.Group):
         return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, names)]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What the command returns; a storage that fails is told in a line."""
+        """What the command returns; a storage that fails is reported in one line."""
         try:
             return super().invoke(ctx)
         except Exception as error:
-            from aimbot_lab.sweep.storage import storage_trouble
+            from aimbot_lab.sweep.storage import storage_error
 
-            trouble = storage_trouble(error)
+            trouble = storage_error(error)
             if trouble is None:
                 raise
             raise trouble from error

@@ -18,9 +18,9 @@ EVAL_WIN_RATE = "eval/win_rate"  # of fixed episodes that are played while it tr
 EVAL_WIN_RATE_LOWER = "eval/win_rate_lower"
 EVAL_WIN_RATE_UPPER = "eval/win_rate_upper"
 
-WIN_RATE_POOLED = "lesson/win_rate"
-WIN_RATE_LOWER = "lesson/lower"
-WIN_RATE_UPPER = "lesson/upper"
+LESSON_WIN_RATE = "lesson/win_rate"  # of the last episodes that the lesson counts: often few
+LESSON_WIN_RATE_LOWER = "lesson/win_rate_lower"
+LESSON_WIN_RATE_UPPER = "lesson/win_rate_upper"
 LESSON_NUMBER = "lesson/number"
 LESSON_THRESHOLD = "lesson/threshold"
 LESSON_EVIDENCE = "lesson/evidence"
@@ -32,7 +32,7 @@ EPISODE_RETURN = "rollout/return"
 EPISODES_ENDED = "rollout/episodes"
 EPISODES_UNPARSED = "rollout/unparsed_lines"
 STEPS_PER_SECOND = "time/steps_per_second"
-TEST_WIN_RATE = "test/win_rate"  # of what `evaluate` played, single values
+TEST_WIN_RATE = "test/win_rate"  # of what `evaluate` or a sweep's scoring played, single values
 TEST_WIN_RATE_LOWER = "test/win_rate_lower"
 TEST_WIN_RATE_UPPER = "test/win_rate_upper"
 TEST_SECONDS_TO_WIN = "test/seconds"
@@ -43,6 +43,16 @@ TEST_TEMPERATURE = "test/temperature"
 def of_cell(measure: str, cell: "Cell") -> str:
     """A measure of one cell; of all cells together, whose target is empty, the measure itself."""
     return _joined(measure, *cell)
+
+
+def lower_bound(measure: str) -> str:
+    """The lower end of the 95 % interval of a measure."""
+    return f"{measure}_lower"
+
+
+def upper_bound(measure: str) -> str:
+    """The upper end of the 95 % interval of a measure."""
+    return f"{measure}_upper"
 
 
 def player_win_rate(player: str) -> str:

@@ -13,7 +13,7 @@ About = Mapping[str, str | int | float]  # what a person should know: run, lesso
 
 
 class ReplayError(LabError):
-    """A file that is no replay, or one that does not play as it was recorded."""
+    """A file that is not a replay, or one that does not play as it was recorded."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def replay_text(replay: Replay) -> str:
 def load_replay(path: Path) -> Replay:
     """The replay in the file at `path`, which was played once and is what was recorded.
 
-    Raises ReplayError, which says why, for a file that is no replay, that was altered, or that
+    Raises ReplayError, which says why, for a file that is not a replay, that was altered, or that
     plays otherwise here; OSError where it can't be read.
     """
     data = read_bounded(path, MAX_BYTES)
@@ -102,19 +102,19 @@ def _other_version(document: Any) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return "it holds settings that there are not"
-    return str(error) if isinstance(error, LabError) else "this is no replay"
+    return str(error) if isinstance(error, LabError) else "this is not a replay"
 
 
 def _replay(document: Any) -> Replay:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ReplayError("this is no replay")
+        raise ReplayError("this is not a replay")
     if document.get("version") != VERSION:
         raise ReplayError(f"a replay of another format than {VERSION}")
     if document.keys() != KEYS or document.pop(SEAL) != _seal(document):
         raise ReplayError("the replay was altered after it was recorded")
     settings = TypeAdapter(ArenaSettings).validate_python(document["settings"])
     if settings.num_envs != 1 or not isinstance(document["about"], dict):
-        raise ReplayError("this is no replay")
+        raise ReplayError("this is not a replay")
     episode = RecordedEpisode(
         settings=settings,
         start=_start(document["start"], settings),
@@ -149,11 +149,11 @@ def _packed(actions: Float32Array) -> str:
 
 def _unpacked(text: str, decisions: int) -> Float32Array:
     if not isinstance(decisions, int) or not 0 < decisions <= MAX_DECISIONS:
-        raise ReplayError("this is no replay")
+        raise ReplayError("this is not a replay")
     try:
         packed = base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ReplayError("this is no replay") from error
+        raise ReplayError("this is not a replay") from error
     size = decisions * WIDTH * 4
     data = zlib.decompressobj().decompress(packed, size + 1)
     return np.frombuffer(data, "<f4").reshape(WIDTH, decisions).T.astype(np.float32)

@@ -95,8 +95,10 @@ def _write_mp4(path: Path, film: Film) -> None:
             _feed(ffmpeg, chain([first], film.pictures), size)
         if ffmpeg.returncode:
             words.seek(0)
-            told = words.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise LabError(f"ffmpeg could not make the film: {told[-1][:200]}")
+            output = words.read().decode(errors="replace").strip().splitlines() or [
+                "no reason given"
+            ]
+            raise LabError(f"ffmpeg could not make the film: {output[-1][:200]}")
 
 
 def _feed(ffmpeg: "Popen[bytes]", pictures: Pictures, size: tuple[int, int]) -> None:
@@ -106,7 +108,7 @@ def _feed(ffmpeg: "Popen[bytes]", pictures: Pictures, size: tuple[int, int]) -> 
             ffmpeg.stdin.write(np.ascontiguousarray(picture[: size[1], : size[0]]).tobytes())
         ffmpeg.stdin.close()
     except BrokenPipeError:
-        return  # it ended: its exit code and its words tell more
+        return  # it ended: its exit code and its output say more
     except BaseException:
         ffmpeg.kill()
         raise

@@ -10,8 +10,8 @@ from PIL import Image
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay import panel
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.panel import Panel, Told, bar_scale
-from aimbot_lab.replay.playback import Moment, moments
+from aimbot_lab.replay.panel import Panel, PanelText, bar_scale
+from aimbot_lab.replay.playback import ReplayStep, replay_steps
 from aimbot_lab.worlds.arena import canvas as paint
 from aimbot_lab.worlds.arena import draw
 from aimbot_lab.worlds.arena.core import state as core
@@ -36,7 +36,7 @@ SECONDS_HELD = 1.5  # that the end stands
 
 
 @dataclass(frozen=True)
-class Look:
+class FrameStyle:
     """How replays are shown."""
 
     size: int = 480  # pixels of the arena's side
@@ -48,15 +48,15 @@ class Look:
         return self.size + (round(self.size * PANEL_SHARE) if self.panel else 0)
 
 
-def frames(replay: Replay, look: Look) -> Iterator[Picture]:
+def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
     """A picture [size, width, 3] of the beginning and one after every decision.
 
     Raises ReplayError where `replay` can't be played.
     """
-    *_, last = (moment.state.terms[0].copy() for moment in moments(replay.episode))
-    artist = _Artist(replay, look, bar_scale(last))
-    for moment in moments(replay.episode):
-        yield artist.frame(moment)
+    *_, last = (step.state.terms[0].copy() for step in replay_steps(replay.episode))
+    artist = _FrameRenderer(replay, style, bar_scale(last))
+    for step in replay_steps(replay.episode):
+        yield artist.frame(step)
 
 
 def frames_held(replay: Replay) -> int:
@@ -64,50 +64,50 @@ def frames_held(replay: Replay) -> int:
     return max(1, round(SECONDS_HELD / replay.episode.settings.decision_seconds))
 
 
-class _Artist:
+class _FrameRenderer:
     """Draws the moments of one replay; knows where the agent was."""
 
-    def __init__(self, replay: Replay, look: Look, scale: npt.NDArray[np.float64]) -> None:
-        self._replay, self._look, self._scale = replay, look, scale
+    def __init__(self, replay: Replay, style: FrameStyle, scale: npt.NDArray[np.float64]) -> None:
+        self._replay, self._style, self._scale = replay, style, scale
         self._trail: list[npt.NDArray[np.float64]] = []
 
-    def frame(self, moment: Moment) -> Picture:
-        settings, look = self._replay.episode.settings, self._look
-        self._trail.append(moment.state.position[0].copy())
-        doings = Doings(self._trail, moment.fired, moment.hit)
-        arena = draw_row(moment.state, 0, settings, size=look.size, doings=doings)
-        if not look.panel:
+    def frame(self, step: ReplayStep) -> Picture:
+        settings, style = self._replay.episode.settings, self._style
+        self._trail.append(step.state.position[0].copy())
+        doings = Doings(self._trail, step.fired, step.hit)
+        arena = draw_row(step.state, 0, settings, size=style.size, doings=doings)
+        if not style.panel:
             return arena
-        whole = Image.new("RGB", (look.width, look.size))
+        whole = Image.new("RGB", (style.width, style.size))
         whole.paste(Image.fromarray(arena), (0, 0))
-        beside = Panel(look.width - look.size, look.size, self._told(moment))
-        whole.paste(beside.picture, (look.size, 0))
+        beside = Panel(style.width - style.size, style.size, self._panel_text(step))
+        whole.paste(beside.picture, (style.size, 0))
         return np.array(whole)
 
-    def _told(self, moment: Moment) -> Told:
-        numbers, result = moment.state.parameters[0], self._replay.episode.result
-        seconds = self._seconds(moment)
-        ended = moment.line is not None
-        return Told(
+    def _panel_text(self, step: ReplayStep) -> PanelText:
+        numbers, result = step.state.parameters[0], self._replay.episode.result
+        seconds = self._seconds(step)
+        ended = step.line is not None
+        return PanelText(
             title=lesson_title(self._replay),
-            task=task(self._replay),
-            goal=goal(moment.state),
+            cell=cell_words(self._replay),
+            goal=goal(step.state),
             player=player_words(self._replay),
-            action=moment.action,
-            fired=moment.fired,
+            action=step.action,
+            fired=step.fired,
             mouse_limit=float(numbers[core.MOUSE_LIMIT]),
-            terms=moment.state.terms[0].copy(),
-            earned=moment.earned,
+            terms=step.state.terms[0].copy(),
+            earned=step.earned,
             scale=self._scale,
             result=ending_words(seconds, won=result.won) if ended else None,
             won=result.won,
         )
 
     @staticmethod
-    def _seconds(moment: Moment) -> float:
-        numbers = moment.state.parameters[0]
+    def _seconds(step: ReplayStep) -> float:
+        numbers = step.state.parameters[0]
         period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
-        return float(moment.state.decisions[0] * period)
+        return float(step.state.decisions[0] * period)
 
 
 def goal(state: ArenaState) -> str:
@@ -143,7 +143,7 @@ def player_words(replay: Replay) -> str:
     return ", ".join(str(words) for words in (agent, about.get("player")) if words)
 
 
-def task(replay: Replay) -> str:
+def cell_words(replay: Replay) -> str:
     """Target and difficulty of `replay` in words."""
     result = replay.episode.result
     level = f", difficulty {result.difficulty}" if result.difficulty else ""

@@ -1,4 +1,4 @@
-"""What is told beside the picture of an arena: the task, the action, the rewards, the result."""
+"""The panel beside the picture of an arena: cell, action, rewards, result."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ GAIN: Colour = (34, 139, 84)
 LOSS: Colour = (208, 36, 48)
 PRESSED: Colour = (24, 104, 214)
 FIRE: Colour = (255, 120, 0)
-ENDINGS = (WIN, LOSE)  # told by the result; their bars would dwarf all others
+ENDINGS = (WIN, LOSE)  # shown by the result; their bars would dwarf all others
 SMALLEST = 0.7  # of a text's size, before it is cut
 MIN_PIXELS = 7.0  # of a text's height
 MIN_LINES = 24  # of text from top to bottom: its size follows
@@ -29,11 +29,11 @@ BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
 BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
 
 
-class Told(NamedTuple):
+class PanelText(NamedTuple):
     """What a panel says."""
 
     title: str  # for example the lesson
-    task: str  # target and difficulty
+    cell: str  # target and difficulty
     goal: str  # what is to be done, and what is left of it
     action: npt.NDArray[np.float32] | None  # [4]
     fired: bool
@@ -47,10 +47,10 @@ class Told(NamedTuple):
 
 
 class Panel:
-    """A panel of `width` x `height` pixels that tells `told`."""
+    """A panel of `width` x `height` pixels that shows `content`."""
 
-    def __init__(self, width: int, height: int, told: Told) -> None:
-        self._told = told
+    def __init__(self, width: int, height: int, content: PanelText) -> None:
+        self._content = content
         self._line = height / MIN_LINES
         self._left, self._right = self._line * 0.8, width - self._line * 0.8
         self.picture = Image.new("RGB", (width, height), PAPER)
@@ -70,16 +70,16 @@ class Panel:
         self._draw.text(place, text, fill=fill, font=font, anchor=anchor)
 
     def _head(self) -> None:
-        told = self._told
-        self._text((self._left, 1.0), told.title, size=0.92)
-        self._text((self._left, 2.1), told.task)
-        self._text((self._left, 3.0), told.goal, fill=FAINT)
-        self._text((self._left, 3.9), told.player, fill=FAINT)
+        content = self._content
+        self._text((self._left, 1.0), content.title, size=0.92)
+        self._text((self._left, 2.1), content.cell)
+        self._text((self._left, 3.0), content.goal, fill=FAINT)
+        self._text((self._left, 3.9), content.player, fill=FAINT)
 
     def _action(self, top: float) -> None:
         """Four keys, a needle for the mouse, and a light that shows a shot."""
         self._rule(top)
-        action = self._told.action
+        action = self._content.action
         vertical, horizontal = (0, 0) if action is None else (int(action[0]), int(action[1]))
         middle = self._left + 2.6 * self._line, top + 2.9
         for right, down, pressed in (
@@ -108,7 +108,7 @@ class Panel:
     def _turn(self, mouse: float, top: float) -> None:
         left, right = self._left + 6.4 * self._line, self._right
         middle, reach = (left + right) / 2, (right - left) / 2
-        share = max(-1.0, min(1.0, mouse / self._told.mouse_limit))
+        share = max(-1.0, min(1.0, mouse / self._content.mouse_limit))
         self._text((left, top), "turns", fill=FAINT)
         at = (top + 1.0) * self._line
         self._draw.line((left, at, right, at), fill=RULE)
@@ -118,15 +118,15 @@ class Panel:
         left, y = self._left + 6.4 * self._line, top * self._line
         radius = 0.45 * self._line
         box = (left, y - radius, left + 2 * radius, y + radius)
-        self._draw.ellipse(box, fill=FIRE if self._told.fired else RULE)
-        colour = INK if self._told.fired else FAINT
+        self._draw.ellipse(box, fill=FIRE if self._content.fired else RULE)
+        colour = INK if self._content.fired else FAINT
         self._text((left + 1.4 * self._line, top), "shoots", fill=colour)
 
     def _rewards(self, top: float) -> None:
-        told = self._told
+        content = self._content
         self._rule(top)
         self._text((self._left, top + 0.9), "reward so far", fill=FAINT)
-        shown = [term for term in range(len(REWARD_TERMS)) if told.scale[term] > 0]
+        shown = [term for term in range(len(REWARD_TERMS)) if content.scale[term] > 0]
         first = top + 2.1
         room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
         per_term = min(MAX_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
@@ -134,16 +134,16 @@ class Panel:
             self._reward(term, first + per_term * place, per_term=per_term)
 
     def _reward(self, term: int, top: float, *, per_term: float) -> None:
-        told = self._told
-        value = float(told.terms[term])
+        content = self._content
+        value = float(content.terms[term])
         colour = GAIN if value >= 0 else LOSS
         name = REWARD_TERMS[term].replace("_", " ")
-        # A term that was just earned is told in full ink.
-        self._text((self._left, top), name, fill=INK if told.earned[term] else FAINT)
+        # A term that was just earned is drawn in full ink.
+        self._text((self._left, top), name, fill=INK if content.earned[term] else FAINT)
         self._text((self._right, top), f"{value:+.0f}", fill=colour, anchor="rm")
         middle = (self._left + self._right) / 2
         reach = (self._right - self._left) / 2
-        share = max(-1.0, min(1.0, value / float(told.scale[term])))
+        share = max(-1.0, min(1.0, value / float(content.scale[term])))
         self._bar((middle, top + BAR_BELOW * per_term), share * reach, colour=colour)
 
     def _bar(self, start: Place, length: float, *, colour: Colour) -> None:
@@ -154,17 +154,17 @@ class Panel:
         self._draw.line((x, y - tick, x, y + tick), fill=FAINT)
 
     def _result(self, top: float) -> None:
-        told = self._told
+        content = self._content
         self._rule(top)
-        total = f"total {told.terms.sum():+,.0f}"
-        if told.result is None:
+        total = f"total {content.terms.sum():+,.0f}"
+        if content.result is None:
             self._text((self._left, top + 1.4), total, fill=FAINT)
             return
         box = (0, top * self._line, self.picture.width, self.picture.height)
-        self._draw.rectangle(box, fill=GAIN if told.won else LOSS)
-        self._text((self._left, top + 1.0), told.result, size=0.95, fill=PAPER)
-        ending = WIN if told.won else LOSE
-        earned = f"{REWARD_TERMS[ending]} {float(told.terms[ending]):+,.0f}, {total}"
+        self._draw.rectangle(box, fill=GAIN if content.won else LOSS)
+        self._text((self._left, top + 1.0), content.result, size=0.95, fill=PAPER)
+        ending = WIN if content.won else LOSE
+        earned = f"{REWARD_TERMS[ending]} {float(content.terms[ending]):+,.0f}, {total}"
         self._text((self._left, top + 2.1), earned, size=0.7, fill=PAPER)
 
     def _rule(self, top: float) -> None:

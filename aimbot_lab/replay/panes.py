@@ -7,7 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.frames import Look, frames, frames_held
+from aimbot_lab.replay.frames import FrameStyle, frames, frames_held
 
 
 class Grid(NamedTuple):
@@ -22,14 +22,14 @@ class Grid(NamedTuple):
         return self.columns * self.rows
 
 
-def grid_frames(replays: Sequence[Replay], grid: Grid, look: Look) -> Iterator[Picture]:
+def grid_frames(replays: Sequence[Replay], grid: Grid, style: FrameStyle) -> Iterator[Picture]:
     """Pictures [rows * size, columns * width, 3] until the last replay has ended.
 
     A replay goes to the pane that is free first; how each ended stands for a while, and at the
     end until all have. Raises ReplayError where one can't be played.
     """
     waiting = list(replays)
-    empty = np.full((look.size, look.width, 3), 255, np.uint8)
+    empty = np.full((style.size, style.width, 3), 255, np.uint8)
     shown = [empty] * grid.panes
     running: list[Iterator[Picture]] = [iter(()) for _ in range(grid.panes)]
     while True:
@@ -37,7 +37,7 @@ def grid_frames(replays: Sequence[Replay], grid: Grid, look: Look) -> Iterator[P
         for pane in range(grid.panes):
             picture = next(running[pane], None)
             if picture is None and waiting:
-                running[pane] = _held(waiting.pop(0), look)
+                running[pane] = _held(waiting.pop(0), style)
                 picture = next(running[pane])
             if picture is not None:
                 shown[pane], moved = picture, True
@@ -55,9 +55,9 @@ def frame_count(replays: Sequence[Replay], grid: Grid) -> int:
     return max(ends)
 
 
-def _held(replay: Replay, look: Look) -> Iterator[Picture]:
+def _held(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
     picture = None
-    for picture in frames(replay, look):
+    for picture in frames(replay, style):
         yield picture
     for _ in range(frames_held(replay)):
         assert picture is not None

@@ -16,7 +16,7 @@ from aimbot_lab.worlds.arena.single_row import solo_arena
 
 
 @dataclass(frozen=True)
-class Moment:
+class ReplayStep:
     """An episode after one of its decisions; before the first, where there is no action."""
 
     state: ArenaState  # of one row; read it before the next moment
@@ -29,32 +29,32 @@ class Moment:
     line: str | None  # the result line, once the episode has ended
 
 
-def moments(episode: RecordedEpisode) -> Iterator[Moment]:
+def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
     """The beginning of `episode` and the moment after each of its decisions.
 
     Raises ReplayError where it can't be played, or does not end with its last action.
     """
-    stage = _Stage(episode)
+    stage = _ReplayArena(episode)
     yield stage.beginning()
     last = len(episode.actions) - 1
     for number, action in enumerate(episode.actions):
         try:
-            moment = stage.decide(action)
+            step = stage.decide(action)
         except ActionError as error:
-            raise ReplayError(f"the replay's action {number} is none: {error}") from error
-        if (moment.line is not None) != (number == last):
+            raise ReplayError(f"the replay's action {number} is invalid: {error}") from error
+        if (step.line is not None) != (number == last):
             raise _other_end(number, last)
-        yield moment
+        yield step
 
 
-class _Stage:
+class _ReplayArena:
     """The arena in which one episode is played."""
 
     def __init__(self, episode: RecordedEpisode) -> None:
         try:
             self._arena = solo_arena(episode.settings, episode.start)
         except MisuseError as error:
-            raise ReplayError(f"the replay's beginning is none: {error}") from error
+            raise ReplayError(f"the replay's initial state is invalid: {error}") from error
         self._arena.before_reset = self._keep_ending
         self._buffers = new_step_buffers(1, len(self._arena.spec.observation_names))
         self._ending: ArenaState | None = None
@@ -63,20 +63,20 @@ class _Stage:
         copies = {name: array.copy() for name, array in self._arena.state._asdict().items()}
         self._ending = ArenaState(**copies)
 
-    def beginning(self) -> Moment:
+    def beginning(self) -> ReplayStep:
         state = self._arena.state
         nothing = np.zeros(state.terms.shape[1])
         seen = self._buffers.observations[0]
-        return Moment(state, None, seen, 0.0, nothing, fired=False, hit=-1, line=None)
+        return ReplayStep(state, None, seen, 0.0, nothing, fired=False, hit=-1, line=None)
 
-    def decide(self, action: Float32Array) -> Moment:
+    def decide(self, action: Float32Array) -> ReplayStep:
         state, buffers = self._arena.state, self._buffers
         ready, hits_left = state.gun_ticks[0] <= 0, state.enemy_hits_left[0].copy()
         before = state.terms[0].copy()
         batch = self._arena.step(action[None], buffers)
         after = self._ending or state
         seen = buffers.final_observations if batch else buffers.observations
-        return Moment(
+        return ReplayStep(
             state=after,
             action=action,
             observation=seen[0],
@@ -105,24 +105,24 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
     Raises ReplayError where the episode does not end as it was recorded.
     """
     digest = hashlib.sha256()
-    for moment in moments(episode):
-        add_to(digest, moment)
-        if moment.line is not None and moment.line != episode.line:
+    for step in replay_steps(episode):
+        add_to(digest, step)
+        if step.line is not None and step.line != episode.line:
             raise ReplayError(
                 "the replay plays another episode than was recorded: it ended with "
-                f"{episode.line!r:.120}, here with {moment.line!r}"
+                f"{episode.line!r:.120}, here with {step.line!r}"
             )
     return digest.hexdigest()
 
 
-def add_to(digest: "hashlib._Hash", moment: Moment) -> None:
-    """Count `moment` into the hash of a trajectory."""
-    state = moment.state
+def add_to(digest: "hashlib._Hash", step: ReplayStep) -> None:
+    """Count `step` into the hash of a trajectory."""
+    state = step.state
     for array in (state.position, state.yaw, state.enemy_hits_left, state.gun_ticks, state.terms):
         digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-    digest.update(moment.observation.astype("<f4", copy=False).tobytes())
-    digest.update(np.array(moment.reward, "<f8").tobytes())
-    digest.update((moment.line or "").encode())
+    digest.update(step.observation.astype("<f4", copy=False).tobytes())
+    digest.update(np.array(step.reward, "<f8").tobytes())
+    digest.update((step.line or "").encode())
 
 
 def as_replay(episode: RecordedEpisode, about: About) -> Replay:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.playback import moments
+from aimbot_lab.replay.playback import replay_steps
 from aimbot_lab.worlds.arena.core.state import REWARD_TERMS
 
 MOVES = ("", "forward", "back")
@@ -14,7 +14,7 @@ SIDES = ("", "right", "left")
 
 
 @dataclass(frozen=True)
-class Story:
+class EpisodeSummary:
     """How an episode went."""
 
     won: bool
@@ -34,15 +34,15 @@ class Story:
         return {"schema": 1, **asdict(self)}
 
 
-def story(replay: Replay) -> Story:
+def summarize(replay: Replay) -> EpisodeSummary:
     """What happened in `replay`. Raises ReplayError where it can't be played."""
     shots = hits = 0
     terms = np.zeros(len(REWARD_TERMS))
-    for moment in moments(replay.episode):
-        shots, hits = shots + moment.fired, hits + (moment.hit >= 0)
-        terms = moment.state.terms[0].copy()
+    for step in replay_steps(replay.episode):
+        shots, hits = shots + step.fired, hits + (step.hit >= 0)
+        terms = step.state.terms[0].copy()
     result, episode = replay.episode.result, replay.episode
-    return Story(
+    return EpisodeSummary(
         won=result.won,
         target=result.target or "",
         difficulty=result.difficulty,

@@ -9,9 +9,9 @@ from PIL import Image
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.frames import ending_words, goal, lesson_title, player_words, task
+from aimbot_lab.replay.frames import cell_words, ending_words, goal, lesson_title, player_words
 from aimbot_lab.replay.panel import bar_scale
-from aimbot_lab.replay.playback import Moment, moments
+from aimbot_lab.replay.playback import ReplayStep, replay_steps
 from aimbot_lab.replay.story import action_words
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.draw import Doings, draw_row
@@ -43,14 +43,14 @@ class Screen(NamedTuple):
 
 def screens(replay: Replay, screen: Screen) -> Iterator[str]:
     """Lines of text for the beginning of `replay` and for every decision."""
-    *_, totals = (moment.state.terms[0].copy() for moment in moments(replay.episode))
+    *_, totals = (step.state.terms[0].copy() for step in replay_steps(replay.episode))
     scale = bar_scale(totals)
     trail: list[np.ndarray] = []
-    for moment in moments(replay.episode):
-        trail.append(moment.state.position[0].copy())
-        picture = _picture(replay, moment, screen.pixels, trail)
+    for step in replay_steps(replay.episode):
+        trail.append(step.state.position[0].copy())
+        picture = _picture(replay, step, screen.pixels, trail)
         yield _beside(
-            half_blocks(picture, true_colour=screen.true_colour), _words(replay, moment, scale)
+            half_blocks(picture, true_colour=screen.true_colour), _words(replay, step, scale)
         )
 
 
@@ -74,28 +74,28 @@ def _colour(ground: int, colour: Sequence[int], true_colour: bool) -> str:
     return f"\x1b[{ground};5;{16 + 36 * red + 6 * green + blue}m"
 
 
-def _picture(replay: Replay, moment: Moment, side: int, trail: Sequence[np.ndarray]) -> Picture:
-    numbers = moment.state.parameters.copy()
+def _picture(replay: Replay, step: ReplayStep, side: int, trail: Sequence[np.ndarray]) -> Picture:
+    numbers = step.state.parameters.copy()
     numbers[:, [core.AGENT_RADIUS, core.ENEMY_RADIUS]] *= GROWN
-    larger = moment.state._replace(parameters=numbers)
-    doings = Doings(trail, moment.fired, moment.hit)
+    larger = step.state._replace(parameters=numbers)
+    doings = Doings(trail, step.fired, step.hit)
     drawn = draw_row(larger, 0, replay.episode.settings, size=side * FINER, doings=doings)
     return np.array(Image.fromarray(drawn).reduce(FINER))
 
 
-def _words(replay: Replay, moment: Moment, scale: np.ndarray) -> Sequence[str]:
-    numbers = moment.state.parameters[0]
+def _words(replay: Replay, step: ReplayStep, scale: np.ndarray) -> Sequence[str]:
+    numbers = step.state.parameters[0]
     period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
-    seconds = moment.state.decisions[0] * period
-    terms = moment.state.terms[0]
+    seconds = step.state.decisions[0] * period
+    terms = step.state.terms[0]
     words = [
         f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
-        one_line(task(replay)),
+        one_line(cell_words(replay)),
         *(one_line(words) for words in [player_words(replay)] if words),
-        goal(moment.state),
+        goal(step.state),
         f"{seconds:.1f} s of {numbers[core.TIME_LIMIT]:g} s",
         "",
-        action_words(moment.action, fired=moment.fired),
+        action_words(step.action, fired=step.fired),
         "",
         "reward so far",
     ]
@@ -106,7 +106,7 @@ def _words(replay: Replay, moment: Moment, scale: np.ndarray) -> Sequence[str]:
         name = core.REWARD_TERMS[term].replace("_", " ")
         words += [f"{name:15} {value:+8.0f}", f"{colour}{'█' * full}{RESET}"]
     words += ["", f"total {terms.sum():+,.0f}"]
-    if moment.line is not None:
+    if step.line is not None:
         won = replay.episode.result.won
         words += ["", f"{GREEN if won else RED}{BOLD}{ending_words(seconds, won=won)}{RESET}"]
     return words
@@ -116,4 +116,4 @@ def _beside(picture: Sequence[str], words: Sequence[str]) -> str:
     padded = [*words, *[""] * max(len(picture) - len(words), 0)][: len(picture)]
     pairs = zip(picture, padded, strict=True)
     # What is left of an older line behind a shorter one is wiped out.
-    return "\n".join(f"{line} {told}\x1b[K" for line, told in pairs)
+    return "\n".join(f"{line} {text}\x1b[K" for line, text in pairs)

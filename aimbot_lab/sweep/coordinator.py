@@ -8,23 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.sweep import metric_names as names
 from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.presence import Presence
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.best import write_best
 from aimbot_lab.sweep.results.chart import Chart
 from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
 from aimbot_lab.sweep.results.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
-from aimbot_lab.sweep.worker import Order
+from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2
-LOOK_SECONDS = 1.0  # between two looks at all trials
+REPORT_SECONDS = 1.0  # between two looks at all trials
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class SweepObserver(Protocol):
 class SweepRequest:
     """Where a sweep runs."""
 
-    record: Record
+    record: SweepRecord
     data_folder: DataFolder
     workers: int
     tracking_uri: str | None = None
@@ -77,7 +78,7 @@ def run_sweep(
     done until then is kept, and the next call goes on.
     """
     record = request.record
-    reap_dead_runs(request.data_folder)
+    close_orphan_runs(request.data_folder)
     for number in record.reap():
         observer.notice(f"trial {number} was left by a dead worker and is picked up again")
     parent = join_parent(record, request.data_folder, tracking_uri=request.tracking_uri)
@@ -86,9 +87,9 @@ def run_sweep(
         return _conclude(request, parent)
     except KeyboardInterrupt as abort:
         _close(parent, "KILLED")
-        reap_dead_runs(request.data_folder)
+        close_orphan_runs(request.data_folder)
         raise AbortedError(
-            f"aborted: sweep {record.name!r} goes on with --resume, without the trainings that ran"
+            f"aborted: resume sweep {record.name!r} with --resume; the trainings that ran are lost"
         ) from abort
     except BaseException:
         _close(parent, "FAILED")
@@ -103,7 +104,7 @@ def _work(
     parent: Tracker | None,
 ) -> None:
     record = request.record
-    order = Order(
+    arguments = WorkerArguments(
         record.storage.address.url, record.name, request.data_folder.root, request.tracking_uri
     )
     begun = report(record)
@@ -113,8 +114,8 @@ def _work(
         observer.notice(search_cost(record, left=begun.total - begun.ended))
     presence = Presence(record.storage, record.study, lease=record.config.lease)
     presence.show()  # before there are workers, so that nobody takes the sweep for stopped
-    pool = WorkerPool(order, request.workers, tell=observer.notice)
-    look = _Look(request, observer, parent)
+    pool = WorkerPool(arguments, request.workers, notify=observer.notice)
+    look = _ProgressReporter(request, observer, parent)
     try:
         looked, stopping = 0.0, False
         while not pool.is_done:
@@ -122,7 +123,7 @@ def _work(
             if should_stop() and not stopping:
                 stopping = True
                 pool.stop()
-            if time.monotonic() - looked >= LOOK_SECONDS:
+            if time.monotonic() - looked >= REPORT_SECONDS:
                 looked = time.monotonic()
                 presence.show()
                 look(pool)
@@ -132,7 +133,7 @@ def _work(
         presence.leave()
 
 
-class _Look:
+class _ProgressReporter:
     """Tells the observer and the sweep's run where the sweep stands."""
 
     def __init__(
@@ -171,16 +172,16 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
     return SweepResult(final, is_done, best, record.parent_run)
 
 
-def _publish(record: Record, final: SweepReport, best: Path | None, parent: Tracker) -> None:
+def _publish(record: SweepRecord, final: SweepReport, best: Path | None, parent: Tracker) -> None:
     """Numbers, files and pictures of a sweep that is done, on its run."""
     from aimbot_lab.sweep.results.plots import draw_plots  # takes a second to load
 
     trial = final.best_trial
     if trial is not None and trial.value is not None:
-        parent.log_metrics(final.total, {"best/search": trial.value})
+        parent.log_metrics(final.total, {names.BEST_SEARCHED: trial.value})
     again = next((one for one in final.confirmed if one.number == final.best), None)
     if again is not None and again.value is not None:
-        parent.log_metrics(final.total, {"best/confirmed": again.value})
+        parent.log_metrics(final.total, {names.BEST_CONFIRMED: again.value})
     if best is not None:
         for path in (best, *(best.with_name(name) for name in record.base.files)):
             parent.log_file(path)

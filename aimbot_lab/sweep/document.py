@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from aimbot_lab.experiment.config.diagnostics import Fault, Origins
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.document import (
     LoadedCurriculum,
     load_curriculum,
@@ -18,12 +18,17 @@ from aimbot_lab.experiment.config.document import (
     refuse_unless_mapping,
 )
 from aimbot_lab.experiment.config.key_path import starts_with
-from aimbot_lab.experiment.config.pydantic_errors import section_faults
-from aimbot_lab.experiment.config.yaml_reader import Tree, read_tree
+from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
+from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
-from aimbot_lab.sweep.search.space import NEVER_SEARCHED, also_faults, override_text, search_faults
-from aimbot_lab.sweep.settings import SweepFile, sweep_faults
+from aimbot_lab.sweep.search.space import (
+    NEVER_SEARCHED,
+    also_diagnostics,
+    override_text,
+    search_diagnostics,
+)
+from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
 
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
 _SEARCH = re.compile(r"^search[ \t]*:", re.MULTILINE)
@@ -47,43 +52,43 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
     """
     file = find_file(os.fspath(sweep), SWEEP)
     text = read_text(file)
-    tree = read_tree(text)
-    refuse_unless_mapping(tree, file, form=_FORM)
-    config, faults = _checked(tree, given or {})
+    document = read_yaml(text)
+    refuse_unless_mapping(document, file, form=_FORM)
+    config, faults = _checked(document, given or {})
     options = [((key,), f"--{key} {value}") for key, value in (given or {}).items()]
-    origins = Origins(file, tree.keys, tree.values, options)
+    origins = Origins(file, document.keys, document.values, options)
     if config is None or faults:
         raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins)
-    faults = [*search_faults(config.search, base), *_rung_faults(config, base)]
-    faults += [*_goal_faults(config, base), *also_faults(config, base)]
+    faults = [*search_diagnostics(config.search, base), *_rung_diagnostics(config, base)]
+    faults += [*_goal_diagnostics(config, base), *also_diagnostics(config, base)]
     if faults:
         raise ConfigurationError(*origins.lines(faults))
     return LoadedSweep(config, base, text)
 
 
-def _rung_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+def _rung_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
     """Halving that would never compare anything."""
     steps = config.seeds * base.config.train.total_steps
     is_late = config.pruner.first_steps >= steps and "train.total_steps" not in config.search
     if config.pruner.kind == "halving" and is_late:
         got = config.pruner.first_steps
-        told = f"must be less than the steps of a trial's trainings, {steps} (got {got})"
-        yield Fault(("pruner", "first_steps"), told)
+        what = f"must be less than the steps of a trial's trainings, {steps} (got {got})"
+        yield Diagnostic(("pruner", "first_steps"), what)
 
 
-def _goal_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+def _goal_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
     """Steps to a goal that there is not: each training would take all its steps."""
     lesson = base.config.lessons[-1]
     if config.objective.measure == "steps_to_goal" and lesson.completion_criteria is None:
-        yield Fault(
+        yield Diagnostic(
             ("objective", "measure"),
             f"must not be steps_to_goal: the last lesson of base, {lesson.name!r}, has no "
             "completion_criteria, so no training reaches a goal",
         )
     key = "train.total_steps"
     if config.objective.measure == "steps_to_goal" and key in config.search:
-        yield Fault(
+        yield Diagnostic(
             ("search", key),
             "must not be searched where objective.measure is steps_to_goal: a training that never "
             "passes counts with these steps, so that fewer would look better",
@@ -91,8 +96,8 @@ def _goal_faults(config: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
         )
 
 
-def _lines(origins: Origins, faults: list[Fault]) -> list[str]:
-    """One line for each fault; what an option of the command line gave is told by its name."""
+def _lines(origins: Origins, faults: list[Diagnostic]) -> list[str]:
+    """One line for each fault; a command-line option is named as such."""
     return [
         line.removeprefix("--set ") if line.startswith("--set --") else line
         for line in origins.lines(faults)
@@ -106,7 +111,7 @@ def is_sweep_file(path: str) -> bool:
     return False
 
 
-def file_faults(path: str) -> list[str]:
+def file_diagnostics(path: str) -> list[str]:
     """Every fault of the sweep file at `path`, one line each."""
     try:
         load_sweep(path)
@@ -115,37 +120,39 @@ def file_faults(path: str) -> list[str]:
     return []
 
 
-def _checked(tree: Tree, given: Mapping[str, Any]) -> tuple[SweepFile | None, list[Fault]]:
-    config, faults = None, list(tree.faults)
+def _checked(
+    document: YamlDocument, given: Mapping[str, Any]
+) -> tuple[SweepFile | None, list[Diagnostic]]:
+    config, faults = None, list(document.faults)
     try:
-        config = TypeAdapter(SweepFile).validate_python({**tree.data, **given})
+        config = TypeAdapter(SweepFile).validate_python({**document.data, **given})
     except ValidationError as error:
-        found = section_faults(error, SweepFile)
-        faults += (fault for fault in found if not _below(fault, tree))
+        found = section_diagnostics(error, SweepFile)
+        faults += (fault for fault in found if not _below(fault, document))
     if config is not None:
-        faults += (Fault(path, what) for path, what in sweep_faults(config))
+        faults += (Diagnostic(path, what) for path, what in sweep_diagnostics(config))
     return config, faults
 
 
-def _below(fault: Fault, tree: Tree) -> bool:
+def _below(fault: Diagnostic, document: YamlDocument) -> bool:
     """Whether `fault` only says again that a text in the file is broken."""
-    return any(starts_with(fault.path, place) for place in tree.broken)
+    return any(starts_with(fault.path, place) for place in document.broken)
 
 
 def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurriculum:
     path = os.path.normpath(folder / config.base)
     if not os.path.exists(path):
-        fault = Fault(("base",), f"there is no file {path}")
+        fault = Diagnostic(("base",), f"there is no file {path}")
         raise ConfigurationError(*origins.lines([fault]))
     load_curriculum(path)  # its own faults, at their places
     idle = [key for key in config.overrides if key.startswith(NEVER_SEARCHED)]
     if idle:
-        told = "has no effect here: each trial has its own"
-        faults = [Fault(("overrides", key), told, about_key=True) for key in idle]
+        what = "has no effect here: each trial has its own"
+        faults = [Diagnostic(("overrides", key), what, about_key=True) for key in idle]
         raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
         return load_curriculum(path, [*overrides, *ONE_THREAD])
     except ConfigurationError as error:
-        faults = [Fault(("overrides",), what.removeprefix("--set ")) for what in error.faults]
+        faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]
         raise ConfigurationError(*origins.lines(faults)) from error

@@ -24,7 +24,7 @@ class Lease:
 
 
 def read_lease(attribute: Mapping[str, Any] | None) -> Lease | None:
-    """The lease in a trial's attribute, None where there is none."""
+    """The lease in a trial's attribute, None if missing."""
     if not attribute:
         return None
     values = dict(attribute)

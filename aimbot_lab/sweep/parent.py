@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sweep.record import PARENT, Record
+from aimbot_lab.sweep.record import PARENT, SweepRecord
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.rejoining import rejoin_run
@@ -11,9 +11,9 @@ from aimbot_lab.tracking.tracker import Tracker
 
 
 def join_parent(
-    record: Record, data_folder: DataFolder, *, tracking_uri: str | None = None
+    record: SweepRecord, data_folder: DataFolder, *, tracking_uri: str | None = None
 ) -> Tracker | None:
-    """The sweep's run, new or once more; None where another coordinator here writes to it.
+    """The sweep's run, new or resumed; None where another coordinator here writes to it.
 
     Raises StoreError where the store can't be used.
     """
@@ -23,7 +23,9 @@ def join_parent(
     return tracker
 
 
-def _joined(record: Record, data_folder: DataFolder, *, tracking_uri: str | None) -> Tracker | None:
+def _joined(
+    record: SweepRecord, data_folder: DataFolder, *, tracking_uri: str | None
+) -> Tracker | None:
     settings = replace(record.config.tracking, tensorboard=False)  # only its trainings have curves
     with record.storage.alone(record.name):
         known = record.parent_run
@@ -39,7 +41,7 @@ def _joined(record: Record, data_folder: DataFolder, *, tracking_uri: str | None
         return None
 
 
-def _description(record: Record) -> RunDescription:
+def _description(record: SweepRecord) -> RunDescription:
     config = record.config
     return RunDescription(
         name=record.name,

@@ -1,4 +1,4 @@
-"""A sweep as its storage keeps it: begun once, then joined, gone on with, or read."""
+"""A sweep as its storage keeps it: started once, then joined, resumed or read."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curric
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.plans import Candidate, ConfirmPlan, SearchPlan
+from aimbot_lab.sweep.search.plans import Candidate, ConfirmSchedule, SearchSchedule
 from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
@@ -29,7 +29,7 @@ _FREE = ("trials", "workers", "lease", "tracking")
 
 
 @dataclass(frozen=True)
-class Record:
+class SweepRecord:
     """A sweep that has begun."""
 
     storage: Storage
@@ -58,27 +58,27 @@ class Record:
         """The tags of the user, for the sweep's run and all below it."""
         return dict(self.study.user_attrs.get(TAGS, {}))
 
-    def search_board(self) -> TrialQueue:
+    def search_queue(self) -> TrialQueue:
         """The sweep's trials."""
-        plan = SearchPlan(self.config, self.base, self.trials)
-        return TrialQueue(self.storage, self.study, plan, lease=self.config.lease)
+        schedule = SearchSchedule(self.config, self.base, self.trials)
+        return TrialQueue(self.storage, self.study, schedule, lease=self.config.lease)
 
-    def confirm_board(self) -> TrialQueue | None:
-        """The best few trials once more, None while the search goes on or where none are wanted."""
-        search = self.search_board()
+    def confirm_queue(self) -> TrialQueue | None:
+        """The best few trials once more, None during the search or if none are wanted."""
+        search = self.search_queue()
         if not self.config.confirm.best or not search.is_done():
             return None
         candidates = self.candidates(search.trials)
-        plan = ConfirmPlan(self.config, candidates)
+        schedule = ConfirmSchedule(self.config, candidates)
         study = _study(self.storage, self.name + CONFIRM, self.config)
-        return TrialQueue(self.storage, study, plan, lease=self.config.lease)
+        return TrialQueue(self.storage, study, schedule, lease=self.config.lease)
 
     def reap(self) -> list[int]:
         """The numbers of the trials whose workers are dead; they now wait for others."""
-        again = self.confirm_board()
+        again = self.confirm_queue()
         if again is not None:
             again.reap()
-        return self.search_board().reap()
+        return self.search_queue().reap()
 
     def candidates(self, trials: list[FrozenTrial]) -> dict[Candidate, Mapping[str, Any]]:
         """Values to confirm by their trial: the best and the first trial's; those of `also`.
@@ -113,7 +113,7 @@ def begin(
     resume: bool,
     trials: int | None = None,
     tags: Mapping[str, str] | None = None,
-) -> Record:
+) -> SweepRecord:
     """The sweep in `storage`, begun now or, where it has been and `resume` says so, joined.
 
     One that was begun has the number of trials that it was begun with, or `trials` where that is
@@ -127,12 +127,12 @@ def begin(
         stored = study.user_attrs.get(RECORD)
         if stored is None and study.get_trials(deepcopy=False):
             where = storage.address.shown
-            raise ConfigurationError(f"study {config.name!r} in {where} is no sweep: use --name")
+            raise ConfigurationError(f"study {config.name!r} in {where} is not a sweep: use --name")
         if stored is None:
             study.set_user_attr(TRIALS, config.trials)
             study.set_user_attr(RECORD, _stored(sweep))
         elif not resume:
-            raise ConfigurationError(_told_existing(storage, study, config.name))
+            raise ConfigurationError(_already_begun(storage, study, config.name))
         else:
             _check_same(stored, sweep, storage)
             study.set_user_attr(TRIALS, trials or study.user_attrs[TRIALS])
@@ -141,8 +141,8 @@ def begin(
     return load(storage, config.name)
 
 
-def load(storage: Storage, name: str) -> Record:
-    """The sweep `name` that has begun. Raises ConfigurationError where there is none."""
+def load(storage: Storage, name: str) -> SweepRecord:
+    """The sweep `name` that was started. Raises ConfigurationError if there is none."""
     try:
         study = optuna.load_study(study_name=name, storage=storage.optuna)
         stored = study.user_attrs[RECORD]
@@ -152,13 +152,13 @@ def load(storage: Storage, name: str) -> Record:
     config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
     files = json.loads(stored.get("base_files", "{}"))
     base = parse_curriculum(stored["base"], stored["base_file"], find=files.__getitem__)
-    return Record(storage, study, config, base)
+    return SweepRecord(storage, study, config, base)
 
 
-def find_record(folder: DataFolder, sweep: str, storage: str | None) -> Record:
+def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRecord:
     """The sweep of that name, or of the file at that path, in `storage` or the data folder.
 
-    Nothing is created. Raises ConfigurationError where there is none.
+    Nothing is created. Raises ConfigurationError if there is none.
     """
     name = load_sweep(sweep).config.name if is_path(sweep) else sweep
     address = choose_storage(folder, name, storage)
@@ -196,12 +196,12 @@ def _study(storage: Storage, name: str, config: SweepFile) -> optuna.Study:
     )
 
 
-def _told_existing(storage: Storage, study: optuna.Study, name: str) -> str:
+def _already_begun(storage: Storage, study: optuna.Study, name: str) -> str:
     trials = study.get_trials(deepcopy=False)
     ended = sum(trial.state.is_finished() for trial in trials)
     return (
         f"sweep {name!r} has begun already ({ended} of {study.user_attrs[TRIALS]} trials ended, in "
-        f"{storage.address.shown}): go on with --resume, or begin another with --name"
+        f"{storage.address.shown}): resume it with --resume, or start another with --name"
     )
 
 

@@ -1,4 +1,4 @@
-"""A finished trial once more: the same values and seeds, and whether the same comes out."""
+"""A finished trial run again with the same values and seeds: is the result the same?"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,24 +6,24 @@ from dataclasses import dataclass, replace
 from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import trainings
 from aimbot_lab.sweep.search.measures import measure
-from aimbot_lab.sweep.trial import seeds_of, task_of, value_of
-from aimbot_lab.sweep.trial_training import Score
+from aimbot_lab.sweep.trial import seeds_of, training_of, value_of
+from aimbot_lab.sweep.trial_training import TrialScore
 from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """What a trial was worth, and what it is worth once more."""
+    """A trial's value, and its value when run again."""
 
     number: int
     before: float
     now: float
-    trainings_before: Sequence[Score]
-    trainings_now: Sequence[Score]
+    trainings_before: Sequence[TrialScore]
+    trainings_now: Sequence[TrialScore]
 
     @property
     def is_same(self) -> bool:
@@ -35,7 +35,7 @@ class Rerun:
         return self.before == self.now and learned[0] == learned[1]
 
 
-class _Watcher:
+class _WorkerMonitor:
     """Passes the share on that is done."""
 
     def __init__(self, on_share: Callable[[float], None], should_stop: Callable[[], bool]) -> None:
@@ -47,24 +47,24 @@ class _Watcher:
         self._on_share(progress.share)
 
 
-class _Watch:
+class _TrainingMonitor:
     """The watch over one training of several."""
 
-    def __init__(self, watcher: _Watcher, *, index: int, count: int) -> None:
-        self._watcher, self._index, self._count = watcher, index, count
-        self.should_stop = watcher.should_stop
+    def __init__(self, monitor: _WorkerMonitor, *, index: int, count: int) -> None:
+        self._monitor, self._index, self._count = monitor, index, count
+        self.should_stop = monitor.should_stop
 
     def at(self, step: int, steps: int, _win_rate: float | None) -> None:
         """Tell how far all are."""
         share = (self._index + step / max(steps, 1)) / self._count
-        self._watcher.progress(Progress("search", 0, min(share, 1.0)))
+        self._monitor.progress(Progress("search", 0, min(share, 1.0)))
 
 
 @dataclass(frozen=True)
 class RerunRequest:
     """Which trial to run again, and where that is tracked."""
 
-    record: Record
+    record: SweepRecord
     number: int
     data_folder: DataFolder
     tracking_uri: str | None = None
@@ -82,23 +82,25 @@ def rerun(
     """
     record, number = request.record, request.number
     trial = _complete(record, number)
-    watcher = _Watcher(on_share, should_stop)
-    context = WorkerContext(record, request.data_folder, request.tracking_uri, watcher)
+    monitor = _WorkerMonitor(on_share, should_stop)
+    context = WorkerContext(record, request.data_folder, request.tracking_uri, monitor)
     seeds = seeds_of(record.config, "search")
     scores = []
     for index, seed in enumerate(seeds):
-        task = task_of(context, "search", params=trial.params, seed=seed)
+        trial_training = training_of(context, "search", params=trial.params, seed=seed)
         tags = {"lab.sweep": record.name, "lab.sweep_rerun": str(number)}
-        named = replace(task, name=f"{record.name} {number} rerun seed {index}", tags=tags)
-        score = measure(named, _Watch(watcher, index=index, count=len(seeds)))
+        named = replace(
+            trial_training, name=f"{record.name} {number} rerun seed {index}", tags=tags
+        )
+        score = measure(named, _TrainingMonitor(monitor, index=index, count=len(seeds)))
         if score is None:
             return None
         scores.append(score)
-    before = [Score(**kept) for kept in trainings(trial)]
+    before = [TrialScore(**kept) for kept in trainings(trial)]
     return Rerun(number, float(trial.value or 0.0), value_of(scores), before, scores)
 
 
-def _complete(record: Record, number: int) -> FrozenTrial:
+def _complete(record: SweepRecord, number: int) -> FrozenTrial:
     trials = record.study.get_trials(deepcopy=False)
     if not 0 <= number < len(trials):
         last = f"its trials are 0 to {len(trials) - 1}" if trials else "it has no trials yet"

@@ -210,11 +210,11 @@ class SweepFile:
         return self.objective.measure != "steps_to_goal"
 
 
-def sweep_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
+def sweep_diagnostics(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
     """What the sections say against each other: the key, and what is wrong there."""
     if sweep.workers > sweep.parallel:
         yield ("workers",), f"must be at most parallel, {sweep.parallel} (got {sweep.workers})"
-    yield from _optimum_faults(sweep)
+    yield from _optimum_diagnostics(sweep)
     for name, values in sweep.confirm.also.items():
         for key in values:
             if key not in sweep.search:
@@ -230,7 +230,7 @@ def sweep_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("pruner", "kind"), "must not be wilcoxon where seeds is 1: it compares in between"
 
 
-def _optimum_faults(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
+def _optimum_diagnostics(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
     path, optimum = ("objective", "optimum"), sweep.objective.optimum
     if sweep.objective.measure != "planted":
         if optimum:

@@ -32,7 +32,7 @@ STUDY_FILE = "study.db"
 BUSY_SECONDS = 60.0  # that a writer waits for another one
 CONNECT_SECONDS = 10
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
-TROUBLES = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
+STORAGE_ERRORS = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
 
 
@@ -90,9 +90,9 @@ def check_storage(address: StorageAddress) -> None:
     """Raise ConfigurationError where the storage can't be reached; nothing is created."""
     file = address.file
     if file is not None:
-        told = _file_fault(file)
-        if told is not None:
-            raise ConfigurationError(f"--storage {address.shown}: {told}")
+        reason = _file_fault(file)
+        if reason is not None:
+            raise ConfigurationError(f"--storage {address.shown}: {reason}")
         return
     try:
         with _engine(address).connect() as connection:
@@ -168,15 +168,15 @@ def open_storage(address: StorageAddress) -> Storage:
     try:
         with _creation_lock(address):
             return Storage(address, _rdb(address))
-    except (*TROUBLES, RuntimeError) as error:  # RuntimeError: made by another Optuna
+    except (*STORAGE_ERRORS, RuntimeError) as error:  # RuntimeError: made by another Optuna
         raise StoreError(f"storage {address.shown}: {_reason(error)}") from error
 
 
-def storage_trouble(error: Exception) -> StoreError | None:
-    """What to tell where a storage that was open failed with `error`; None for other errors."""
-    if not isinstance(error, TROUBLES):
+def storage_error(error: Exception) -> StoreError | None:
+    """The error to report if an open storage failed with `error`; None for other errors."""
+    if not isinstance(error, STORAGE_ERRORS):
         return None
-    return StoreError(f"the sweep's storage failed: {_reason(error)}; --resume goes on")
+    return StoreError(f"the sweep's storage failed: {_reason(error)}; resume with --resume")
 
 
 def _rdb(address: StorageAddress) -> RDBStorage:

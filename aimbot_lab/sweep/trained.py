@@ -8,10 +8,12 @@ from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.judging.task import last_lesson, play_task, player_at
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.result import RunResult, cell_name
-from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.foundation.world import Cell
+from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -19,24 +21,25 @@ from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.spec import arena_spec
 
-EVALUATION = "eval/"
 
-
-def win_rate(task: Task, watch: Watch) -> Score | None:
+def win_rate(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
     """The share of evaluation episodes that the trained agent wins; None where it was ended."""
     cells: list[CellScore] = []
 
     def play(training: Training, tracker: Tracker) -> None:
-        cells.extend(_played(task, training))
-        rates = {f"{EVALUATION}win_rate/{_name(cell)}": cell.win_rate for cell in cells}
+        cells.extend(_played(trial_training, training))
+        rates = {
+            names.of_cell(names.TEST_WIN_RATE, Cell(cell.target, cell.difficulty)): cell.win_rate
+            for cell in cells
+        }
         mean = sum(rates.values()) / len(rates)
-        tracker.log_metrics(training.model.num_timesteps, {**rates, f"{EVALUATION}win_rate": mean})
+        tracker.log_metrics(0, {**rates, names.TEST_WIN_RATE: mean})  # step 0 as `evaluate` does
 
-    result = _trained(task, watch, play)
+    result = _trained(trial_training, monitor, play)
     if result.status == "KILLED":
         return None
     return replace(
-        _score(task, result),
+        _score(trial_training, result),
         value=sum(cell.win_rate for cell in cells) / len(cells),
         episodes=sum(cell.episodes for cell in cells),
         wins=sum(cell.wins for cell in cells),
@@ -44,84 +47,92 @@ def win_rate(task: Task, watch: Watch) -> Score | None:
     )
 
 
-def steps_to_goal(task: Task, watch: Watch) -> Score | None:
+def steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
     """The steps until the last lesson passed; None where it was ended.
 
     Where it did not pass these are all steps, and the score says that it takes more. What the last
     rollout takes beyond train.total_steps does not count: its length may be searched.
     """
-    result = _trained(task, watch, lambda _training, _tracker: None)
+    result = _trained(trial_training, monitor, lambda _training, _tracker: None)
     if result.status == "KILLED":
         return None
-    value = min(result.steps, task.base.config.train.total_steps)
-    return replace(_score(task, result), value=float(value), censored=result.status == "FAILED")
+    value = min(result.steps, trial_training.base.config.train.total_steps)
+    return replace(
+        _score(trial_training, result), value=float(value), censored=result.status == "FAILED"
+    )
 
 
-def forget(task: Task) -> None:
-    """Delete the checkpoints of `task`, which nobody will go on with."""
-    if task.key is not None:
-        for run in unfinished_runs(task.data_folder, key=task.key):
+def delete_checkpoints(trial_training: TrialTraining) -> None:
+    """Delete the checkpoints of `trial_training`, which nobody will resume."""
+    if trial_training.key is not None:
+        for run in resumable_runs(trial_training.data_folder, key=trial_training.key):
             run.folder.forget_checkpoints()
 
 
 class _Observer(SilentObserver):
     """Passes on where a training stands."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, monitor: TrainingMonitor) -> None:
+        self._monitor = monitor
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
         """Pass it on."""
-        self._watch.at(snapshot.step, snapshot.total_steps, snapshot.view.win_rate.win_rate)
+        self._monitor.at(snapshot.step, snapshot.total_steps, snapshot.view.win_rate.win_rate)
 
 
-def _trained(task: Task, watch: Watch, after: Callable[[Training, Tracker], None]) -> RunResult:
-    """The training of `task`, from its last checkpoint where there is one."""
-    before = _unfinished(task)
+def _trained(
+    trial_training: TrialTraining,
+    monitor: TrainingMonitor,
+    after: Callable[[Training, Tracker], None],
+) -> RunResult:
+    """The training of `trial_training`, from its last checkpoint where there is one."""
+    before = _unfinished(trial_training)
     try:
-        result = _run(task, watch, after, resume=before)
+        result = _run(trial_training, monitor, after, resume=before)
     except StoreError:
         if before is None:
             raise
-        result = _run(task, watch, after, resume=None)  # its run was deleted, for example
+        result = _run(
+            trial_training, monitor, after, resume=None
+        )  # its run was deleted, for example
     if result.status != "KILLED":
-        forget(task)
+        delete_checkpoints(trial_training)
     return result
 
 
 def _run(
-    task: Task,
-    watch: Watch,
+    trial_training: TrialTraining,
+    monitor: TrainingMonitor,
     after: Callable[[Training, Tracker], None],
     *,
-    resume: UnfinishedRun | None,
+    resume: ResumableRun | None,
 ) -> RunResult:
     request = RunRequest(
-        task.curriculum(),
-        task.data_folder,
-        task.name,
-        task.tracking_uri,
+        trial_training.curriculum(),
+        trial_training.data_folder,
+        trial_training.name,
+        trial_training.tracking_uri,
         resume=resume,
-        key=task.key,
-        tags=task.tags,
+        key=trial_training.key,
+        tags=trial_training.tags,
     )
     return run_curriculum(
-        request, _Observer(watch), should_stop=watch.should_stop, after_training=after
+        request, _Observer(monitor), should_stop=monitor.should_stop, after_training=after
     )
 
 
-def _unfinished(task: Task) -> UnfinishedRun | None:
-    """What is left of `task` on this machine; None where it has to begin anew."""
-    if task.key is None:
+def _unfinished(trial_training: TrialTraining) -> ResumableRun | None:
+    """The resumable run of `trial_training` on this machine; None where it has to start again."""
+    if trial_training.key is None:
         return None
-    left = unfinished_runs(task.data_folder, key=task.key)
+    left = resumable_runs(trial_training.data_folder, key=trial_training.key)
     return next((run for run in left if not run.alive and run.record.spent_steps is None), None)
 
 
-def _score(task: Task, result: RunResult) -> Score:
+def _score(trial_training: TrialTraining, result: RunResult) -> TrialScore:
     """The score of a training by its steps."""
-    return Score(
-        seed=task.seed,
+    return TrialScore(
+        seed=trial_training.seed,
         value=float(result.steps),
         steps=result.steps,
         seconds=result.seconds,
@@ -130,14 +141,16 @@ def _score(task: Task, result: RunResult) -> Score:
     )
 
 
-def _played(task: Task, training: Training) -> list[CellScore]:
+def _played(trial_training: TrialTraining, training: Training) -> list[CellScore]:
     """How the agent does in the base curriculum's last lesson, whatever arena it learned in.
 
     Of its own arena it keeps what it sees with. It acts as in training, on seeds that no training
     can have; every cell has as many episodes.
     """
-    base, plan = task.base.config, training.plan
-    lesson = last_lesson(base, episodes=task.episodes, seed=task.evaluation_seed)
+    base, plan = trial_training.base.config, training.plan
+    lesson = last_lesson(
+        base, episodes=trial_training.episodes, seed=trial_training.evaluation_seed
+    )
     eyes = {name: getattr(plan.env, name) for name in ("rays", "stacked_vectors")}
     lesson = replace(lesson, env=replace(lesson.env, **eyes))
     agent = Agent(training.model.policy, arena_spec(lesson.env), plan.train)

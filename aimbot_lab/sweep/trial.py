@@ -8,13 +8,13 @@ from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.sweep.search.measures import forget, measure
-from aimbot_lab.sweep.search.pruning import is_hopeless, rungs, steps_allowed
+from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
+from aimbot_lab.sweep.search.pruning import rungs, should_prune, steps_allowed
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.storage import TROUBLES
+from aimbot_lab.sweep.storage import STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import TrialTracker
-from aimbot_lab.sweep.trial_training import Score, Task
+from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Progress, Stage, WorkerContext
 
 MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
@@ -27,13 +27,13 @@ def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:
     return [derive_seed(sweep.seed, stage, "training", index) for index in range(count)]
 
 
-def task_of(
+def training_of(
     context: WorkerContext, stage: Stage, *, params: Mapping[str, object], seed: int
-) -> Task:
+) -> TrialTraining:
     """The training of a trial's `params` on `seed`, without a name or tags."""
     sweep = context.record.config
     confirming = stage == "confirm"
-    return Task(
+    return TrialTraining(
         sweep=sweep,
         base=context.record.base,
         params=params,
@@ -47,7 +47,7 @@ def task_of(
     )
 
 
-def value_of(scores: Sequence[Score]) -> float:
+def value_of(scores: Sequence[TrialScore]) -> float:
     """A trial's value: the mean over its trainings."""
     return sum(score.value for score in scores) / len(scores)
 
@@ -68,13 +68,13 @@ def run_trial(context: WorkerContext, queue: TrialQueue, claim: Claim, stage: St
             queue.finish(claim, TrialState.FAIL)
             tracker.end("FAILED", str(error))
             return
-        if run.hopeless:
+        if run.pruned:
             queue.note(claim, MEAN, run.mean_so_far(scores))
             queue.finish(claim, TrialState.PRUNED)
             tracker.end("KILLED", "Given up: not among the best.")
         elif run.stopped:
             queue.give_back(claim)
-            tracker.end("KILLED", "Stopped; goes on with the sweep.")
+            tracker.end("KILLED", "Stopped; resumed with the sweep.")
         else:
             queue.finish(claim, TrialState.COMPLETE, value_of(scores))
             tracker.end("FINISHED", "All trainings done.", value=value_of(scores))
@@ -116,7 +116,7 @@ class _TrialRun:
         stage: Stage,
         lost: threading.Event,
     ) -> None:
-        self.hopeless = self.stopped = False
+        self.pruned = self.stopped = False
         self._context, self._queue, self._claim = context, queue, claim
         self._stage: Stage = stage
         self._sweep = context.record.config
@@ -130,22 +130,22 @@ class _TrialRun:
         )
         self._before = 0  # steps of the trainings that have ended
 
-    def scores(self, tracker: TrialTracker) -> list[Score]:
+    def scores(self, tracker: TrialTracker) -> list[TrialScore]:
         """The scores of its trainings; fewer where it was stopped or given up."""
         found = []
         for index, seed in enumerate(self._seeds):
             self._index = index
             kept = self._claim.attributes.get(score_key(self._index))
-            score = Score(**kept) if kept else self._train(seed, tracker)
+            score = TrialScore(**kept) if kept else self._train(seed, tracker)
             if score is None:
                 break
             found.append(score)
             self._before += score.steps
-            if self.hopeless or self._gives_up_after(score):
+            if self.pruned or self._prunes_after(score):
                 break
         return found
 
-    def mean_so_far(self, scores: Sequence[Score]) -> float | None:
+    def mean_so_far(self, scores: Sequence[TrialScore]) -> float | None:
         """What a trial that was given up counts with.
 
         In a race that is the limit, which its mean is known to exceed: the step at which that was
@@ -153,14 +153,16 @@ class _TrialRun:
         """
         return self._limit or (value_of(scores) if scores else None)
 
-    def _train(self, seed: int, tracker: TrialTracker) -> Score | None:
-        task = task_of(self._context, self._stage, params=self._claim.params, seed=seed)
-        task = tracker.named(task, self._index)
-        score = self._measured(task)
+    def _train(self, seed: int, tracker: TrialTracker) -> TrialScore | None:
+        trial_training = training_of(
+            self._context, self._stage, params=self._claim.params, seed=seed
+        )
+        trial_training = tracker.named(trial_training, self._index)
+        score = self._measured(trial_training)
         if score is None:
-            self.stopped = not self.hopeless
-            if self.hopeless:
-                forget(task)
+            self.stopped = not self.pruned
+            if self.pruned:
+                delete_checkpoints(trial_training)
         elif self._queue.note(self._claim, score_key(self._index), score.as_attribute()):
             tracker.log(self._index, score)
         else:
@@ -168,23 +170,23 @@ class _TrialRun:
             self.stopped, score = True, None
         return score
 
-    def _measured(self, task: Task) -> Score | None:
+    def _measured(self, trial_training: TrialTraining) -> TrialScore | None:
         try:
-            return measure(task, self)
-        except (LabError, *TROUBLES):
+            return measure(trial_training, self)
+        except (LabError, *STORAGE_ERRORS):
             raise
         except Exception as error:
             # Networks too large for the memory, for example: not a reason to end the sweep.
             raise RunFailedError(f"{type(error).__name__}: {error}") from error
 
     def should_stop(self) -> bool:
-        """Whether the present training is to end unfinished."""
-        return self.hopeless or self._lost.is_set() or self._context.watcher.should_stop()
+        """Whether the present training is to be interrupted."""
+        return self.pruned or self._lost.is_set() or self._context.monitor.should_stop()
 
     def at(self, step: int, steps: int, win_rate: float | None) -> None:
         """Tell how far it is, and compare it with others after certain steps."""
         share = (self._index + min(step / max(steps, 1), 1.0)) / len(self._seeds)
-        self._context.watcher.progress(Progress(self._stage, self._claim.number, share))
+        self._context.monitor.progress(Progress(self._stage, self._claim.number, share))
         self._race(self._before + step)
         if self._stage != "search" or win_rate is None:
             return
@@ -195,32 +197,32 @@ class _TrialRun:
             self._judged = due[-1]
             if due[-1] not in self._reports:
                 self._report({due[-1]: win_rate})
-            self.hopeless = self._is_hopeless(up_to=due[-1])
+            self.pruned = self._should_prune(up_to=due[-1])
 
     def _race(self, steps: int) -> None:
         """Give the trial up where its `steps` so far are more than it is allowed."""
         if self._limit is not None and steps > self._limit * (self._index + 1):
-            self.hopeless = True
+            self.pruned = True
 
-    def _gives_up_after(self, score: Score) -> bool:
+    def _prunes_after(self, score: TrialScore) -> bool:
         self._race(self._before)  # after the last one too: a late look must not save it
-        if self.hopeless:
+        if self.pruned:
             return True
         last = self._index == len(self._seeds) - 1
         if self._stage != "search" or self._sweep.pruner.kind != "wilcoxon" or last:
             return False
         first = self._index * len(score.cells)
         self._report({first + place: rate for place, rate in enumerate(score.cells.values())})
-        self.hopeless = self._is_hopeless()
-        return self.hopeless
+        self.pruned = self._should_prune()
+        return self.pruned
 
     def _report(self, values: Mapping[int, float]) -> None:
         for step, value in values.items():
             self._reports[step] = value
             self._queue.report(self._claim, step, value)
 
-    def _is_hopeless(self, up_to: int | None = None) -> bool:
+    def _should_prune(self, up_to: int | None = None) -> bool:
         number = self._claim.number
         trials = self._queue.trials[:number]
         own = {k: value for k, value in self._reports.items() if up_to is None or k <= up_to}
-        return is_hopeless(self._sweep, trials, number, self._claim.params, own)
+        return should_prune(self._sweep, trials, number, self._claim.params, own)

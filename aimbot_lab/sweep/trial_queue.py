@@ -25,11 +25,11 @@ class NewTrial(NamedTuple):
     attributes: Mapping[str, Any]
 
 
-class Plan(Protocol):
+class TrialSchedule(Protocol):
     """Which trials a study is made of."""
 
     def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
-        """The trial that follows `trials`, None where there is none, or none yet."""
+        """The trial that follows `trials`, None if there is none, or none yet."""
         ...
 
     def is_due(self, trials: Sequence[FrozenTrial]) -> bool:
@@ -56,9 +56,11 @@ class Claim:
 class TrialQueue:
     """One study's trials; any number of processes may share it."""
 
-    def __init__(self, storage: Storage, study: optuna.Study, plan: Plan, *, lease: float) -> None:
+    def __init__(
+        self, storage: Storage, study: optuna.Study, schedule: TrialSchedule, *, lease: float
+    ) -> None:
         self.study = study
-        self.plan = plan
+        self.schedule = schedule
         self._storage = storage
         self.lease_seconds = lease
 
@@ -71,18 +73,18 @@ class TrialQueue:
         """Whether every trial has ended."""
         trials = self.trials
         ended = sum(trial.state.is_finished() for trial in trials)
-        return ended == len(trials) >= self.plan.total(trials)
+        return ended == len(trials) >= self.schedule.total(trials)
 
     def take(self, owner: Owner) -> Claim | None:
-        """A trial for `owner` to work on, None where there is none now."""
+        """A trial for `owner` to work on, None if there is none now."""
         trials, now = self.trials, time.time()
-        if not any(self._is_free(t, now) for t in trials) and not self.plan.is_due(trials):
+        if not any(self._is_free(t, now) for t in trials) and not self.schedule.is_due(trials):
             return None  # without waiting for the lock
         with self._storage.alone(self.study.study_name) as now:
             for trial in self.trials:
                 if self._is_free(trial, now) and not self._gives_up(trial):
                     return self._claim(trial, owner, now)
-            new = self.plan.due(self.trials)
+            new = self.schedule.due(self.trials)
             return None if new is None else self._claim(self._add(new), owner, now)
 
     def renew(self, claim: Claim) -> bool:
@@ -138,7 +140,7 @@ class TrialQueue:
             return [trial.number for trial in dead]
 
     def _orphans(self) -> bool:
-        """Whether any lease looks over by this machine's clock; the lock tells for sure."""
+        """Whether any lease seems over by this machine's clock; the lock makes it certain."""
         now = time.time()
         return any(self._is_free(t, now) for t in self.trials if t.state == TrialState.RUNNING)
 

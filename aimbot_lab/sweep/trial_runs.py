@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.sweep.metric_names import TRAINING_VALUE, TRIAL_VALUE
 from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
-from aimbot_lab.sweep.trial_training import Score, Task
+from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Stage, WorkerContext
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.rejoining import rejoin_run
@@ -58,26 +60,26 @@ class TrialTracker:
             tracker.finish("KILLED")
             raise
 
-    def named(self, task: Task, index: int) -> Task:
-        """`task` with the name and tags of the trial's training `index`."""
+    def named(self, trial_training: TrialTraining, index: int) -> TrialTraining:
+        """`trial_training` with the name and tags of the trial's training `index`."""
         tags = {**self._tags, "lab.sweep": self._sweep, "lab.sweep_stage": self._stage}
         if self._parent is not None:
             tags[PARENT_TAG] = self._parent
         key = f"sweep {self._parent} {self._name} {self._stage} {index}"
-        return replace(task, name=f"{self._name} seed {index}", tags=tags, key=key)
+        return replace(trial_training, name=f"{self._name} seed {index}", tags=tags, key=key)
 
-    def log(self, index: int, score: Score) -> None:
+    def log(self, index: int, score: TrialScore) -> None:
         """Keep what a training was worth."""
         if self._tracker is not None:
-            rates = {f"cell/{name}": rate for name, rate in score.cells.items()}
-            self._tracker.log_metrics(index, {"training/value": score.value, **rates})
+            rates = {f"{names.TEST_WIN_RATE}/{cell}": rate for cell, rate in score.cells.items()}
+            self._tracker.log_metrics(index, {TRAINING_VALUE: score.value, **rates})
 
     def end(self, status: RunStatus, outcome: str, *, value: float | None = None) -> None:
         """End the trial's run."""
         if self._tracker is None:
             return
         if value is not None:
-            self._tracker.log_metrics(0, {"value": value})
+            self._tracker.log_metrics(0, {TRIAL_VALUE: value})
         self._tracker.set_tags({"lab.outcome": outcome})
         self._tracker.finish(status)
 
@@ -87,7 +89,7 @@ def _open(context: WorkerContext, queue: TrialQueue, claim: Claim, name: str) ->
     tracking = replace(config.tracking, tensorboard=False)  # only its trainings have curves
     before = claim.attributes.get(RUN)
     if before is not None:
-        reap_dead_runs(context.data_folder)
+        close_orphan_runs(context.data_folder)
         with suppress(StoreError):  # it lies in another machine's store, or is still written to
             return rejoin_run(
                 context.data_folder, tracking, before, tracking_uri=context.tracking_uri

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum, again
+from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
 from aimbot_lab.sweep.search.space import Params, override_text, overrides
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.tracking.data_folder import DataFolder
 
 
 @dataclass(frozen=True)
-class Task:
+class TrialTraining:
     """One training of a trial, and how it is scored."""
 
     sweep: SweepFile
@@ -32,11 +32,11 @@ class Task:
         where = asdict(self.sweep.tracking).items()
         tracking = [override_text(f"tracking.{key}", value) for key, value in where]
         given = [*overrides(self.params, self.sweep.search), f"seed={self.seed}", *tracking]
-        return again(self.base, given)
+        return with_overrides(self.base, given)
 
 
 @dataclass(frozen=True)
-class Score:
+class TrialScore:
     """What one training was worth."""
 
     seed: int
@@ -55,11 +55,11 @@ class Score:
         return {**asdict(self), "cells": dict(self.cells)}
 
 
-class Watch(Protocol):
+class TrainingMonitor(Protocol):
     """Someone who follows a training, and may end it."""
 
     def should_stop(self) -> bool:
-        """Whether it is to end now, unfinished."""
+        """Whether it is to be interrupted now."""
         ...
 
     def at(self, step: int, steps: int, win_rate: float | None) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.sweep.record import Record, load
-from aimbot_lab.sweep.storage import TROUBLES, StorageAddress, open_storage, storage_trouble
+from aimbot_lab.sweep.record import SweepRecord, load
+from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from aimbot_lab.sweep.worker_context import Progress
 
 STOP = "stop"  # what the coordinator says to a worker
-TROUBLE_CODE = 3  # exit code after a trouble that was told
+ERROR_EXIT_CODE = 3  # exit code after an error that was reported
 PAUSE_SECONDS = 0.2  # between two looks for a trial
 GRACE_SECONDS = 120.0  # for the present update to end, once nobody is there to wait for it
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkerArguments:
     """What a worker is to work on."""
 
     storage: str
@@ -34,17 +34,17 @@ class Order:
     tracking_uri: str | None
 
 
-class Message(NamedTuple):
+class WorkerMessage(NamedTuple):
     """What a worker says to its coordinator."""
 
-    kind: Literal["ready", "taken", "progress", "left", "trouble"]
+    kind: Literal["ready", "taken", "progress", "left", "error"]
     stage: str = ""
     number: int = -1
     share: float = 0.0
     text: str = ""
 
 
-class Line:
+class CoordinatorLink:
     """The connection to the coordinator. That it ends says that the coordinator is dead."""
 
     def __init__(self, connection: Connection) -> None:
@@ -71,9 +71,9 @@ class Line:
 
     def progress(self, progress: "Progress") -> None:
         """Tell where the trial stands."""
-        self.say(Message("progress", progress.stage, progress.number, progress.share))
+        self.say(WorkerMessage("progress", progress.stage, progress.number, progress.share))
 
-    def say(self, message: Message) -> None:
+    def say(self, message: WorkerMessage) -> None:
         """Tell the coordinator, if it is there."""
         try:
             self._connection.send(message)
@@ -81,35 +81,35 @@ class Line:
             self.stopped.set()
 
 
-def work(connection: Connection, order: Order) -> None:
+def work(connection: Connection, arguments: WorkerArguments) -> None:
     """Work until every trial has ended, or the coordinator says so or dies."""
-    line = Line(connection)
-    _heed_signals(line)
+    line = CoordinatorLink(connection)
+    _ignore_signals(line)
     try:
-        storage = open_storage(StorageAddress(order.storage))
-        _work_through(load(storage, order.sweep), order, line)
-    except (LabError, *TROUBLES) as error:
-        line.say(Message("trouble", text=str(storage_trouble(error) or error)))
-        raise SystemExit(TROUBLE_CODE) from None
+        storage = open_storage(StorageAddress(arguments.storage))
+        _work_through(load(storage, arguments.sweep), arguments, line)
+    except (LabError, *STORAGE_ERRORS) as error:
+        line.say(WorkerMessage("error", text=str(storage_error(error) or error)))
+        raise SystemExit(ERROR_EXIT_CODE) from None
 
 
-def _heed_signals(line: Line) -> None:
-    # A terminal's Ctrl-C reaches all its processes; the coordinator tells what it means.
+def _ignore_signals(line: CoordinatorLink) -> None:
+    # A terminal's Ctrl-C reaches all its processes; the coordinator says what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: line.stopped.set())
 
 
-def _work_through(record: Record, order: Order, line: Line) -> None:
+def _work_through(record: SweepRecord, arguments: WorkerArguments, line: CoordinatorLink) -> None:
     # Here, because torch takes its time to load: the process is known to live before.
     from aimbot_lab.sweep.trial import run_trial
     from aimbot_lab.sweep.worker_context import Stage, WorkerContext
 
-    context = WorkerContext(record, DataFolder(order.data_folder), order.tracking_uri, line)
-    line.say(Message("ready"))
+    context = WorkerContext(record, DataFolder(arguments.data_folder), arguments.tracking_uri, line)
+    line.say(WorkerMessage("ready"))
     stages: tuple[Stage, ...] = ("search", "confirm")
     for stage in stages:
-        queue = record.search_board() if stage == "search" else record.confirm_board()
+        queue = record.search_queue() if stage == "search" else record.confirm_queue()
         while queue is not None and not queue.is_done():
             if line.should_stop():
                 return
@@ -117,6 +117,6 @@ def _work_through(record: Record, order: Order, line: Line) -> None:
             if claim is None:
                 line.stopped.wait(PAUSE_SECONDS)
                 continue
-            line.say(Message("taken", stage, claim.number))
+            line.say(WorkerMessage("taken", stage, claim.number))
             run_trial(context, queue, claim, stage)
-            line.say(Message("left", stage, claim.number))
+            line.say(WorkerMessage("left", stage, claim.number))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.tracking.data_folder import DataFolder
 
 Stage = Literal["search", "confirm"]
@@ -17,7 +17,7 @@ class Progress(NamedTuple):
     share: float  # of its trainings' steps
 
 
-class Watcher(Protocol):
+class WorkerMonitor(Protocol):
     """Someone who watches a worker, and may stop it."""
 
     def should_stop(self) -> bool:
@@ -33,7 +33,7 @@ class Watcher(Protocol):
 class WorkerContext:
     """What a worker works with."""
 
-    record: Record
+    record: SweepRecord
     data_folder: DataFolder
     tracking_uri: str | None
-    watcher: Watcher
+    monitor: WorkerMonitor

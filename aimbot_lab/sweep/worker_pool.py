@@ -10,10 +10,10 @@ from multiprocessing.context import SpawnProcess
 from types import MappingProxyType
 
 from aimbot_lab.foundation.errors import LabError, StoreError
-from aimbot_lab.sweep.worker import STOP, TROUBLE_CODE, Message, Order, work
-from aimbot_lab.tracking.journal.outage import Tell
+from aimbot_lab.sweep.worker import ERROR_EXIT_CODE, STOP, WorkerArguments, WorkerMessage, work
+from aimbot_lab.tracking.journal.outage import Notify
 
-MAX_BARREN = 3  # workers in a row that died before they were ready
+MAX_FAILED_STARTS = 3  # workers in a row that died before they were ready
 # Each worker has one core: threads of its libraries would fight for it.
 ONE_THREAD: Mapping[str, str] = MappingProxyType(
     {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
@@ -24,19 +24,19 @@ ONE_THREAD: Mapping[str, str] = MappingProxyType(
 class _Worker:
     process: SpawnProcess
     connection: Connection
-    last: Message | None = None  # that it sent
+    last: WorkerMessage | None = None  # that it sent
     is_open: bool = True  # whether more may come
 
 
 class WorkerPool:
     """Processes that work through a sweep."""
 
-    def __init__(self, order: Order, size: int, *, tell: Tell) -> None:
-        self._order = order
-        self._tell = tell
-        self._barren = 0
+    def __init__(self, arguments: WorkerArguments, size: int, *, notify: Notify) -> None:
+        self._arguments = arguments
+        self._notify = notify
+        self._failed_starts = 0
         self._stopping = False
-        self._workers = [_start(order) for _ in range(size)]
+        self._workers = [_start(arguments) for _ in range(size)]
 
     @property
     def at_work(self) -> Mapping[tuple[str, int], float]:
@@ -57,16 +57,16 @@ class WorkerPool:
     def listen(self, seconds: float) -> None:
         """Take in what the workers say for at most `seconds`; replace those that died.
 
-        Raises StoreError for a trouble that the others would meet too.
+        Raises StoreError for an error that the others would meet too.
         """
-        ears = [worker.connection for worker in self._workers if worker.is_open]
+        connections = [worker.connection for worker in self._workers if worker.is_open]
         ends = [worker.process.sentinel for worker in self._workers]
-        wait([*ears, *ends], seconds)
+        wait([*connections, *ends], seconds)
         for worker in list(self._workers):
-            self._hear(worker)
+            self._receive(worker)
             if not worker.process.is_alive():
-                self._hear(worker)
-                self._bury(worker)
+                self._receive(worker)
+                self._remove_dead(worker)
 
     def stop(self) -> None:
         """Have every worker leave its trial for later once its update is done."""
@@ -85,35 +85,35 @@ class WorkerPool:
             worker.process.join()
         self._workers = []
 
-    def _hear(self, worker: _Worker) -> None:
+    def _receive(self, worker: _Worker) -> None:
         was_silent = worker.last is None
         _read(worker)
         if was_silent and worker.last is not None:
-            self._barren = 0  # workers can start, so those before it had their own reasons
+            self._failed_starts = 0  # workers can start, so those before it had their own reasons
 
-    def _bury(self, worker: _Worker) -> None:
+    def _remove_dead(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         worker.process.join()
         worker.connection.close()
         code, last = worker.process.exitcode, worker.last
         if code == 0:
             return
-        if code == TROUBLE_CODE and last is not None and last.kind == "trouble":
+        if code == ERROR_EXIT_CODE and last is not None and last.kind == "error":
             raise StoreError(last.text)
         had = last is not None and last.kind in ("taken", "progress")
         lost = f"; its trial {last.number} is picked up again" if had and last else ""
-        self._tell(f"a worker died ({_cause(code)}){lost}")
-        self._barren += last is None
-        if self._barren >= MAX_BARREN:
+        self._notify(f"a worker died ({_cause(code)}){lost}")
+        self._failed_starts += last is None
+        if self._failed_starts >= MAX_FAILED_STARTS:
             raise LabError(f"workers die before they are ready ({_cause(code)})")
         if not self._stopping:
-            self._workers.append(_start(self._order))
+            self._workers.append(_start(self._arguments))
 
 
-def _start(order: Order) -> _Worker:
+def _start(arguments: WorkerArguments) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=work, args=(theirs, order), daemon=True)
+    process = context.Process(target=work, args=(theirs, arguments), daemon=True)
     with _environment(ONE_THREAD):
         process.start()
     theirs.close()

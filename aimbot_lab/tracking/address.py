@@ -99,7 +99,7 @@ def _check_port(parts: SplitResult) -> None:
     except ValueError:
         # What stands there may be a part of a password, and is not shown.
         raise ValueError(
-            "the port of the tracking address is no number from 0 to 65535 (a / or # in a "
+            "the port of the tracking address is not a number from 0 to 65535 (a / or # in a "
             "password must be written as %2F or %23)"
         ) from None
 

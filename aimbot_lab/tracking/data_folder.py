@@ -38,7 +38,7 @@ class DataFolder:
         return self.root / "store.lock"
 
     @property
-    def reaper_lock(self) -> Path:
+    def orphan_lock(self) -> Path:
         """Held while dead runs are closed."""
         return self.root / "reaper.lock"
 
@@ -88,7 +88,7 @@ def locate_data_folder(explicit: Path | None = None) -> DataFolder:
     nearest folder, from the working directory upwards, that holds it already or is a project
     (has `.git` or `pyproject.toml`), else in the working directory. Raises ConfigurationError
     where that path is a file or no UTF-8, where the working directory is gone, and where
-    `explicit` is the working directory and that is no data folder yet.
+    `explicit` is the working directory and not a data folder yet.
     """
     try:
         root = Path(os.path.abspath(os.path.expanduser(_chosen(explicit))))
@@ -118,7 +118,7 @@ def _refuse_unset(explicit: Path) -> None:
         return
     raise ConfigurationError(
         "--data-dir: must name a folder (got an empty text or the working directory itself, which "
-        f"is no data folder); for example --data-dir {FOLDER_NAME}"
+        f"is not a data folder); for example --data-dir {FOLDER_NAME}"
     )
 
 

@@ -19,8 +19,8 @@ from aimbot_lab.tracking.journal.entries import (
 )
 from aimbot_lab.tracking.journal.growing_files import GrowingFiles, growing_entries, growing_file
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Tell, silent
-from aimbot_lab.tracking.journal.safe_journal import Keeper
+from aimbot_lab.tracking.journal.outage import Notify, silent
+from aimbot_lab.tracking.journal.safe_journal import SafeJournal
 from aimbot_lab.tracking.journal.sender import FIRST_PAUSE, Sender
 from aimbot_lab.tracking.limits import (
     checked_file_name,
@@ -53,15 +53,15 @@ class JournalTracker:
         address: RunAddress,
         folder: RunFolder,
         *,
-        keeper: Keeper,
+        safe_journal: SafeJournal,
         sender: Sender,
         logged: Mapping[int, Collection[str]],
         events: EventFile | None,
     ) -> None:
         self._address = address
         self._folder = folder
-        self._journal = keeper.journal
-        self._keeper = keeper
+        self._journal = safe_journal.journal
+        self._safe_journal = safe_journal
         self._sender = sender
         self._logged = logged
         self._events = events
@@ -91,7 +91,7 @@ class JournalTracker:
         self._journal.check_open()
         if known and not new:
             return
-        self._keeper.keep_metrics(entry)
+        self._safe_journal.keep_metrics(entry)
         if self._events is not None:
             self._events.add(entry)
         self._sender.notify()
@@ -100,7 +100,7 @@ class JournalTracker:
         """Set tags."""
         entry = TagsEntry(checked_tags(tags))
         self._journal.check_open()
-        self._keeper.keep_tags(entry)
+        self._safe_journal.keep_tags(entry)
         self._sender.notify()
 
     def set_note(self, markdown: str) -> None:
@@ -111,7 +111,7 @@ class JournalTracker:
         """Keep `text` as the artifact `name`; whether the disk took it."""
         place = PurePosixPath(checked_name(name))
         self._journal.check_open()
-        kept = self._keeper.keep_text(text, place.name, folder=_folder_name(place.parent))
+        kept = self._safe_journal.keep_text(text, place.name, folder=_folder_name(place.parent))
         self._sender.notify()
         return kept
 
@@ -119,7 +119,7 @@ class JournalTracker:
         """Keep a copy of the file at `path` as an artifact; whether the disk took it."""
         place = PurePosixPath(name_in_folder(folder, path.name))
         self._journal.check_open()
-        kept = self._keeper.keep_file(path, folder=_folder_name(place.parent))
+        kept = self._safe_journal.keep_file(path, folder=_folder_name(place.parent))
         self._sender.notify()
         return kept
 
@@ -127,11 +127,11 @@ class JournalTracker:
         """Write `text` into a file that grows; whether the disk took it."""
         self._journal.check_open()
         self.check_owner(anew=False)
-        return self._keeper.keep_growth(checked_file_name(name), text.encode(), place=place)
+        return self._safe_journal.keep_growth(checked_file_name(name), text.encode(), place=place)
 
     def sync(self) -> None:
         """Wait until what has grown is on the disk, as far as that works."""
-        self._keeper.sync_growth()
+        self._safe_journal.sync_growth()
 
     def check_owner(self, *, anew: bool = True) -> None:
         """Raise RunLostError where another process has taken the run over."""
@@ -160,21 +160,21 @@ class JournalTracker:
         """Whether the store has all of the run, its end included."""
         if self._journal.ending is None:
             self.check_owner()
-            self._keeper.keep_grown(growing_entries(self._folder.path))
-            self._last = self._keeper.close(EndEntry(status, now_ms()))
+            self._safe_journal.keep_grown(growing_entries(self._folder.path))
+            self._last = self._safe_journal.close(EndEntry(status, now_ms()))
             if status == "FINISHED":  # before any wait, in which this process may be killed
                 self._folder.forget_checkpoints()
         return self._sender.finish(wait_seconds, last=self._last)
 
     def _current_report(self, status: RunStatus) -> FinishReport:
         ending = self._journal.ending
-        reasons = (self._keeper.reason, self._sender.trouble)
+        reasons = (self._safe_journal.reason, self._sender.failure)
         return FinishReport(
             status=ending.status if ending else status,
             waiting=self._journal.waiting,
             refused=self._sender.refused,
-            dropped=self._keeper.dropped + self._sender.unsent,
-            trouble="; ".join(reason for reason in reasons if reason) or None,
+            dropped=self._safe_journal.dropped + self._sender.unsent,
+            failure="; ".join(reason for reason in reasons if reason) or None,
         )
 
 
@@ -183,7 +183,7 @@ def start_tracker(
     folder: RunFolder,
     *,
     sink: EntrySink,
-    tell: Tell = silent,
+    notify: Notify = silent,
     first_pause: float = FIRST_PAUSE,
     resumed: bool = False,
     events: bool = False,
@@ -198,28 +198,28 @@ def start_tracker(
     journal = Journal(folder.path)
     if resumed:
         journal.append(ResumeEntry(now_ms()))
-    keeper = Keeper(
+    safe_journal = SafeJournal(
         journal,
         reserve,
         growing=GrowingFiles(folder.path),
-        tell=tell,
+        notify=notify,
         check_owner=folder.check_owner,
     )
     sender = Sender(
-        journal, sink, tell=tell, first_pause=first_pause, check_owner=folder.check_owner
+        journal, sink, notify=notify, first_pause=first_pause, check_owner=folder.check_owner
     )
     logged = journal.metrics() if resumed else {}
     event_file = None
     if events or growing_file(folder.path, EVENTS_NAME).exists():
-        write = partial(_grow_events, keeper)
+        write = partial(_grow_events, safe_journal)
         event_file = EventFile(write, journal.metric_entries(), time_ms=now_ms())
     return JournalTracker(
-        address, folder, keeper=keeper, sender=sender, logged=logged, events=event_file
+        address, folder, safe_journal=safe_journal, sender=sender, logged=logged, events=event_file
     )
 
 
-def _grow_events(keeper: Keeper, data: bytes, place: int) -> bool:
-    return keeper.keep_growth(EVENTS_NAME, data, place=place)
+def _grow_events(safe_journal: SafeJournal, data: bytes, place: int) -> bool:
+    return safe_journal.keep_growth(EVENTS_NAME, data, place=place)
 
 
 def now_ms() -> int:

@@ -22,7 +22,7 @@ def checked_key(key: str) -> str:
     """`key`, a name of a metric, parameter or tag. Raises ValueError where MLflow refuses it."""
     if not _KEY.fullmatch(key) or not _is_plain_path(key) or len(key) > _LONGEST_KEY:
         raise ValueError(
-            f"{key!r} is no name to track under: letters, digits and _-. :/ are allowed, "
+            f"{key!r} is not a valid name for tracking: letters, digits and _-. :/ are allowed, "
             f"{_LONGEST_KEY} characters at most, no empty part between slashes"
         )
     return key
@@ -42,14 +42,14 @@ def checked_run_name(name: str) -> str:
 def checked_name(name: str) -> str:
     """`name`, an artifact's relative path. Raises ValueError where it leaves the run's folder."""
     if not _is_plain_path(name) or "\\" in name:
-        raise ValueError(f"{name!r} is no artifact name: a relative path like notes/summary.md")
+        raise ValueError(f"{name!r} is not an artifact name: a relative path like notes/summary.md")
     return name
 
 
 def checked_file_name(name: str) -> str:
     """`name`, an artifact at the top. Raises ValueError where it is in a folder, or as above."""
     if "/" in name:
-        raise ValueError(f"{name!r} is no file name: no folder is allowed")
+        raise ValueError(f"{name!r} is not a file name: no folder is allowed")
     return checked_name(name)
 
 

@@ -124,7 +124,7 @@ class MlflowStore:
         return str(info.experiment_id)
 
     def find_run(self, token: str) -> str | None:
-        """The id of the run whose owner has `token`, None where there is none."""
+        """The id of the run whose owner has `token`, None if there is none."""
         found = self._search(f"tags.`{OWNER_TAG}` LIKE '%:{token}'", max_results=1)
         return str(found[0].info.run_id) if found else None
 

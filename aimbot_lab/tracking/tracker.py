@@ -17,7 +17,7 @@ class FinishReport:
     waiting: int = 0  # entries that stay in the journal until `reap_dead_runs` delivers them
     refused: int = 0  # entries that the store will never take, for example of a deleted run
     dropped: int = 0  # entries that the local disk could not keep
-    trouble: str | None = None  # why entries wait, were refused or were dropped
+    failure: str | None = None  # why entries wait, were refused or were dropped
 
     @property
     def complete(self) -> bool:
@@ -29,7 +29,7 @@ class Tracker(Protocol):
     """One run's numbers, tags, texts and files.
 
     What a `log_` or `set_` call was given is durable when it returns, and arrives in the store
-    in the order of the calls. None of them waits for the store or raises for its troubles or
+    in the order of the calls. None of them waits for the store or raises for its outages or
     those of the local disk; what that could not keep is counted in the report. All raise
     ValueError for a name that no store takes, RuntimeError after `finish`, and RunLostError where
     another process has taken the run over; then nothing more is kept or sent.
@@ -92,7 +92,7 @@ class Tracker(Protocol):
     def check_owner(self, *, anew: bool = True) -> None:
         """Raise RunLostError where another process has taken the run over.
 
-        With `anew` the disk is asked, else what is known is told, which costs nothing.
+        With `anew` the owner file is read, else the last known state counts, which costs nothing.
         """
         ...
 

@@ -14,7 +14,7 @@ from aimbot_lab.tracking.mlflow_environment import QUIET
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.
-# MLflow's page has a part for training and one for language models, which it shows if not told.
+# MLflow's page has a part for training and one for language models, which it shows by default.
 _TRAINING = "workflowType=machine_learning"
 _LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
 

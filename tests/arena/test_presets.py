@@ -250,7 +250,7 @@ def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
     device.symlink_to("/dev/zero")
     large.write_bytes(b"#" * (MAX_BYTES + 1))
     for path in (pipe, device):
-        assert faults_of(path) == [f"{path}:1:1: cannot be read: is no regular file"]
+        assert faults_of(path) == [f"{path}:1:1: cannot be read: is not a regular file"]
     assert faults_of(large) == [
         f"{large}:1:1: cannot be read: is larger than {MAX_BYTES} bytes",
     ]

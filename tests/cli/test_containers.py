@@ -105,7 +105,7 @@ def test_a_run_has_one_trainer_however_many_containers_look_at_it(tmp_path: Path
         # Who takes it over has it alone: the first trainer notices, and writes no more.
         second = begin(tmp_path, "resume", run_id, "--take-over", inside=OTHER_HOST)
         others.append(second)
-        assert f"going on with run {run_id} from step" in wait_until_it_trains(second)
+        assert f"resuming run {run_id} from step" in wait_until_it_trains(second)
         _, messages = first.communicate(timeout=240)
         assert first.returncode == 1
         assert f"run {run_id} was taken over by process" in messages.splitlines()[-1]
@@ -115,7 +115,7 @@ def test_a_run_has_one_trainer_however_many_containers_look_at_it(tmp_path: Path
         second.communicate(timeout=240)
         third = begin(tmp_path, "resume", run_id, inside=OTHER_PIDS)
         others.append(third)
-        assert f"going on with run {run_id} from step" in wait_until_it_trains(third)
+        assert f"resuming run {run_id} from step" in wait_until_it_trains(third)
         assert status(tmp_path) == "RUNNING"
         third.send_signal(signal.SIGKILL)
         third.communicate(timeout=240)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from aimbot_lab.cli.main import cli
 from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import plan
+from aimbot_lab.experiment.runs.plan import plan_curriculum
 
 GOTO = Path(__file__).parents[2] / "curricula" / "goto.yaml"
 
@@ -36,7 +36,7 @@ def test_it_tells_each_lesson_and_creates_nothing(folder: Path) -> None:
 def test_the_json_document_is_the_plan(folder: Path) -> None:
     arguments = ["run", str(GOTO), "--dry-run", "--json", "--seed", "5"]
     document = json.loads(CliRunner().invoke(cli, arguments).stdout)
-    expected = plan(load_curriculum(GOTO, ["seed=5"])).as_json()
+    expected = plan_curriculum(load_curriculum(GOTO, ["seed=5"])).as_json()
     assert document == json.loads(json.dumps(expected))
 
 
@@ -49,7 +49,7 @@ def test_warnings_are_told_on_standard_error_and_in_the_document() -> None:
 
 
 def test_no_line_is_wider_than_asked_for() -> None:
-    lessons = [*plan_text(plan(load_curriculum(GOTO.with_name("mix.yaml"))), 72)][1:-1]
+    lessons = [*plan_text(plan_curriculum(load_curriculum(GOTO.with_name("mix.yaml"))), 72)][1:-1]
     lines = [line for lesson in lessons for line in lesson.splitlines()]
     assert max(map(len, lines)) <= 72
 

@@ -132,7 +132,7 @@ def test_nan_is_on_no_side_of_a_bound(words: tuple[str, str]) -> None:
     command, option = words
     result = CliRunner().invoke(cli, [command, "a", "b", "-o", "film.gif", option, "nan"])
     assert result.exit_code == 2
-    assert "nan is no number" in result.output
+    assert "nan is not a number" in result.output
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_a_replay_that_is_not_there_is_told_in_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("tag", "reason"),
-    [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "no name")],
+    [("why", "must be KEY=VALUE"), ("lab.seed=1", "kept for the project"), ("a b?=1", "not a")],
 )
 def test_a_tag_that_can_not_be_is_told(tmp_path: Path, tag: str, reason: str) -> None:
     assert reason in invoke(tmp_path, "run", write(tmp_path), "--tag", tag, wanted=2).said

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 
@@ -112,14 +112,14 @@ def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path:
     assert (code, stopped["status"]) == (130, "KILLED")
     assert stopped["resumes_at"] <= stopped["steps"]
     assert status(folder, stopped["run_id"]) == "KILLED"
-    told = next(line for line in messages.splitlines() if line.startswith("Go on with it: "))
+    told = next(line for line in messages.splitlines() if line.startswith("To resume it: "))
     assert told.endswith(f"resume {stopped['run_id'][:12]}")
     steps = f"train.total_steps={stopped['steps'] + 4096}"
-    way = (*told[told.index("resume") :].split(), "--set", steps, "--json")
+    way = (*told[told.rindex("resume") :].split(), "--set", steps, "--json")
     code, output, messages = call(folder, *way)
     resumed = json.loads(output)
     assert f"resuming run {stopped['run_id'][:12]} (tiny)" in messages
-    assert f"going on with run {stopped['run_id']} from step " in messages
+    assert f"resuming run {stopped['run_id']} from step " in messages
     assert (code, resumed["run_id"]) == (1, stopped["run_id"])
     code, output, _ = call(folder, *given, steps)
     unbroken = json.loads(output)
@@ -135,8 +135,8 @@ def test_a_killed_run_is_taken_up_by_its_file(folder: Path, unbroken: dict[str, 
     assert code == -signal.SIGKILL
     code, _, messages = call(folder, "runs")
     assert code == 0
-    assert "goes on with it" in messages
-    (killed,) = (run for run in unfinished_runs(data_folder(folder)) if not run.record.spent_steps)
+    assert "resumes it" in messages
+    (killed,) = (run for run in resumable_runs(data_folder(folder)) if not run.record.spent_steps)
     code, output, messages = call(folder, *arguments, "--set", "train.gamma=0.5")
     assert (code, output) == (2, "")
     assert "train.gamma: was 0.99, is 0.5" in messages
@@ -183,7 +183,7 @@ def test_a_finished_run_is_refused(folder: Path) -> None:
     easy = "lessons.0.completion_criteria.threshold=0.02"
     code, output, messages = call(folder, "run", "tiny.yaml", "--set", easy, "--json")
     assert code == 0
-    assert "Go on with it" not in messages
+    assert "To resume it" not in messages
     document = json.loads(output)
     assert document["resumes_at"] is None
     code, _, messages = call(folder, "resume", document["run_id"])

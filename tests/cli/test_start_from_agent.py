@@ -9,9 +9,9 @@ from tiny_runs import invoke, train, write
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resume_checks import check_resumption, find_unfinished
+from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.experiment.runs.starting import find_start
+from aimbot_lab.experiment.runs.starting import find_initial_agent
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs
 from aimbot_lab.training.agents.agent_files import load_agent
@@ -57,7 +57,7 @@ def test_the_first_update_begins_with_the_agents_weights_and_scaling(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Training, "learn", learn)
-    start = find_start(source["run_id"], DataFolder(data))
+    start = find_initial_agent(source["run_id"], DataFolder(data))
     request = RunRequest(load_curriculum(file), DataFolder(data), start=start)
     with pytest.raises(BaseException, match="aborted"):
         run_curriculum(request, SilentObserver(), should_stop=lambda: False)
@@ -112,7 +112,9 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
     copied = tmp_path / "agent"
     shutil.copytree(agent_of(data, source["run_id"]), copied)
     folder, asked = DataFolder(data), iter(range(10_000))
-    request = RunRequest(load_curriculum(file), folder, start=find_start(str(copied), folder))
+    request = RunRequest(
+        load_curriculum(file), folder, start=find_initial_agent(str(copied), folder)
+    )
     stopped = run_curriculum(
         request, SilentObserver(), should_stop=lambda: next(asked) >= 40 * steps_before
     )
@@ -120,9 +122,9 @@ def test_it_resumes_to_the_same_bits_though_the_source_is_gone(
     if not steps_before:  # there is no checkpoint to go on from
         for path in (folder.run_folder(stopped.run_id) / "checkpoints").glob("step-*"):
             path.unlink()
-    run = find_unfinished(stopped.run_id, folder)
+    run = find_resumable(stopped.run_id, folder)
     resumed = run_curriculum(
-        check_resumption(run, run.curriculum(), folder).request,
+        check_resume(run, run.curriculum(), folder).request,
         SilentObserver(),
         should_stop=lambda: False,
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aimbot_lab.cli.commands.evaluate import _explained
-from aimbot_lab.cli.commands.replay import _tell
+from aimbot_lab.cli.commands.replay import _show_summary
 from aimbot_lab.cli.commands.weights import _text
 from aimbot_lab.cli.views.text import table
 from aimbot_lab.curriculum.reports import LessonReport
@@ -19,7 +19,7 @@ from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCur
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.replay.story import Story
+from aimbot_lab.replay.story import EpisodeSummary
 from aimbot_lab.tracking.limits import checked_run_name
 
 HOSTILE = "x\x1b]0;owned\x07\r\ny\u202e"
@@ -38,12 +38,12 @@ def test_a_tables_cells_are_one_visible_line_each() -> None:
 
 
 def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    told = Story(
+    told = EpisodeSummary(
         target="goto", difficulty=1, won=True, seconds=1.0, decisions=1, shots=0, hits=0,
         episode_return=0.0, reward_terms={}, trajectory_sha256="0" * 64,
         about={"name": HOSTILE, HOSTILE: 1},
     )  # fmt: skip
-    _tell(told)
+    _show_summary(told)
     assert is_harmless(capsys.readouterr().err)
 
 

@@ -18,9 +18,9 @@ from killed_runs import curriculum, forked, fresh_folder, in_fork, tracked
 import aimbot_lab.experiment.runs.run as run_module
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs import checkpoints, run_record
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.journal import durable, journal, sender
+from aimbot_lab.tracking.journal import durable, journal, sender
 from aimbot_lab.tracking.journal_tracker import JournalTracker
 from aimbot_lab.tracking.runs import run_folder
 from aimbot_lab.tracking.runs.history import list_runs
@@ -112,7 +112,7 @@ def found(data: DataFolder) -> Found:
     answer = data.root.parent / "found.json"
 
     def look() -> None:
-        reap_dead_runs(data)
+        close_orphan_runs(data)
         runs = list_runs(data)
         answer.write_text(json.dumps([runs[0].run_id, runs[0].status, len(runs)]))
 

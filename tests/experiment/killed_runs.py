@@ -24,7 +24,7 @@ import psutil
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resume_checks import check_resumption, newest_unfinished
+from aimbot_lab.experiment.runs.resume_checks import check_resume, newest_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.address import embedded_address
@@ -74,11 +74,11 @@ class Forked(NamedTuple):
 
 def attempt(loaded: LoadedCurriculum, data: DataFolder) -> dict[str, Any]:
     """Take up the run if there is one, else begin it; and train it to its end."""
-    unfinished = newest_unfinished(loaded, data)
+    unfinished = newest_resumable(loaded, data)
     if unfinished is None:
         request = RunRequest(loaded, data)
     else:
-        request = check_resumption(unfinished, loaded, data).request
+        request = check_resume(unfinished, loaded, data).request
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False).as_json()
 
 

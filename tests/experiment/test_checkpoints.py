@@ -123,7 +123,7 @@ def test_a_fault_at_any_call_leaves_a_run_that_can_be_resumed(tmp_path: Path, fa
         told: list[str] = []
         kept_until(folder, 3)
         with pytest.MonkeyPatch.context() as patch:
-            checkpoints = CheckpointFolder(folder, tell=told.append)
+            checkpoints = CheckpointFolder(folder, notify=told.append)
             checkpoints.newest()
             FailingSystem(patch, fatal, fail)
             try:
@@ -148,7 +148,7 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(
 ) -> None:
     told: list[str] = []
     (tmp_path / "run").mkdir()
-    checkpoints = CheckpointFolder(tmp_path / "run", tell=told.append)
+    checkpoints = CheckpointFolder(tmp_path / "run", notify=told.append)
     checkpoints.keep(checkpoint(1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "write", lambda *_: full_disk("", os.write, ()))
@@ -164,7 +164,7 @@ def test_a_full_disk_is_told_once_and_so_is_its_end(
 
 def test_a_folder_that_is_gone_stops_nothing(tmp_path: Path) -> None:
     told: list[str] = []
-    checkpoints = CheckpointFolder(tmp_path / "gone", tell=told.append)
+    checkpoints = CheckpointFolder(tmp_path / "gone", notify=told.append)
     checkpoints.keep(checkpoint(1))
     assert len(told) == 1
     assert "until a later one is kept it can't be resumed" in told[0]
@@ -191,14 +191,14 @@ def test_an_altered_checkpoint_gives_way_to_the_one_before_with_one_line(
     for place in range(0, len(whole), max(len(whole) // 40, 1)):
         (folder / name).write_bytes(alter(whole, place))
         told: list[str] = []
-        checkpoints = CheckpointFolder(folder, tell=told.append)
+        checkpoints = CheckpointFolder(folder, notify=told.append)
         read = checkpoints.newest()
         assert read is not None
         assert (read.step, read.state) == expected(2)[:2]
         assert len(told) == 1
         assert "step-000000000003.checkpoint" in told[0]
         assert "damaged" in told[0]
-        assert "going on from the one before it" in told[0]
+        assert "resuming from the one before it" in told[0]
 
 
 def test_the_next_checkpoint_takes_the_place_of_a_damaged_one(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_folder_that_was_refused_is_begun_with_a_later_checkpoint(tmp_path: Pa
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         folder.mkdir()
 
-    checkpoints = CheckpointFolder(folder, begin=begin, tell=told.append)
+    checkpoints = CheckpointFolder(folder, begin=begin, notify=told.append)
     for step in (1, 2, 3, 4):
         checkpoints.keep(checkpoint(step))
     assert content(folder) == expected(4)

@@ -9,7 +9,7 @@ from test_environment_parameters import COURSE
 from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import PPO, SHARED, Conversion, convert
-from aimbot_lab.experiment.runs.plan import plan
+from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.algorithms.schedules import Linear
 
@@ -53,7 +53,7 @@ def curriculum(text: str, **options: Any) -> LoadedCurriculum:
     """What `text` is converted to, read and planned as any curriculum."""
     Path("c.yaml").write_text(converted(text, **options).text, encoding="utf-8")
     loaded = load_curriculum("c.yaml")
-    plan(loaded, Forecaster(most_episodes=20))
+    plan_curriculum(loaded, Forecaster(most_episodes=20))
     return loaded
 
 

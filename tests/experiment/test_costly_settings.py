@@ -7,7 +7,7 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import cost_of, plan
+from aimbot_lab.experiment.runs.plan import cost_of, plan_curriculum
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +45,9 @@ def test_the_plan_says_what_an_update_costs() -> None:
     dear = load_curriculum("c.yaml", ["train.network.layers=[2048,2048]", "train.n_epochs=100"])
     assert not cost_of(cheap.config).costly
     assert cost_of(dear.config).costly
-    text = " ".join("\n".join(plan_text(plan(dear), 80)).split())
+    text = " ".join("\n".join(plan_text(plan_curriculum(dear), 80)).split())
     assert "an update takes some 2.1e+13 multiply-adds, about" in text
-    assert plan(cheap).as_json()["update_multiply_adds"] == cost_of(cheap.config).multiply_adds
+    assert (
+        plan_curriculum(cheap).as_json()["update_multiply_adds"]
+        == cost_of(cheap.config).multiply_adds
+    )

@@ -65,7 +65,7 @@ def test_a_pickle_in_a_checkpoints_place_is_passed_over_and_not_run(
 ) -> None:
     canary, told = tmp_path / "ran", []
     (tmp_path / NAME).write_bytes(sign(hostile(kind, canary)))
-    assert CheckpointFolder(tmp_path, tell=told.append).newest() is None
+    assert CheckpointFolder(tmp_path, notify=told.append).newest() is None
     assert len(told) == 1
     assert NAME in told[0]
     assert not canary.exists()
@@ -107,7 +107,7 @@ def test_a_head_that_lists_no_parts_of_this_folder_is_passed_over(
     (folder / "part-").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(b"")
     (folder / NAME).write_bytes(signed(head.encode() + b"\nstate"))
-    assert CheckpointFolder(folder, tell=told.append).newest() is None
+    assert CheckpointFolder(folder, notify=told.append).newest() is None
     assert len(told) == 1
 
 

@@ -16,7 +16,7 @@ from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.config.key_path import is_seen
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.runs.plan import plan
+from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
@@ -51,7 +51,7 @@ def accepted(found: LoadedCurriculum | tuple[str, ...]) -> bool:
         assert all(map(is_seen, found))
         return False
     try:
-        plan(found, Forecaster(most_episodes=20)).as_json()
+        plan_curriculum(found, Forecaster(most_episodes=20)).as_json()
     except ConfigurationError:  # presets that are not there
         return False
     Path("again.yaml").write_text(found.resolved_text, encoding="utf-8")

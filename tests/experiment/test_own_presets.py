@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.experiment.config.document import again, load_curriculum
+from aimbot_lab.experiment.config.document import load_curriculum, with_overrides
 from aimbot_lab.experiment.runs.resume_checks import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -114,7 +114,7 @@ def test_a_written_curriculum_is_read_back_whole_from_its_folder(
     (project / "blocks" / "yard.yaml").write_text(BLOCKS.replace("1.5", "2.5"), encoding="utf-8")
     again_read = load_curriculum(kept / "resolved.yaml")
     assert again_read.config == begun.config
-    assert again(begun, ["seed=2"]).config.env == begun.config.env
+    assert with_overrides(begun, ["seed=2"]).config.env == begun.config.env
     (change,) = configuration_changes(begun.config, load_curriculum(project / "yard.yaml").config)
     assert re.fullmatch(
         r"env\.presets: was \['presets-\w{12}\.yaml'\], is \['presets-\w{12}\.yaml'\]", str(change)

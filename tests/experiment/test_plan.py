@@ -8,7 +8,7 @@ from broken_curriculum import GOOD
 
 from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import Plan, cell_shares, plan
+from aimbot_lab.experiment.runs.plan import CurriculumPlan, cell_shares, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
@@ -20,14 +20,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def planned(text: str, *overrides: str) -> Plan:
+def planned(text: str, *overrides: str) -> CurriculumPlan:
     Path("c.yaml").write_text(text, encoding="utf-8")
-    return plan(load_curriculum("c.yaml", overrides))
+    return plan_curriculum(load_curriculum("c.yaml", overrides))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_nothing_is_doubtful_about_the_shipped_curricula(path: Path) -> None:
-    assert plan(load_curriculum(path)).warnings == ()
+    assert plan_curriculum(load_curriculum(path)).warnings == ()
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)

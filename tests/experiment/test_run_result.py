@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.views.training import summary, way_on, way_to_look
+from aimbot_lab.cli.views.training import resume_command, summary, view_command
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.result import RunResult, outcome
@@ -61,13 +61,13 @@ def test_the_note_is_markdown_with_every_lesson_and_cell() -> None:
 def test_a_run_that_can_go_on_says_how() -> None:
     stopped = replace(RESULT, status="KILLED", resumes_at=0)
     spent = replace(RESULT, resumes_at=9_000)
-    assert "`aimbot-lab resume r1` goes on with it." in note(stopped)
-    assert "`aimbot-lab resume r1 --set train.total_steps=N` goes on with it." in note(spent)
+    assert "`aimbot-lab resume r1` resumes it." in note(stopped)
+    assert "`aimbot-lab resume r1 --set train.total_steps=N` resumes it." in note(spent)
     assert "resume" not in note(RESULT)
-    assert way_on(stopped, None).endswith(" resume r1")
+    assert resume_command(stopped, None).endswith(" resume r1")
     more = " resume r1 --set train.total_steps=20000 --data-dir '/d x'"
-    assert way_on(spent, Path("/d x")).endswith(more)
-    assert way_on(RESULT, None) == ""
+    assert resume_command(spent, Path("/d x")).endswith(more)
+    assert resume_command(RESULT, None) == ""
 
 
 def test_the_summary_shows_over_how_many_episodes_a_rate_was_taken() -> None:
@@ -81,7 +81,7 @@ def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
     monkeypatch.setattr("shutil.which", lambda _: None)
     for script in ("cli/processes/tied_training.py", "__main__.py"):
         monkeypatch.setattr("sys.argv", [f"/lib/aimbot_lab/{script}", "run"])
-        assert way_to_look("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
+        assert view_command("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
     ],
 )
 def test_the_way_to_look_can_be_pasted(uri: str, data_dir: Path | None, ending: str) -> None:
-    assert way_to_look(uri, data_dir).endswith(ending)
+    assert view_command(uri, data_dir).endswith(ending)

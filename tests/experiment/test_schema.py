@@ -14,7 +14,7 @@ from yaml_mutations import changed_bytes
 from aimbot_lab.experiment.config.document import check_files
 from aimbot_lab.experiment.config.schema import document_schema, schema_text
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.yaml_reader import read_tree
+from aimbot_lab.experiment.config.yaml_reader import read_yaml
 
 SHIPPED = Path(__file__).parents[2] / "curricula"
 SCHEMA = document_schema(CurriculumFile, title="aimbot-lab: a curriculum")
@@ -39,7 +39,7 @@ SEEN_BY_THE_CHECK_ALONE = {
 
 
 def accepts(text: str) -> bool:
-    tree = read_tree(text)
+    tree = read_yaml(text)
     assert tree.faults == []
     return bool(VALIDATOR.is_valid(tree.data))
 
@@ -91,7 +91,7 @@ def test_environment_parameters_are_accepted_as_ml_agents_writes_them(text: str)
 def test_what_is_wrong_in_form_is_refused(old: str, new: str) -> None:
     new = NO_CRITERIA if "completion_criteria" in old else new
     text = GOOD.replace(old, new, 1)
-    if not read_tree(text).faults:
+    if not read_yaml(text).faults:
         assert accepts(text) == (new in SEEN_BY_THE_CHECK_ALONE)
 
 

@@ -10,7 +10,7 @@ from test_resumption import CURRICULUM, begun, kept_checkpoint, set_alive
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import run as run_module
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.experiment.runs.run_record import RunRecord, write_record
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -33,14 +33,14 @@ def take_over(
     data_folder: DataFolder, monkeypatch: pytest.MonkeyPatch, resume: Any = lambda *_: None
 ) -> list[str]:
     """What is told where the only run is taken over by a training with that `resume`."""
-    (run,) = unfinished_runs(data_folder)
+    (run,) = resumable_runs(data_folder)
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
     monkeypatch.setattr(run_module, "Training", lambda _: SimpleNamespace(resume=resume))
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):
-        run_module._opened(request, SilentObserver(), on_trouble=told.append)
+        run_module._opened(request, SilentObserver(), on_outage=told.append)
     return told
 
 
@@ -50,7 +50,7 @@ def living(data_folder: DataFolder) -> Any:
     tracker = open_run(data_folder, TrackingSettings(), RunDescription("living"))
     path = data_folder.run_folder(tracker.run_id) / "checkpoints"
     write_record(path, RunRecord("living", "small", "", 0), loaded)
-    kept_checkpoint(unfinished_runs(data_folder)[0])
+    kept_checkpoint(resumable_runs(data_folder)[0])
     return tracker
 
 

@@ -38,9 +38,9 @@ def test_what_holds_no_presets_is_refused_by_line_and_column(tmp_path: Path) -> 
     no_file = "the folder holds no *.yaml or *.yml file"
     assert refusal(tmp_path, "nope/") == at + no_file
     assert refusal(tmp_path, "loop") == at + no_file
-    assert refusal(tmp_path, "/dev/zero") == at + "is no regular file"
-    assert refusal(tmp_path, "/proc/self/status") == at + "is no regular file"  # kmsg would wait
-    assert refusal(tmp_path, "pipe") == at + "is no regular file"
+    assert refusal(tmp_path, "/dev/zero") == at + "is not a regular file"
+    assert refusal(tmp_path, "/proc/self/status") == at + "is not a regular file"  # kmsg would wait
+    assert refusal(tmp_path, "pipe") == at + "is not a regular file"
     assert refusal(tmp_path, "itself").startswith(at + "there is no file or folder")
 
 

@@ -17,7 +17,7 @@ from aimbot_lab.replay.film import Film, check_film, write_film
 from aimbot_lab.replay.frames import (
     COLOURS,
     PANEL_SHARE,
-    Look,
+    FrameStyle,
     frames,
     frames_held,
     goal,
@@ -26,12 +26,12 @@ from aimbot_lab.replay.frames import (
 )
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
-from aimbot_lab.replay.playback import moments
+from aimbot_lab.replay.playback import replay_steps
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
 from aimbot_lab.worlds.arena.core.state import DISTANCE, IN_AREA, MOVE_PENALTY, REWARD_TERMS, WIN
 from tests.replay.recorded_episodes import replay_of
 
-SMALL = Look(size=120)
+SMALL = FrameStyle(size=120)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
 
 def test_the_goal_is_told_with_what_is_left_of_it() -> None:
     for target, words in (("goto", "reach the circle"), ("free", "6 left"), ("attack", "circle: ")):
-        first = next(moments(replay_of(target).episode))
+        first = next(replay_steps(replay_of(target).episode))
         assert words in goal(first.state)
     assert lesson_title(replay_of("free")) == "lesson 2: walls"
 
@@ -130,7 +130,7 @@ def test_a_gif_has_every_picture_and_keeps_the_colours(tmp_path: Path, won: Any)
 def test_an_mp4_is_a_film_of_even_size(tmp_path: Path, won: Any) -> None:
     ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
     path = tmp_path / "won.mp4"
-    shown = list(frames(won, Look(size=121)))
+    shown = list(frames(won, FrameStyle(size=121)))
     write_film(path, Film(iter(shown), 10.0))
     command = [ffmpeg, "-v", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     back = subprocess.run(command, capture_output=True, check=True).stdout
@@ -205,7 +205,7 @@ def test_a_terminal_shows_every_decision_in_the_room_there_is(won: Any) -> None:
 
 def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     terms = np.zeros(len(REWARD_TERMS))
-    none = panel.Told("", "", "", None, False, 5.0, terms, terms, terms, None, won=False)
+    none = panel.PanelText("", "", "", None, False, 5.0, terms, terms, terms, None, won=False)
     earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
     shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
     below = round(panel.RESULT_TOP * 320 / panel.MIN_LINES) - 1
@@ -220,6 +220,6 @@ def test_a_film_says_who_played_and_how_the_actions_were_drawn(won: Any) -> None
     assert player_words(replace(won, about={})) == ""
     screen = Screen(columns=80, lines=24, true_colour=True)
     assert "best agent, temperature 0.5" in next(iter(screens(known, screen)))
-    small = Look(size=240)
+    small = FrameStyle(size=240)
     one, other = (next(iter(frames(replay, small))) for replay in (known, replace(won, about={})))
     assert (one != other).any()

@@ -8,9 +8,9 @@ import pytest
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.replay.episode import ReplayError
-from aimbot_lab.replay.playback import as_replay, moments, trajectory_sha256, verify
+from aimbot_lab.replay.playback import as_replay, replay_steps, trajectory_sha256, verify
 from aimbot_lab.replay.recorder import RowRecorder
-from aimbot_lab.replay.story import action_words, story
+from aimbot_lab.replay.story import action_words, summarize
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
@@ -29,16 +29,16 @@ from tests.replay.recorded_episodes import played, replay_of
 )
 def test_a_row_by_itself_is_the_row_in_its_batch_bit_for_bit(settings: dict) -> None:
     for seen in played("free", "goto", "attack", rows=9, **settings):
-        alone = list(moments(seen.episode))[1:]
-        observations = [moment.observation.copy() for moment in moments(seen.episode)][1:]
+        alone = list(replay_steps(seen.episode))[1:]
+        observations = [step.observation.copy() for step in replay_steps(seen.episode)][1:]
         np.testing.assert_array_equal(np.stack(observations), seen.observations)
-        np.testing.assert_array_equal([moment.reward for moment in alone], seen.rewards)
+        np.testing.assert_array_equal([step.reward for step in alone], seen.rewards)
         np.testing.assert_array_equal(alone[-1].state.terms[0], seen.terms)
         assert alone[-1].line == seen.episode.line
 
 
 def test_the_last_moment_shows_how_it_ended_not_what_came_next() -> None:
-    *_, last = moments(replay_of("goto", goto_win_radius=20.0).episode)
+    *_, last = replay_steps(replay_of("goto", goto_win_radius=20.0).episode)
     away = np.linalg.norm(last.state.fire_base[0, :2] - last.state.position[0])
     assert last.line is not None
     assert "Win" in last.line
@@ -46,14 +46,16 @@ def test_the_last_moment_shows_how_it_ended_not_what_came_next() -> None:
 
 
 def test_what_each_decision_earned_adds_up() -> None:
-    shown = [(m.earned.copy(), m.state.terms[0].copy()) for m in moments(replay_of("free").episode)]
+    shown = [
+        (m.earned.copy(), m.state.terms[0].copy()) for m in replay_steps(replay_of("free").episode)
+    ]
     np.testing.assert_allclose(sum(earned for earned, _ in shown), shown[-1][1])
 
 
 def test_every_hit_is_seen_and_was_a_shot() -> None:
     seen = played("free", rows=4)
     for episode in (one.episode for one in seen):
-        told = story(as_replay(episode, {}))
+        told = summarize(as_replay(episode, {}))
         assert told.hits <= told.shots
         assert told.hits * 25.0 == told.reward_terms.get("target_hit", 0.0)
         assert told.won == (told.hits == 6)
@@ -119,7 +121,7 @@ def test_sampled_parameters_need_no_sampler_to_play_again() -> None:
         before = arena.state.position[2].copy()
         episode = recorder.add(ahead, arena.step(ahead, buffers))
     assert episode is not None
-    shown = [moment.state.position[0].copy() for moment in moments(episode)]
+    shown = [step.state.position[0].copy() for step in replay_steps(episode)]
     np.testing.assert_array_equal(shown[4], before)
 
 

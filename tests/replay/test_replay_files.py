@@ -81,7 +81,7 @@ def test_an_altered_part_with_its_seal_made_anew_is_refused(
     else:
         document["settings"]["stacked_vectors"] = 1
     document[SEAL] = _seal(document)
-    with pytest.raises(ReplayError, match=r"another episode|beginning is none"):
+    with pytest.raises(ReplayError, match=r"another episode|initial state is invalid"):
         load_replay(file_of(tmp_path, json.dumps(document)))
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.plan import plan
+from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.new_project import FILES
 from aimbot_lab.sweep.document import load_sweep
@@ -42,7 +42,7 @@ def test_what_it_wrote_is_fit_to_run(here: Path, monkeypatch: pytest.MonkeyPatch
     assert "cd 'deep/my agents'\n" in told.stderr
     monkeypatch.chdir("deep/my agents")
     assert call("check").stdout == "2 files are fit to run\n"
-    assert plan(load_curriculum("walk")).warnings == ()
+    assert plan_curriculum(load_curriculum("walk")).warnings == ()
     assert load_sweep("walk_rewards").base.name == "walk"
 
 

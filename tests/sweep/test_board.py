@@ -18,7 +18,7 @@ from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.leases import Lease
 from aimbot_lab.sweep.parent import join_parent
 from aimbot_lab.sweep.presence import COORDINATORS, Presence
-from aimbot_lab.sweep.record import Record, begin, load
+from aimbot_lab.sweep.record import SweepRecord, begin, load
 from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, TrialQueue
@@ -33,13 +33,13 @@ def storage(tmp_path: Path) -> Storage:
 
 
 @pytest.fixture
-def record(tmp_path: Path, storage: Storage) -> Record:
+def record(tmp_path: Path, storage: Storage) -> SweepRecord:
     return begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=False)
 
 
 @pytest.fixture
-def queue(record: Record) -> TrialQueue:
-    return record.search_board()
+def queue(record: SweepRecord) -> TrialQueue:
+    return record.search_queue()
 
 
 def me(token: str = "me") -> Owner:
@@ -64,11 +64,13 @@ def test_a_trial_is_taken_by_one_worker(queue: TrialQueue) -> None:
     assert {trial.state for trial in queue.trials} == {TrialState.RUNNING}
 
 
-def test_many_that_come_at_once_never_get_the_same_trial(tmp_path: Path, record: Record) -> None:
+def test_many_that_come_at_once_never_get_the_same_trial(
+    tmp_path: Path, record: SweepRecord
+) -> None:
     taken: list[int] = []
 
     def take(number: int) -> None:
-        claim = load(record.storage, "planted").search_board().take(me(f"worker {number}"))
+        claim = load(record.storage, "planted").search_queue().take(me(f"worker {number}"))
         if claim is not None:
             taken.append(claim.number)
 
@@ -158,7 +160,7 @@ def test_a_trial_that_kills_its_workers_fails_in_the_end(queue: TrialQueue) -> N
 
 
 def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
-    tmp_path: Path, storage: Storage, record: Record
+    tmp_path: Path, storage: Storage, record: SweepRecord
 ) -> None:
     same = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 9, "workers": 1})
     with pytest.raises(ConfigurationError, match=r"0 of 8 trials ended.*--resume"):
@@ -174,21 +176,21 @@ def test_a_sweep_that_has_begun_is_gone_on_with_only_as_it_is(
 
 
 def test_fewer_trials_are_enough_where_a_resume_says_so(
-    tmp_path: Path, storage: Storage, record: Record
+    tmp_path: Path, storage: Storage, record: SweepRecord
 ) -> None:
     sweep = load_sweep(write_sweep(tmp_path, PLANTED), {"trials": 2})
     for number in range(2):
-        claim = record.search_board().take(me(str(number)))
+        claim = record.search_queue().take(me(str(number)))
         assert claim is not None
-        assert record.search_board().finish(claim, TrialState.COMPLETE, 0.5)
+        assert record.search_queue().finish(claim, TrialState.COMPLETE, 0.5)
     fewer = begin(storage, sweep, resume=True, trials=2)
-    assert fewer.search_board().is_done()
-    assert fewer.search_board().take(me()) is None
-    begun = begin(storage, sweep, resume=True, trials=1).search_board()
-    assert begun.plan.total(begun.trials) == 2  # what has begun is ended
+    assert fewer.search_queue().is_done()
+    assert fewer.search_queue().take(me()) is None
+    begun = begin(storage, sweep, resume=True, trials=1).search_queue()
+    assert begun.schedule.total(begun.trials) == 2  # what has begun is ended
 
 
-def test_a_sweep_runs_while_a_coordinator_is_at_work(storage: Storage, record: Record) -> None:
+def test_a_sweep_runs_while_a_coordinator_is_at_work(storage: Storage, record: SweepRecord) -> None:
     assert report(record).status == "stopped"
     presence = Presence(storage, record.study, lease=600)
     presence.show()
@@ -197,7 +199,9 @@ def test_a_sweep_runs_while_a_coordinator_is_at_work(storage: Storage, record: R
     assert report(record).status == "stopped"
 
 
-def test_a_coordinator_that_was_killed_is_not_at_work(storage: Storage, record: Record) -> None:
+def test_a_coordinator_that_was_killed_is_not_at_work(
+    storage: Storage, record: SweepRecord
+) -> None:
     lease = Lease(dead_worker(), until=1e12)
     record.study.set_user_attr(COORDINATORS, {"dead": lease.as_attribute()})
     assert report(record).status == "stopped"
@@ -221,7 +225,7 @@ def test_the_tags_of_a_sweep_are_kept_and_added_to(tmp_path: Path, storage: Stor
 def test_a_study_that_is_no_sweep_is_left_alone(tmp_path: Path, storage: Storage) -> None:
     study = optuna.create_study(storage=storage.optuna, study_name="planted")
     study.add_trial(create_trial(value=1.0))
-    with pytest.raises(ConfigurationError, match="is no sweep"):
+    with pytest.raises(ConfigurationError, match="is not a sweep"):
         begin(storage, load_sweep(write_sweep(tmp_path, PLANTED)), resume=True)
     assert not study.user_attrs
 

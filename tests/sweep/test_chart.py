@@ -10,7 +10,7 @@ from sweep_files import PLANTED, write_sweep
 
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.parent import join_parent
-from aimbot_lab.sweep.record import Record, begin
+from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.results.chart import Chart
 from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
 from aimbot_lab.sweep.results.report import report
@@ -25,13 +25,13 @@ CONFIRMING = PLANTED.replace("best: 0", "best: 2, seeds: 6")
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
+def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "planted", None))
     return begin(storage, load_sweep(write_sweep(tmp_path, CONFIRMING)), resume=False)
 
 
-def end(record: Record, value: float | None, *, seconds: float = 30.0) -> None:
-    queue = record.search_board()
+def end(record: SweepRecord, value: float | None, *, seconds: float = 30.0) -> None:
+    queue = record.search_queue()
     claim = queue.take(this_process("me", None))
     assert claim is not None
     score = {"seed": 1, "value": value, "steps": 9, "seconds": seconds, "episodes": 10, "wins": 5}
@@ -40,7 +40,7 @@ def end(record: Record, value: float | None, *, seconds: float = 30.0) -> None:
     queue.finish(claim, TrialState.FAIL if value is None else TrialState.COMPLETE, value)
 
 
-def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: Record) -> None:
+def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: SweepRecord) -> None:
     parent = MemoryTracker()
     chart = Chart(record, parent)
     for value in (0.4, 0.7, None, 0.5):
@@ -52,9 +52,9 @@ def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: Record) -
     assert "**Best: trial 1**" in parent.tags[NOTE]
 
 
-def test_a_trial_that_ends_early_waits_for_those_before_it(record: Record) -> None:
+def test_a_trial_that_ends_early_waits_for_those_before_it(record: SweepRecord) -> None:
     parent = MemoryTracker()
-    queue = record.search_board()
+    queue = record.search_queue()
     first = queue.take(this_process("slow", None))
     assert first is not None
     end(record, 0.7)
@@ -65,7 +65,7 @@ def test_a_trial_that_ends_early_waits_for_those_before_it(record: Record) -> No
     assert parent.metrics == {"best/so_far": [(0, 0.4), (1, 0.7)]}
 
 
-def test_a_sweep_that_goes_on_draws_no_point_twice(record: Record) -> None:
+def test_a_sweep_that_goes_on_draws_no_point_twice(record: SweepRecord) -> None:
     parent = MemoryTracker()
     for value in (0.4, 0.7):
         end(record, value)
@@ -73,7 +73,7 @@ def test_a_sweep_that_goes_on_draws_no_point_twice(record: Record) -> None:
     assert parent.metrics == {"best/so_far": [(0, 0.4), (1, 0.7)]}
 
 
-def test_the_runs_number_of_trials_follows_the_sweeps(record: Record, tmp_path: Path) -> None:
+def test_the_runs_number_of_trials_follows_the_sweeps(record: SweepRecord, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path / "data")
     for trials in (None, 12):
         sweep = load_sweep(tmp_path / "sweep.yaml")
@@ -87,7 +87,7 @@ def test_the_runs_number_of_trials_follows_the_sweeps(record: Record, tmp_path: 
     assert "sweep.trials" not in params
 
 
-def test_costs_are_told_before_they_are_spent(record: Record) -> None:
+def test_costs_are_told_before_they_are_spent(record: SweepRecord) -> None:
     assert search_cost(record, left=8) == (
         "8 trials of 2 trainings each; then up to 3 sets of values on 6 fresh seeds to confirm "
         "the best"
@@ -100,7 +100,7 @@ def test_costs_are_told_before_they_are_spent(record: Record) -> None:
 
 
 def test_the_time_left_of_a_confirmation_counts_its_own_trials(
-    record: Record, monkeypatch: pytest.MonkeyPatch
+    record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dataclasses import replace
 

@@ -8,10 +8,10 @@ import pytest
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep import worker_pool as crew_module
-from aimbot_lab.sweep.worker import Message, Order
-from aimbot_lab.sweep.worker_pool import MAX_BARREN, WorkerPool
+from aimbot_lab.sweep.worker import WorkerArguments, WorkerMessage
+from aimbot_lab.sweep.worker_pool import MAX_FAILED_STARTS, WorkerPool
 
-ORDER = Order("sqlite:///x", "x", Path("x"), None)
+ORDER = WorkerArguments("sqlite:///x", "x", Path("x"), None)
 
 
 class FakeProcess:
@@ -36,13 +36,13 @@ class FakeProcess:
 class FakeConnection:
     """What a worker says."""
 
-    def __init__(self, messages: list[Message]) -> None:
+    def __init__(self, messages: list[WorkerMessage]) -> None:
         self._messages = messages
 
     def poll(self) -> bool:
         return bool(self._messages)
 
-    def recv(self) -> Message:
+    def recv(self) -> WorkerMessage:
         return self._messages.pop(0)
 
     def close(self) -> None:
@@ -56,14 +56,14 @@ def crew_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], WorkerPool
     def make(fates: list[str]) -> WorkerPool:
         left = list(fates)
 
-        def start(_order: Order) -> Any:
+        def start(_order: WorkerArguments) -> Any:
             fate = left.pop(0) if left else "stays"
-            said = [Message("ready")] if fate != "dies at once" else []
+            said = [WorkerMessage("ready")] if fate != "dies at once" else []
             return crew_module._Worker(FakeProcess(fate == "stays"), FakeConnection(said))  # type: ignore[arg-type]
 
         monkeypatch.setattr(crew_module, "_start", start)
         monkeypatch.setattr(crew_module, "wait", lambda *_: [])
-        return WorkerPool(ORDER, 1, tell=lambda _text: None)
+        return WorkerPool(ORDER, 1, notify=lambda _text: None)
 
     return make
 
@@ -74,9 +74,9 @@ def listen(pool: WorkerPool, times: int) -> None:
 
 
 def test_workers_that_can_not_start_end_a_sweep(crew_of: Callable[[list[str]], WorkerPool]) -> None:
-    pool = crew_of(["dies at once"] * MAX_BARREN)
+    pool = crew_of(["dies at once"] * MAX_FAILED_STARTS)
     with pytest.raises(LabError, match=r"workers die before they are ready \(signal 9\)"):
-        listen(pool, MAX_BARREN)
+        listen(pool, MAX_FAILED_STARTS)
 
 
 def test_starts_that_were_killed_far_apart_do_not_add_up(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sweep_files import CURRICULUM, write_sweep
 
-from aimbot_lab.experiment.config.document import again
+from aimbot_lab.experiment.config.document import with_overrides
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import begin, fingerprint, load
 from aimbot_lab.sweep.storage import choose_storage, open_storage
@@ -26,5 +26,5 @@ def test_trials_and_reruns_play_the_blocks_that_the_sweep_began_with(tmp_path: P
     (tmp_path / "own.yaml").write_text(BLOCKS.replace("6", "3"), encoding="utf-8")
     record = load(storage, "small")
     assert record.base.config == sweep.base.config
-    assert again(record.base, ["seed=9"]).config.env == sweep.base.config.env
+    assert with_overrides(record.base, ["seed=9"]).config.env == sweep.base.config.env
     assert fingerprint(load_sweep(path)) != fingerprint(sweep)

@@ -11,7 +11,7 @@ from sweep_files import RACE, changed, write_sweep
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.record import Record, begin
+from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.results.power import power
 from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.search.pruning import steps_allowed
@@ -19,7 +19,7 @@ from aimbot_lab.sweep.search.suggest import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
-from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
@@ -47,7 +47,7 @@ class Trainings:
         self.last_look = 0
         self._steps, self._dies_at, self._looks = steps, dies_at, looks
 
-    def __call__(self, task: Task, watch: Watch) -> Score | None:
+    def __call__(self, task: TrialTraining, watch: TrainingMonitor) -> TrialScore | None:
         needed = self._steps[self.begun]
         self.begun += 1
         end = ALL_STEPS if needed is None else needed
@@ -58,13 +58,13 @@ class Trainings:
                 raise SystemExit
             if watch.should_stop():
                 return None
-        return Score(
+        return TrialScore(
             seed=task.seed, value=float(end), steps=end, seconds=0.0, censored=needed is None
         )
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
+def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
     text = changed(RACE, ("best: 1, seeds: 2", "best: 1, seeds: 8"))
     return begin(storage, load_sweep(write_sweep(tmp_path, text)), resume=False)
@@ -77,12 +77,12 @@ def taken(queue: TrialQueue) -> Claim:
 
 
 @pytest.fixture
-def context(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
+def context(record: SweepRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
     """A sweep whose first trial took 800 and 1200 steps to the goal; its limit is 1500."""
     context = WorkerContext(record, DataFolder(tmp_path / "data"), None, Watcher())
     monkeypatch.setattr(trial_module, "measure", Trainings(800, 1200))
-    monkeypatch.setattr(trial_module, "forget", lambda _task: None)
-    queue = record.search_board()
+    monkeypatch.setattr(trial_module, "delete_checkpoints", lambda _task: None)
+    queue = record.search_queue()
     run_trial(context, queue, taken(queue), "search")
     return context
 
@@ -90,7 +90,7 @@ def context(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def run(
     context: WorkerContext, trainings: Trainings, monkeypatch: pytest.MonkeyPatch
 ) -> TrialQueue:
-    queue = context.record.search_board()
+    queue = context.record.search_queue()
     monkeypatch.setattr(trial_module, "measure", trainings)
     run_trial(context, queue, taken(queue), "search")
     return queue
@@ -126,7 +126,7 @@ def test_a_worker_that_dies_on_the_way_changes_nothing(
     context: WorkerContext, monkeypatch: pytest.MonkeyPatch, dies_at: int
 ) -> None:
     """Whoever goes on from a checkpoint looks at other steps than the one before."""
-    queue = context.record.search_board()
+    queue = context.record.search_queue()
     claim = taken(queue)
     monkeypatch.setattr(trial_module, "measure", Trainings(None, dies_at=dies_at))
     with pytest.raises(SystemExit):
@@ -169,13 +169,13 @@ def test_what_was_given_up_counts_with_what_it_is_known_to_exceed(
 
 
 def test_power_is_simulated_from_what_the_defaults_took_on_fresh_seeds(
-    record: Record, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
+    record: SweepRecord, context: WorkerContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigurationError, match="8 seeds or more, too few"):
         power(record)
     for _ in range(2):
         run(context, Trainings(700, 900), monkeypatch)
-    queue = record.confirm_board()
+    queue = record.confirm_queue()
     assert queue is not None
     while not queue.is_done():
         monkeypatch.setattr(trial_module, "measure", Trainings(*range(900, 1100, 25)))

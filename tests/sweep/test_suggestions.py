@@ -12,13 +12,13 @@ from sweep_files import PLANTED, write_sweep
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.measures import measure
-from aimbot_lab.sweep.search.plans import SearchPlan
+from aimbot_lab.sweep.search.plans import SearchSchedule
 from aimbot_lab.sweep.search.planted import planted_rate
-from aimbot_lab.sweep.search.pruning import is_hopeless
+from aimbot_lab.sweep.search.pruning import should_prune
 from aimbot_lab.sweep.search.space import distributions
 from aimbot_lab.sweep.search.suggest import suggest, view, visible
 from aimbot_lab.sweep.settings import PrunerSettings
-from aimbot_lab.sweep.trial_training import Task
+from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 
 KEY = "env.rewards.spin_penalty"
@@ -39,7 +39,7 @@ class NoWatch:
 
 
 def worth(sweep: LoadedSweep, params: dict[str, float], seed: int) -> float:
-    task = Task(
+    task = TrialTraining(
         sweep=sweep.config,
         base=sweep.base,
         params=params,
@@ -63,7 +63,7 @@ def trial(sweep: LoadedSweep, params: dict[str, float], value: float | None) -> 
 
 def searched(sweep: LoadedSweep, count: int) -> list[FrozenTrial]:
     """The trials of a sweep whose workers are never late."""
-    plan = SearchPlan(sweep.config, sweep.base, count)
+    plan = SearchSchedule(sweep.config, sweep.base, count)
     trials: list[FrozenTrial] = []
     while (new := plan.due(trials)) is not None:
         params = dict(new.params)
@@ -110,7 +110,7 @@ def test_values_that_still_run_are_avoided(planted: LoadedSweep) -> None:
 
 
 def test_a_trial_is_due_once_all_it_learns_from_has_ended(planted: LoadedSweep) -> None:
-    plan = SearchPlan(planted.config, planted.base, 100)
+    plan = SearchSchedule(planted.config, planted.base, 100)
     trials = searched(planted, 6)
     running = [trial(planted, one.params, None) for one in trials]
     assert plan.is_due([*trials[:4], *running[4:]])  # parallel: 3
@@ -151,7 +151,7 @@ def test_wilcoxon_gives_up_what_is_worse_on_the_same_seeds(
     best = trial(planted, DEFAULTS, 0.5)
     best.intermediate_values = {step: 0.5 + 0.01 * step for step in range(-3, 3)}
     reports = dict(zip(range(-3, 3), own, strict=True))
-    assert is_hopeless(config, [best], 1, best.params, reports) is hopeless
+    assert should_prune(config, [best], 1, best.params, reports) is hopeless
 
 
 def test_halving_lets_the_best_third_go_on(planted: LoadedSweep) -> None:
@@ -162,9 +162,9 @@ def test_halving_lets_the_best_third_go_on(planted: LoadedSweep) -> None:
         one = trial(planted, DEFAULTS, rate)
         one.intermediate_values = {100: rate}
         others.append(one)
-    assert not is_hopeless(config, others, 5, others[0].params, {100: 0.45})
-    assert is_hopeless(config, others, 5, others[0].params, {100: 0.35})
-    assert not is_hopeless(config, others[:1], 1, others[0].params, {100: 0.0})  # too few to tell
+    assert not should_prune(config, others, 5, others[0].params, {100: 0.45})
+    assert should_prune(config, others, 5, others[0].params, {100: 0.35})
+    assert not should_prune(config, others[:1], 1, others[0].params, {100: 0.0})  # too few to tell
 
 
 def test_what_was_given_up_counts_with_its_mean_so_far(planted: LoadedSweep) -> None:

@@ -167,7 +167,7 @@ def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, A
     [
         (("sweep", "status", "none"), "no sweep 'none'"),
         (("sweep", "rerun", "small", "9"), "has no trial 9; its trials are 0 to 2"),
-        (("sweep", "small"), "go on with --resume"),
+        (("sweep", "small"), "resume it with --resume"),
         (("sweep", "power", "small"), "does not count steps_to_goal"),
     ],
 )

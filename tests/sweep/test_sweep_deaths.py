@@ -48,7 +48,7 @@ def document(out: str) -> dict[str, Any]:
 
 
 def trials(folder: Path) -> list[FrozenTrial]:
-    return find_record(DataFolder(folder / "data"), "planted", None).search_board().trials
+    return find_record(DataFolder(folder / "data"), "planted", None).search_queue().trials
 
 
 def worth(report: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sweep_files import RACE, SWEEP, changed, params, write_sweep
 
-from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.measures import forget, measure
-from aimbot_lab.sweep.trial_training import Task
+from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
+from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 
@@ -30,8 +30,8 @@ class Watch:
         self.steps.append(step)
 
 
-def task_of(sweep: LoadedSweep, folder: Path, key: str | None) -> Task:
-    return Task(
+def task_of(sweep: LoadedSweep, folder: Path, key: str | None) -> TrialTraining:
+    return TrialTraining(
         sweep=sweep.config,
         base=sweep.base,
         params=VALUES,
@@ -58,7 +58,7 @@ def test_a_stopped_training_goes_on_and_is_worth_the_same(
     whole = measure(task_of(sweep, tmp_path / "whole", None), unbroken)
     task = task_of(sweep, tmp_path / "broken", "sweep 1 search 0")
     assert measure(task, Watch(stop_at=2048)) is None
-    assert [run.record.key for run in unfinished_runs(task.data_folder)] == [task.key]
+    assert [run.record.key for run in resumable_runs(task.data_folder)] == [task.key]
     rest = Watch()
     again = measure(task, rest)
     assert whole is not None
@@ -68,7 +68,7 @@ def test_a_stopped_training_goes_on_and_is_worth_the_same(
     assert [(run.run_id, run.status) for run in list_runs(task.data_folder)] == [
         (again.run_id, "FINISHED")
     ]
-    assert not unfinished_runs(task.data_folder)
+    assert not resumable_runs(task.data_folder)
 
 
 def test_rewards_change_the_training_and_not_what_it_is_scored_by(
@@ -121,6 +121,6 @@ def test_a_training_that_is_given_up_leaves_no_checkpoints(
 ) -> None:
     task = task_of(sweep, tmp_path / "data", "sweep 1 search 0")
     assert measure(task, Watch(stop_at=2048)) is None
-    assert unfinished_runs(task.data_folder)
-    forget(task)
-    assert not unfinished_runs(task.data_folder)
+    assert resumable_runs(task.data_folder)
+    delete_checkpoints(task)
+    assert not resumable_runs(task.data_folder)

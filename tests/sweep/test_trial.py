@@ -9,11 +9,11 @@ from sweep_files import SWEEP, changed, write_sweep
 
 from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.record import Record, begin
+from aimbot_lab.sweep.record import SweepRecord, begin
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
-from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
@@ -42,7 +42,7 @@ class Trainings:
         self._rate = rate
         self._dies_at = dies_at
 
-    def __call__(self, task: Task, watch: Watch) -> Score | None:
+    def __call__(self, task: TrialTraining, watch: TrainingMonitor) -> TrialScore | None:
         self.begun += 1
         for step in range(100, STEPS + 1, 100):
             watch.at(step, STEPS, self._rate)
@@ -50,11 +50,11 @@ class Trainings:
                 raise SystemExit
             if watch.should_stop() and step < STEPS:
                 return None
-        return Score(seed=task.seed, value=self._rate, steps=STEPS, seconds=0.0)
+        return TrialScore(seed=task.seed, value=self._rate, steps=STEPS, seconds=0.0)
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
+def record(tmp_path: Path) -> SweepRecord:
     storage = open_storage(choose_storage(DataFolder(tmp_path / "data"), "small", None))
     return begin(storage, load_sweep(write_sweep(tmp_path, HALVING)), resume=False)
 
@@ -66,20 +66,20 @@ def taken(queue: TrialQueue) -> Claim:
 
 
 @pytest.fixture
-def context(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
+def context(record: SweepRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkerContext:
     """A sweep whose first two trials, at 0.8, have ended."""
     context = WorkerContext(record, DataFolder(tmp_path / "data"), None, Watcher())
     monkeypatch.setattr(trial_module, "measure", Trainings(0.8))
     for _ in range(2):
-        queue = record.search_board()
+        queue = record.search_queue()
         run_trial(context, queue, taken(queue), "search")
     return context
 
 
 def test_who_lags_behind_is_given_up_at_once(
-    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainings, queue = Trainings(0.1), record.search_board()
+    trainings, queue = Trainings(0.1), record.search_queue()
     monkeypatch.setattr(trial_module, "measure", trainings)
     run_trial(context, queue, taken(queue), "search")
     assert [trial.state for trial in queue.trials][-1] == TrialState.PRUNED
@@ -87,9 +87,9 @@ def test_who_lags_behind_is_given_up_at_once(
 
 
 def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
-    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = record.search_board()
+    queue = record.search_queue()
     claim = taken(queue)
     monkeypatch.setattr(trial_module, "measure", Trainings(0.1, dies_at=500))
     with pytest.raises(SystemExit):
@@ -102,9 +102,9 @@ def test_a_worker_that_dies_as_it_gives_up_changes_nothing(
 
 
 def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
-    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainings, queue = Trainings(0.1), record.search_board()
+    trainings, queue = Trainings(0.1), record.search_queue()
     monkeypatch.setattr(trial_module, "rungs", lambda _sweep, _steps: [STEPS])
     monkeypatch.setattr(trial_module, "measure", trainings)
     run_trial(context, queue, taken(queue), "search")
@@ -113,12 +113,12 @@ def test_one_that_is_given_up_at_the_end_of_a_training_begins_no_other(
 
 
 def test_a_training_that_breaks_down_fails_its_trial_and_nothing_else(
-    context: WorkerContext, record: Record, monkeypatch: pytest.MonkeyPatch
+    context: WorkerContext, record: SweepRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_down(_task: Task, _watch: Watch) -> Score:
+    def break_down(_task: TrialTraining, _watch: TrainingMonitor) -> TrialScore:
         raise MemoryError("9 GB wanted")
 
-    queue = record.search_board()
+    queue = record.search_queue()
     monkeypatch.setattr(trial_module, "measure", break_down)
     run_trial(context, queue, taken(queue), "search")
     assert queue.trials[2].state == TrialState.FAIL

@@ -13,7 +13,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.delivery import EntrySink
 from aimbot_lab.tracking.journal.entries import FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
 from aimbot_lab.tracking.runs.run_folder import RunFolder
@@ -53,12 +53,12 @@ def begin(tmp_path: Path) -> Callable[..., JournalTracker]:
     folder = tmp_path / "run"
     folder.mkdir()
 
-    def start(store: EntrySink, tell: Tell = silent, *, events: bool = False) -> JournalTracker:
+    def start(store: EntrySink, notify: Notify = silent, *, events: bool = False) -> JournalTracker:
         return start_tracker(
             RunAddress("run", "1", "fake:"),
             RunFolder(folder, this_process("token", None)),
             sink=store,
-            tell=tell,
+            notify=notify,
             first_pause=0.001,
             events=events,
         )

@@ -7,7 +7,7 @@ from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.journal.disk_reserve import RESERVED_BYTES, Reserve
 from aimbot_lab.tracking.journal.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG
 
@@ -44,7 +44,7 @@ def test_what_the_disk_refuses_is_counted_and_told_once(begin, disk):
     assert told[1:] == ["what is tracked is kept again; lost in between: 6 entries"]
     report = tracker.finish("FINISHED")
     assert (report.dropped, report.waiting, report.complete) == (6, 0, False)
-    assert "No space left on device" in report.trouble
+    assert "No space left on device" in report.failure
     assert store.steps == [0, 6]
 
 
@@ -109,8 +109,8 @@ def test_what_neither_disk_nor_store_takes_is_reported(begin, dead_disk):
     tracker.set_tags({"lab.outcome": "done"})
     report = tracker.finish("FAILED", wait_seconds=0.01)
     assert (report.status, report.dropped, report.waiting) == ("FAILED", 2, 0)
-    assert "No space left on device" in report.trouble
-    assert "the store is down" in report.trouble
+    assert "No space left on device" in report.failure
+    assert "the store is down" in report.failure
 
 
 def test_a_file_that_found_no_room_leaves_nothing_behind(begin, disk, tmp_path):
@@ -149,19 +149,19 @@ def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
 
 
 def test_a_listener_that_fails_stops_nothing(begin, disk):
-    from aimbot_lab.tracking.journal.outage import unfailing
+    from aimbot_lab.tracking.journal.outage import never_raising
 
     def deaf(_):
         raise BrokenPipeError
 
-    tracker = begin(FakeStore(outages=2), unfailing(deaf))
+    tracker = begin(FakeStore(outages=2), never_raising(deaf))
     disk.full = True
     tracker.log_metrics(0, {"x": 1.0})
     assert tracker.finish("FINISHED").dropped == 1
 
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
-    from aimbot_lab.tracking.journal.journal import disk_reserve as reserve
+    from aimbot_lab.tracking.journal import disk_reserve as reserve
     from aimbot_lab.tracking.runs.history import list_runs
     from aimbot_lab.tracking.runs.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
@@ -180,5 +180,5 @@ def test_a_dead_run_is_closed_on_a_full_disk(data_folder, dead_run, monkeypatch)
     from aimbot_lab.tracking.runs.history import list_runs
 
     FullDisk(monkeypatch).full = True
-    assert reap_dead_runs(data_folder) == [dead_run.run_id]
+    assert close_orphan_runs(data_folder) == [dead_run.run_id]
     assert [run.status for run in list_runs(data_folder)] == ["KILLED"]

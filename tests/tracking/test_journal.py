@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.tracking.journal import journal as journal_module
 from aimbot_lab.tracking.journal.entries import (
     EndEntry,
     FileEntry,
@@ -13,7 +14,6 @@ from aimbot_lab.tracking.journal.entries import (
     encode,
 )
 from aimbot_lab.tracking.journal.journal import Journal, count_waiting
-from aimbot_lab.tracking.journal.journal import journal as journal_module
 
 
 def entry(step):

@@ -2,7 +2,7 @@
 
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.journal.journal import sender
+from aimbot_lab.tracking.journal import sender
 from aimbot_lab.tracking.journal.outage import Outage
 
 DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
@@ -68,13 +68,13 @@ def test_after_the_end_nothing_is_told(begin):
 
 def test_a_trouble_is_told_once_however_often_it_shows():
     told = []
-    trouble = Outage(told.append)
-    trouble.end("never began")
+    failure = Outage(told.append)
+    failure.end("never began")
     for _ in range(3):
-        trouble.begin("broken", consequence="so what")
-    assert trouble.reason == "broken"
+        failure.begin("broken", consequence="so what")
+    assert failure.reason == "broken"
     for _ in range(3):
-        trouble.end("mended")
-    assert trouble.reason is None
-    trouble.begin("broken again", consequence="so what")
+        failure.end("mended")
+    assert failure.reason is None
+    failure.begin("broken again", consequence="so what")
     assert told == ["broken; so what", "mended", "broken again; so what"]

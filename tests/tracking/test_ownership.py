@@ -18,7 +18,7 @@ from aimbot_lab.tracking.runs import owner as owner_module
 from aimbot_lab.tracking.runs import ownership
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.runs.owner import read_owner, this_process, write_owner
 from aimbot_lab.tracking.runs.reopening import claim_run, find_run_folder, reopen_run
 from aimbot_lab.tracking.runs.run_folder import (
@@ -70,7 +70,7 @@ def test_every_container_of_a_machine_sees_that_an_owner_lives(data_folder, monk
     let_lease_end(folder.path)
     with monkeypatch.context() as patch:
         seen_from(patch, **place)
-        assert reap_dead_runs(data_folder) == []
+        assert close_orphan_runs(data_folder) == []
         assert [one.run_id for one in living_folders(data_folder)] == ["a" * 32]
         with pytest.raises(ConfigurationError, match="still being trained by process"):
             claim_run(data_folder, "a" * 32)
@@ -83,7 +83,7 @@ def test_every_container_of_a_machine_sees_at_once_that_an_owner_died(
     dead_run.checkpoints.mkdir()
     with monkeypatch.context() as patch:
         seen_from(patch, **place)
-        assert reap_dead_runs(data_folder) == [dead_run.run_id]
+        assert close_orphan_runs(data_folder) == [dead_run.run_id]
         claim_run(data_folder, dead_run.run_id).release()
 
 
@@ -112,13 +112,13 @@ input()
 def test_a_machine_elsewhere_is_believed_until_its_lease_is_over(data_folder, dead_run):
     dead_run.checkpoints.mkdir()
     leave_elsewhere(dead_run.path, dead_run.owner)
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     with pytest.raises(ConfigurationError) as refused:
         claim_run(data_folder, dead_run.run_id)
     assert f"aimbot-lab resume {dead_run.run_id} --take-over" in str(refused.value)
     assert "renewed its lease" in str(refused.value)
     let_lease_end(dead_run.path)
-    assert reap_dead_runs(data_folder) == [dead_run.run_id]
+    assert close_orphan_runs(data_folder) == [dead_run.run_id]
     assert [run.status for run in list_runs(data_folder)] == ["KILLED"]
     claim_run(data_folder, dead_run.run_id).release()
 
@@ -229,7 +229,7 @@ def test_a_suspended_owner_whose_run_was_closed_meanwhile_finds_that_out(data_fo
     with monkeypatch.context() as patch:
         seen_from(patch, boot="another boot", host="another")
         let_lease_end(data_folder.run_folder(tracker.run_id))
-        assert reap_dead_runs(data_folder) == [tracker.run_id]
+        assert close_orphan_runs(data_folder) == [tracker.run_id]
     with pytest.raises(RunLostError, match="taken over by another process"):
         tracker.log_metrics(20, {"a": 2.0})
     tracker.finish("FINISHED")
@@ -251,11 +251,11 @@ def test_a_file_system_without_locks_leaves_it_to_numbers_and_leases(data_folder
 def test_an_opening_without_an_owner_is_deleted_once_none_can_come(data_folder):
     path = data_folder.runs / "opening-abc"
     path.mkdir()
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     assert path.exists()  # its process may be about to write it
     long_ago = time.time() - 3600
     os.utime(path, (long_ago, long_ago))
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     assert not path.exists()
 
 
@@ -273,7 +273,7 @@ def test_every_damaged_byte_of_an_owner_file_is_noticed(data_folder, dead_run):
             claim_run(data_folder, dead_run.run_id)
         assert str(file) in str(refused.value)
         assert "--take-over" in str(refused.value)
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     claimed = claim_run(data_folder, dead_run.run_id, take_over=True)
     assert reopen_run(data_folder, dead_run.run_id, claimed=claimed).finish("FAILED").complete
 
@@ -303,11 +303,11 @@ def test_a_machine_of_the_same_name_is_believed_until_its_lease_is_over(
     dead_run.checkpoints.mkdir()
     with monkeypatch.context() as patch:
         seen_from(patch, boot="another boot")  # whose locks, on a network's disk, are its own
-        assert reap_dead_runs(data_folder) == []
+        assert close_orphan_runs(data_folder) == []
         with pytest.raises(ConfigurationError, match="renewed its lease"):
             claim_run(data_folder, dead_run.run_id)
         let_lease_end(dead_run.path)
-        assert reap_dead_runs(data_folder) == [dead_run.run_id]
+        assert close_orphan_runs(data_folder) == [dead_run.run_id]
 
 
 def test_a_lock_file_that_was_deleted_ends_no_living_run(data_folder, dead_run):

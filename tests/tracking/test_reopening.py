@@ -11,7 +11,7 @@ from aimbot_lab.tracking.journal.entries import EndEntry, MetricsEntry, ResumeEn
 from aimbot_lab.tracking.journal.journal import Journal
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process, write_owner
 from aimbot_lab.tracking.runs.reopening import find_run_folder, reopen_run
 from aimbot_lab.tracking.runs.undelivered import waiting_runs
@@ -48,7 +48,7 @@ def test_a_stopped_run_keeps_its_folder_and_costs_the_reaper_nothing(data_folder
     folder = find_run_folder(data_folder, stopped)
     assert folder.owner.is_gone()
     assert not (folder.path / "reserve").exists()
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     assert waiting_runs(data_folder) == []
 
 
@@ -113,7 +113,7 @@ def test_the_run_of_a_dead_process_is_taken_over_before_or_after_it_is_closed(
     dead_run.checkpoints.mkdir()
     for status, reaped in (("KILLED", False), ("FAILED", True)):
         if reaped:
-            assert reap_dead_runs(data_folder) == []
+            assert close_orphan_runs(data_folder) == []
         tracker = reopen_run(data_folder, dead_run.run_id)
         tracker.log_metrics(10, {"a": 1.0})
         assert tracker.finish(status).complete
@@ -127,10 +127,10 @@ def test_a_process_that_dies_again_leaves_a_run_to_be_closed_again(data_folder, 
     tracker._sender.finish(20.0)
     tracker._journal.close()
     tracker._folder.hold.release()
-    assert reap_dead_runs(data_folder) == [stopped]
+    assert close_orphan_runs(data_folder) == [stopped]
     assert only_run(data_folder).status == "KILLED"
     assert find_run_folder(data_folder, stopped).checkpoints.is_dir()
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
 
 
 def test_a_run_that_a_process_still_has_is_refused(data_folder, stopped):
@@ -171,7 +171,7 @@ def test_a_run_that_the_store_has_deleted_is_refused_and_stays_as_it_is(
 
 
 def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monkeypatch):
-    from aimbot_lab.tracking.journal.journal import disk_reserve as reserve
+    from aimbot_lab.tracking.journal import disk_reserve as reserve
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -181,7 +181,7 @@ def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monk
         with pytest.raises(StoreError, match="No space left on device"):
             reopen_run(data_folder, stopped)
     assert find_run_folder(data_folder, stopped).owner.is_gone()
-    assert reap_dead_runs(data_folder) == []
+    assert close_orphan_runs(data_folder) == []
     assert only_run(data_folder).status == "KILLED"
     assert reopen_run(data_folder, stopped).finish("FAILED").complete
 

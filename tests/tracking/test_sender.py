@@ -2,7 +2,7 @@ import threading
 
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.journal.delivery import deliver_helping
+from aimbot_lab.tracking.journal.delivery import deliver_batch
 from aimbot_lab.tracking.journal.journal import Journal
 from aimbot_lab.tracking.runs.run_folder import left_over_folders
 
@@ -14,7 +14,7 @@ def test_everything_arrives_in_order_after_the_store_was_down(begin):
         tracker.log_metrics(step, {"x": step})
     report = tracker.finish("FINISHED")
     assert report.complete
-    assert report.trouble is None
+    assert report.failure is None
     assert store.steps == list(range(150))
     assert store.received[-1].status == "FINISHED"
 
@@ -40,7 +40,7 @@ def test_a_refused_entry_does_not_take_its_neighbours_with_it(begin):
         tracker.log_metrics(step, {"x": 1.0})
     report = tracker.finish("FINISHED")
     assert (report.refused, report.waiting, report.complete) == (2, 0, False)
-    assert "refused" in report.trouble
+    assert "refused" in report.failure
     assert store.steps == [step for step in range(50) if step not in {3, 40}]
 
 
@@ -52,11 +52,11 @@ def test_what_could_not_be_delivered_waits_and_is_reported(begin, tmp_path):
     report = tracker.finish("FAILED", wait_seconds=0.01)
     assert report.status == "FAILED"
     assert report.waiting == 8
-    assert report.trouble == "the store is down"
+    assert report.failure == "the store is down"
     store.outages = 0
     journal = Journal(tmp_path / "run")
     while not journal.is_delivered:
-        deliver_helping(journal, store)
+        deliver_batch(journal, store)
     assert store.steps == list(range(7))
     assert store.received[-1].status == "FAILED"
 

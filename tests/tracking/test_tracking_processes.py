@@ -12,7 +12,7 @@ from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 
 OPEN = """
 import sys
@@ -58,7 +58,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(data_folder):
     acknowledged = 60 + len(rest.splitlines(keepends=True)) - (not rest.endswith("\n"))
     assert [run.status for run in list_runs(data_folder)] == ["RUNNING"]
 
-    assert reap_dead_runs(data_folder) == [run_id]
+    assert close_orphan_runs(data_folder) == [run_id]
 
     client = connect(data_folder, embedded_address(data_folder)).client
     assert client.get_run(run_id).info.status == "KILLED"
@@ -89,7 +89,8 @@ def test_four_processes_may_come_first_at_the_same_time(tmp_path):
     "call",
     [
         "import aimbot_lab.tracking.runs.opening, aimbot_lab.tracking.ui",
-        "from aimbot_lab.tracking.runs.orphan_runs import *; assert reap_dead_runs(folder) == []",
+        "from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs as close; "
+        "assert close(folder) == []",
         "from aimbot_lab.tracking.runs.history import *; assert list_runs(folder) == []",
     ],
     ids=["importing", "nothing to reap", "no store"],

@@ -220,13 +220,13 @@ def test_neither_pipes_nor_devices_nor_folders_are_read(name: str, agent: Path) 
     path = agent / name
     path.unlink()
     os.mkfifo(path)
-    assert "is no regular file" in refused(agent)
+    assert "is not a regular file" in refused(agent)
     path.unlink()
     path.symlink_to("/dev/zero")
-    assert "is no regular file" in refused(agent)
+    assert "is not a regular file" in refused(agent)
     path.unlink()
     path.mkdir()
-    assert "is no regular file" in refused(agent)
+    assert "is not a regular file" in refused(agent)
 
 
 def test_statistics_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from aimbot_lab.training.algorithms import ppo_update as update_module
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.registry import ppo_update as update_module
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 
 STEPS, ROWS, UPDATES = 32, 4, 5

@@ -6,7 +6,7 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.training.callbacks.callbacks import callbacks
+from aimbot_lab.training.callbacks import callbacks
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks

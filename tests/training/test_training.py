@@ -110,7 +110,7 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
         names.LEARNING_WIN_RATE,
         names.LEARNING_WIN_RATE_LOWER,
         names.of_cell(names.LEARNING_WIN_RATE, Cell("goto", 1)),
-        names.WIN_RATE_POOLED,
+        names.LESSON_WIN_RATE,
         names.LESSON_NUMBER,
         names.EPISODE_LENGTH,
         names.reward_term("spin_penalty"),

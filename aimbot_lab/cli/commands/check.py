@@ -41,13 +41,13 @@ def check(
       aimbot-lab check goto --set train.total_steps=100000
     """
     from aimbot_lab.experiment.config.document import check_files
-    from aimbot_lab.sweep.document import file_faults, is_sweep_file
+    from aimbot_lab.sweep.document import file_diagnostics, is_sweep_file
 
     def faults_of(path: Path) -> list[str]:
         if is_sweep_file(str(path)):
-            return file_faults(str(path))
+            return file_diagnostics(str(path))
         if holds_presets(path):
-            what = "holds target blocks, no curriculum; aimbot-lab presets check tells their faults"
+            what = "holds target blocks, not a curriculum; check it with aimbot-lab presets check"
             return [f"{path}: {what}"]
         return check_files([path], overrides, allowed_env=allow_env)
 
@@ -79,16 +79,16 @@ def _own_files() -> tuple[Path, ...]:
 def holds_presets(path: Path) -> bool:
     """Whether the keys of the file at `path` are names of targets alone."""
     from aimbot_lab.experiment.config.document import read_text
-    from aimbot_lab.experiment.config.yaml_reader import read_tree
+    from aimbot_lab.experiment.config.yaml_reader import read_yaml
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.worlds.arena.scenario import TARGETS
 
     if str(path) == "-":
         return False  # it can be read but once
     try:
-        data = read_tree(read_text(str(path))).data
+        data = read_yaml(read_text(str(path))).data
     except ConfigurationError:
-        return False  # told by whoever checks it
+        return False  # reported by whoever checks it
     return isinstance(data, dict) and bool(data) and data.keys() <= set(TARGETS)
 
 

@@ -57,7 +57,7 @@ def compare(
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
 
-    Every agent plays the same episodes of the cells that all curricula end on. Told are the
+    Every agent plays the same episodes of the cells that all curricula end on. It reports the
     difference in each cell with its interval and p-value, how many more episodes a clear answer
     would need, the mean win rate while learning, steps and seconds to each lesson, and the
     settings that differ. A page with charts is saved; every run keeps it, and the numbers as JSON.
@@ -73,22 +73,22 @@ def compare(
         raise click.UsageError("two runs at least are needed; aimbot-lab runs lists them")
     if output is not None:
         check_output(output)
-    tell = _tell_configurations if by == "config" else _tell_runs
+    tell = _configurations_output if by == "config" else _runs_output
     page, numbers, ids = tell(runs, agent, given, place=place, as_json=as_json)
     _keep(page, numbers, ids, output=output, place=place)
 
 
-Told = tuple[str, dict[str, Any], list[str]]  # a page, the numbers, the runs
+Output = tuple[str, dict[str, Any], list[str]]  # a page, the numbers, the runs
 
 
-def _tell_configurations(
+def _configurations_output(
     runs: Sequence[str],
     which: str,
     given: dict[str, Any],
     *,
     place: options.Place,
     as_json: bool,
-) -> Told:
+) -> Output:
     from aimbot_lab.experiment.judging.comparison import ComparisonRequest
     from aimbot_lab.experiment.judging.configuration_tables import configuration_page
 
@@ -98,14 +98,14 @@ def _tell_configurations(
     return configuration_page(found), found.as_json(), ids
 
 
-def _tell_runs(
+def _runs_output(
     runs: Sequence[str],
     which: str,
     given: dict[str, Any],
     *,
     place: options.Place,
     as_json: bool,
-) -> Told:
+) -> Output:
     from aimbot_lab.experiment.judging.comparison import ComparisonRequest
     from aimbot_lab.experiment.judging.comparison_page import comparison_page
 

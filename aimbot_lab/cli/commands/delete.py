@@ -27,11 +27,11 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.Place) -> None:
     Example:
       aimbot-lab delete 3f2a 9c01
     """
-    from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
     from aimbot_lab.tracking.runs.deletion import delete_run, plan_deletion
 
     folder = place.folder
-    reap_dead_runs(folder)  # with the status that each of them has
+    close_orphan_runs(folder)  # with the status that each of them has
     deletion = plan_deletion(runs, folder, tracking_uri=place.tracking_uri)
     click.echo(_text(deletion), err=True)
     if not yes:

@@ -21,10 +21,10 @@ MAX_LOG = 700.0  # whose exponential is a number
 HEAD = ("episodes", "step", "found", "needed", "")
 
 
-@click.command(short_help="Tell why lessons of a run ended or did not.")
+@click.command(short_help="Explain why lessons of a run ended or did not.")
 @click.argument("run", shell_complete=complete_runs)
-@click.option("--threshold", type=float, help="Tell also what this threshold would have done.")
-@click.option("--all", "every", is_flag=True, help="Every check, not only those that tell most.")
+@click.option("--threshold", type=float, help="Also show what this threshold would have done.")
+@click.option("--all", "every", is_flag=True, help="Every check, not only the informative ones.")
 @options.data_dir
 @options.tracking_uri
 @options.as_json
@@ -36,12 +36,12 @@ def explain(
     tracking_uri: str | None,
     as_json: bool,
 ) -> None:
-    """Tell why each lesson of RUN (its id, or the beginning of it) ended or did not.
+    """Explain why each lesson of RUN (its id, or the beginning of it) ended or did not.
 
     Reads the episodes that the run recorded, also while it runs, and asks the lesson's rule about
     them once more. `found` is the evidence that the win rate exceeds the threshold: odds, which
     pass at 1 / alpha; under other rules it is the measure itself. What another threshold would
-    have done is told about the same episodes; what the agent would have learned then, is not known.
+    have done is computed on the same episodes; what the agent would have learned then is unknown.
 
     \b
     Example:
@@ -72,7 +72,7 @@ def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:
 
 
 def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) -> Iterator[str]:
-    from aimbot_lab.experiment.judging.explanation import telling
+    from aimbot_lab.experiment.judging.explanation import informative_checks
 
     attempt = replayed.attempt
     lesson = explanation.world.lessons[attempt.lesson]
@@ -88,7 +88,7 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
     if replayed.refused:
         yield f"  what if: {replayed.refused}"
     if replayed.own is not None and replayed.own.checks:
-        checks = replayed.own.checks if every else telling(replayed.own)
+        checks = replayed.own.checks if every else informative_checks(replayed.own)
         rows = [_row(check, replayed.own) for check in checks]
         yield "\n".join(f"  {line}" for line in table(HEAD, rows).splitlines())
 
@@ -213,9 +213,9 @@ def _lesson_document(
 
 
 def _checks_document(replay: "Replay", *, every: bool) -> dict[str, Any]:
-    from aimbot_lab.experiment.judging.explanation import telling
+    from aimbot_lab.experiment.judging.explanation import informative_checks
 
-    shown = replay.checks if every else telling(replay)
+    shown = replay.checks if every else informative_checks(replay)
     return {
         "checks_made": len(replay.checks),
         "checks": [_check_document(check) for check in shown],

@@ -169,18 +169,18 @@ def _film(
     replays: "Sequence[Replay]", output: Path, *, grid: "Grid", size: int | None, speed: float
 ) -> None:
     from aimbot_lab.replay.film import Film, write_film
-    from aimbot_lab.replay.frames import COLOURS, Look
+    from aimbot_lab.replay.frames import COLOURS, FrameStyle
     from aimbot_lab.replay.panes import frame_count, grid_frames
 
     small = grid.panes > 1 or output.suffix.lower() == ".gif"
-    look = Look(size or (SMALL_SIZE if small else SIZE))
+    style = FrameStyle(size or (SMALL_SIZE if small else SIZE))
     step = min(replay.episode.settings.decision_seconds for replay in replays)
     with progress("filming", frame_count(replays, grid)) as advance:
 
-        def told() -> "Iterator[Picture]":
-            for picture in grid_frames(replays, grid, look):
+        def counted() -> "Iterator[Picture]":
+            for picture in grid_frames(replays, grid, style):
                 yield picture
                 advance(output.name)
 
-        write_film(output, Film(told(), speed / step, COLOURS))
+        write_film(output, Film(counted(), speed / step, COLOURS))
     click.echo(f"written to {output}", err=True)

@@ -17,7 +17,7 @@ from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
 
 if TYPE_CHECKING:
     from aimbot_lab.replay.episode import Replay
-    from aimbot_lab.replay.story import Story
+    from aimbot_lab.replay.story import EpisodeSummary
 
 SECONDS_AT_THE_END = 1.5
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, no cursor
@@ -50,7 +50,7 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
     """
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.replay.files import load_replay
-    from aimbot_lab.replay.story import story
+    from aimbot_lab.replay.story import summarize
 
     if not file.is_file():
         raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")
@@ -59,11 +59,11 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
         _write_frames(found, folder, size or 480)
     elif sys.stdout.isatty() and not (as_json or os.environ.get("NO_COLOR")):
         _play(found, speed)
-    told = story(found)
+    summary = summarize(found)
     if as_json:
-        print_json(told.as_json())
+        print_json(summary.as_json())
     else:
-        _tell(told)
+        _show_summary(summary)
 
 
 def _play(found: "Replay", speed: float) -> None:
@@ -97,12 +97,12 @@ def _write_frames(found: "Replay", folder: Path, size: int) -> None:
     from PIL import Image
 
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.replay.frames import Look, frames
+    from aimbot_lab.replay.frames import FrameStyle, frames
 
     count = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for count, picture in enumerate(frames(found, Look(size)), 1):
+        for count, picture in enumerate(frames(found, FrameStyle(size)), 1):
             Image.fromarray(picture).save(folder / f"{count - 1:04}.png")
     except OSError as error:
         reason = error.strerror or error
@@ -110,15 +110,17 @@ def _write_frames(found: "Replay", folder: Path, size: int) -> None:
     click.echo(f"{count} pictures are in {folder}", err=True)
 
 
-def _tell(told: "Story") -> None:
-    level = f", difficulty {told.difficulty}" if told.difficulty else ""
-    outcome = "won" if told.won else "lost"
-    click.echo(f"{told.target}{level}: {outcome} after {told.seconds:.1f} s")
-    click.echo(f"{told.decisions} decisions, {told.shots} shots, {told.hits} hits")
-    rows = [(name.replace("_", " "), f"{value:,.1f}") for name, value in told.reward_terms.items()]
-    rows.append(("return", f"{told.episode_return:,.1f}"))
+def _show_summary(summary: "EpisodeSummary") -> None:
+    level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
+    outcome = "won" if summary.won else "lost"
+    click.echo(f"{summary.target}{level}: {outcome} after {summary.seconds:.1f} s")
+    click.echo(f"{summary.decisions} decisions, {summary.shots} shots, {summary.hits} hits")
+    rows = [
+        (name.replace("_", " "), f"{value:,.1f}") for name, value in summary.reward_terms.items()
+    ]
+    rows.append(("return", f"{summary.episode_return:,.1f}"))
     click.echo(table(("reward", "sum"), rows))
-    if told.about:
-        about = ", ".join(f"{key} {value}" for key, value in told.about.items())
+    if summary.about:
+        about = ", ".join(f"{key} {value}" for key, value in summary.about.items())
         click.echo(shortened(one_line(about), MAX_LINE), err=True)
-    click.echo(f"plays as recorded: trajectory {told.trajectory_sha256[:12]}", err=True)
+    click.echo(f"plays as recorded: trajectory {summary.trajectory_sha256[:12]}", err=True)

@@ -1,4 +1,4 @@
-"""`aimbot-lab resume`: go on with a run that was stopped, or whose process died."""
+"""`aimbot-lab resume`: resume a run that was stopped, or whose process died."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +11,10 @@ from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
-    from aimbot_lab.experiment.runs.resume_checks import Resumption
+    from aimbot_lab.experiment.runs.resume_checks import CheckedResume
 
 
-@click.command(short_help="Go on with a run that was stopped or died.")
+@click.command(short_help="Resume a run that was stopped or died.")
 @click.argument("run", shell_complete=complete_runs)
 @options.overrides
 @click.option(
@@ -33,7 +33,7 @@ def resume(
     place: options.Place,
     as_json: bool,
 ) -> int:
-    """Go on with RUN (its id, the beginning of it, or "latest") from its last checkpoint.
+    """Resume RUN (its id, the beginning of it, or "latest") from its last checkpoint.
 
     It ends as if it had never been broken off: with the same weights to the bit, and each number
     tracked once. Of its configuration only train.total_steps can be changed, which gives it more
@@ -47,13 +47,13 @@ def resume(
     Example:
       aimbot-lab resume latest --set train.total_steps=40000000
     """
-    from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
-    from aimbot_lab.experiment.runs.resume_checks import check_resumption, find_unfinished
+    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
 
     folder = place.folder
-    reap_dead_runs(folder)  # one that had ended has nothing left to resume
-    unfinished = find_unfinished(run, folder, tracking_uri=place.tracking_uri)
-    resumption = check_resumption(
+    close_orphan_runs(folder)  # one that had ended has nothing left to resume
+    unfinished = find_resumable(run, folder, tracking_uri=place.tracking_uri)
+    resumption = check_resume(
         unfinished,
         unfinished.curriculum(overrides),
         folder,
@@ -64,21 +64,21 @@ def resume(
 
 
 def resume_newest(request: "RunRequest", data_dir: Path | None, *, as_json: bool) -> int:
-    """The exit code of going on with the newest unfinished run, or of `request` without one."""
-    from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
-    from aimbot_lab.experiment.runs.resume_checks import check_resumption, newest_unfinished
+    """The exit code of resuming the newest resumable run, or of `request` without one."""
+    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.resume_checks import check_resume, newest_resumable
 
-    reap_dead_runs(request.data_folder)  # one that had ended has nothing left to resume
-    newest = newest_unfinished(request.curriculum, request.data_folder, start=request.start)
+    close_orphan_runs(request.data_folder)  # one that had ended has nothing left to resume
+    newest = newest_resumable(request.curriculum, request.data_folder, start=request.start)
     if newest is None:
         news = f"there is no unfinished run of {request.curriculum.path}: a new one begins"
         return train(request, data_dir, as_json=as_json, news=news)
-    resumption = check_resumption(newest, request.curriculum, request.data_folder)
+    resumption = check_resume(newest, request.curriculum, request.data_folder)
     return train(resumption.request, data_dir, as_json=as_json, news=_news(resumption))
 
 
-def _news(resumption: "Resumption") -> str:
-    """Which run is taken up, and with what changes."""
+def _news(resumption: "CheckedResume") -> str:
+    """Which run is resumed, and with what changes."""
     run = resumption.request.resume
     assert run is not None
     changes = "".join(f"; {change}" for change in resumption.changes)

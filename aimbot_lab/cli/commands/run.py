@@ -11,7 +11,7 @@ from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.document import LoadedCurriculum
-    from aimbot_lab.experiment.runs.starting import Start
+    from aimbot_lab.experiment.runs.starting import InitialAgent
     from aimbot_lab.tracking.data_folder import DataFolder
 
 
@@ -44,7 +44,7 @@ class RunOptions(TypedDict):
     "--seeds",
     type=click.IntRange(min=1, max=1000),
     help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
-    "tell what they come to together. Each is a run of its own.",
+    "report their common result. Each is a run of its own.",
 )
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @options.tags
@@ -57,7 +57,7 @@ class RunOptions(TypedDict):
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the newest unfinished run of this curriculum and seed; begin one if there "
+    help="Resume the newest unfinished run of this curriculum and seed; start one if there "
     "is none.",
 )
 @click.option(
@@ -82,7 +82,7 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
     Ctrl-C, SIGTERM or closing the terminal saves the agent and ends the run once the present
     update is done; a second Ctrl-C ends it at once, unsaved. Either way, and after a crash,
-    `aimbot-lab resume` goes on with it as if nothing had happened.
+    `aimbot-lab resume` continues it as if nothing had happened.
 
     Ends with exit code 0 when all lessons are passed, 1 when the steps were spent before, 2 for
     a fault in FILE or an option, 130 when stopped.
@@ -114,9 +114,9 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
 def _show_plan(curriculum: "LoadedCurriculum", *, as_json: bool) -> int:
     from aimbot_lab.cli.views.plan import show_plan
-    from aimbot_lab.experiment.runs.plan import plan
+    from aimbot_lab.experiment.runs.plan import plan_curriculum
 
-    show_plan(plan(curriculum), as_json=as_json)
+    show_plan(plan_curriculum(curriculum), as_json=as_json)
     return 0
 
 
@@ -125,18 +125,18 @@ def _train_seeds(
     overrides: tuple[str, ...],
     curriculum: "LoadedCurriculum",
     *,
-    start: "Start | None",
+    start: "InitialAgent | None",
     given: RunOptions,
 ) -> int:
     from aimbot_lab.cli.processes.seeds import SeedsRequest, train_seeds
 
     if given["resume"] or str(file) == "-":
-        what = "--resume: aimbot-lab resume RUN goes on with one" if given["resume"] else "-"
+        what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
         raise click.UsageError(f"--seeds can't be used with {what}")
     words = [str(file), *_each("--set", overrides), *_each("--allow-env", given["allow_env"])]
     words += _each("--tag", given["tags"])
     words += ["--start-lesson", str(given["start_lesson"])]
-    words += [] if start is None else ["--init-from", start.mark.source]
+    words += [] if start is None else ["--init-from", start.ref.source]
     for option, value in zip(("--data-dir", "--tracking-uri"), given["place"], strict=True):
         words += [] if value is None else [option, str(value)]
     request = SeedsRequest(words, given["name"], curriculum.config.seed, given["seeds"] or 1)
@@ -149,19 +149,23 @@ def _each(option: str, values: tuple[str, ...]) -> list[str]:
 
 def _started(
     curriculum: "LoadedCurriculum", folder: "DataFolder", given: RunOptions
-) -> "tuple[LoadedCurriculum, Start | None]":
+) -> "tuple[LoadedCurriculum, InitialAgent | None]":
     """The curriculum from the lesson to start with, and the agent to begin with, which fits."""
     source, lesson = given["init_from"], given["start_lesson"]
     if source is None and lesson == 1:
         return curriculum, None
-    from aimbot_lab.experiment.runs.starting import check_fit, find_start, from_lesson
+    from aimbot_lab.experiment.runs.starting import (
+        check_compatible,
+        find_initial_agent,
+        from_lesson,
+    )
 
     curriculum = from_lesson(curriculum, lesson)
     if source is None:
         return curriculum, None
-    start = find_start(source, folder, tracking_uri=_store(curriculum, given))
-    check_fit(start, curriculum.config)
-    click.echo(f"starts with {start.told}", err=True)
+    start = find_initial_agent(source, folder, tracking_uri=_store(curriculum, given))
+    check_compatible(start, curriculum.config)
+    click.echo(f"starts with {start.description}", err=True)
     return curriculum, start
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.undelivered import WaitingRun
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
-MAX_WAITING = 5  # runs that are told one by one
-HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate")
+MAX_WAITING = 5  # runs that are reported one by one
+HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate", "of")
 
 
 @click.command(short_help="List runs, newest first.")
@@ -36,7 +36,11 @@ HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson"
     help="Only runs that ended so, or still run.",
 )
 @options.filters
-@click.option("--top", type=click.IntRange(min=1), help="So many with the highest win rate.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help="So many with the highest win rate (column `of`: eval or learning).",
+)
 @click.option("--all", "every", is_flag=True, help="Also the runs of sweeps' trials.")
 @options.as_json
 @options.place
@@ -51,23 +55,24 @@ def runs(
     """List runs, newest first; those of sweeps' trials only with --all.
 
     A --filter is KEY=VALUE: KEY is name, experiment, status or a tag, VALUE may hold * for any
-    letters, and several must all hold. Runs whose process died are closed as KILLED, or as FAILED
-    with all steps spent, and what waits is delivered; `aimbot-lab resume` goes on with them.
+    letters, and several must all hold. A win rate is of evaluation (eval) or training episodes
+    (learning), whichever has the narrower interval. Runs whose process died are closed, and what
+    waits is delivered; `aimbot-lab resume` resumes them.
 
     \b
     Example:
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
-    from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
     from aimbot_lab.tracking.runs.selection import selected
     from aimbot_lab.tracking.runs.undelivered import waiting_runs
 
     folder = place.folder
-    for run_id in reap_dead_runs(folder):
-        _tell_closed(folder, run_id)
-    _tell(waiting := waiting_runs(folder))
-    _tell_damaged(folder)
+    for run_id in close_orphan_runs(folder):
+        _report_closed(folder, run_id)
+    _report(waiting := waiting_runs(folder))
+    _report_damaged(folder)
     there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
     found = selected(there, _filters(**wanted), with_trials=every)
     found = _best(found)[:top] if top else found[:limit]
@@ -91,33 +96,30 @@ def _filters(
 
 def _best(runs: "Sequence[RunSummary]") -> "list[RunSummary]":
     """Those that have a win rate, the highest first."""
-    from aimbot_lab.foundation import metric_names as names
-
-    rates = [(run.metrics.get(names.WIN_RATE_POOLED, math.nan), run) for run in runs]
-    known = [pair for pair in rates if math.isfinite(pair[0])]
+    known = [(rate.value, run) for run in runs if (rate := run.win_rate)]
     return [run for _, run in sorted(known, key=lambda pair: -pair[0])]
 
 
-def _tell_closed(folder: "DataFolder", run_id: str) -> None:
-    from aimbot_lab.experiment.runs.resumable_runs import unfinished_runs
+def _report_closed(folder: "DataFolder", run_id: str) -> None:
+    from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 
     way = ""
-    for run in unfinished_runs(folder):
+    for run in resumable_runs(folder):
         if run.run_id == run_id:
             spent = run.record.spent_steps
             more = f" --set train.total_steps={2 * spent}" if spent else ""
-            way = f"; aimbot-lab resume {run_id[:SHORT_ID]}{more} goes on with it"
+            way = f"; aimbot-lab resume {run_id[:SHORT_ID]}{more} resumes it"
     click.echo(f"closed the run of a dead process: {run_id}{way}", err=True)
 
 
-def _tell_damaged(folder: "DataFolder") -> None:
+def _report_damaged(folder: "DataFolder") -> None:
     from aimbot_lab.tracking.runs.run_folder import damaged_owner_files
 
     for file in damaged_owner_files(folder):
         click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
 
 
-def _tell(waiting: "Sequence[WaitingRun]") -> None:
+def _report(waiting: "Sequence[WaitingRun]") -> None:
     """Say what of which runs has not reached its store."""
     for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
@@ -139,6 +141,7 @@ def _document(run: "RunSummary") -> dict[str, Any]:
         "started": run.started.isoformat(),
         "ended": None if run.ended is None else run.ended.isoformat(),
         "seconds": run.seconds,
+        "win_rate": None if run.win_rate is None else run.win_rate._asdict(),
         "metrics": {key: v if math.isfinite(v) else None for key, v in run.metrics.items()},
         "tags": {key: v for key, v in run.tags.items() if key.startswith("lab.")},
     }
@@ -147,7 +150,7 @@ def _document(run: "RunSummary") -> dict[str, Any]:
 def _row(run: "RunSummary") -> tuple[str, ...]:
     from aimbot_lab.foundation import metric_names as names
 
-    lesson, won = run.metrics.get(names.LESSON_NUMBER), run.metrics.get(names.WIN_RATE_POOLED)
+    lesson, rate = run.metrics.get(names.LESSON_NUMBER), run.win_rate
     return (
         run.run_id,
         run.name,
@@ -156,5 +159,6 @@ def _row(run: "RunSummary") -> tuple[str, ...]:
         f"{run.started:%Y-%m-%d %H:%M}",
         "-" if run.seconds is None else duration(run.seconds),
         "-" if lesson is None else f"{lesson:.0f}",
-        "-" if won is None else f"{won:.3f}",
+        "-" if rate is None else f"{rate.value:.3f}",
+        "-" if rate is None else rate.measure.partition("/")[0],
     )

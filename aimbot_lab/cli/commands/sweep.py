@@ -13,7 +13,7 @@ from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepResult
-    from aimbot_lab.sweep.record import Record
+    from aimbot_lab.sweep.record import SweepRecord
     from aimbot_lab.tracking.data_folder import DataFolder
 
 FAILED, STOPPED = 1, 130
@@ -38,14 +38,14 @@ def sweep() -> None:
     """
 
 
-@sweep.command(short_help="Run a sweep, or go on with it.")
+@sweep.command(short_help="Run a sweep, or resume it.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @click.option("--trials", type=int, help="How many trials, in place of the file's.")
 @click.option("--workers", type=int, help="How many processes train, one core each.")
 @click.option("--parallel", type=int, help="How many trials may run at once.")
 @click.option("--seed", type=int, help="Seed of the sweep.")
-@click.option("--name", help="Name of the sweep; a new one begins anew.")
-@click.option("--resume", is_flag=True, help="Go on with a sweep that has begun.")
+@click.option("--name", help="Name of the sweep; a new name starts a new sweep.")
+@click.option("--resume", is_flag=True, help="Resume a sweep that was started.")
 @options.tags
 @storage
 @options.data_dir
@@ -100,7 +100,7 @@ def _begun(
     resume: bool,
     tags: tuple[str, ...],
     where: tuple[str | None, Path | None, str | None],
-) -> "tuple[Record, DataFolder, int]":
+) -> "tuple[SweepRecord, DataFolder, int]":
     """The sweep, its data folder and its workers, once all is found to be usable."""
     from aimbot_lab.sweep.document import load_sweep
     from aimbot_lab.sweep.record import begin
@@ -120,7 +120,7 @@ def _begun(
     record = begin(
         open_storage(address), loaded, resume=joined, trials=values.get("trials"), tags=own_tags
     )
-    begun = len(record.search_board().trials)
+    begun = len(record.search_queue().trials)
     if begun > record.trials:
         click.echo(f"{begun} trials have begun already: no other one begins", err=True)
     return record, folder, loaded.config.workers
@@ -146,7 +146,7 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
 @options.data_dir
 @options.as_json
 def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Tell where SWEEP stands: how many trials have ended, which run, which is best so far.
+    """Show the progress of SWEEP: how many trials have ended, which run, which is best so far.
 
     Trials of dead workers are given back to be picked up by `--resume`.
 
@@ -169,7 +169,7 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
         click.echo(terminal_lines(status_text(found)))
 
 
-@sweep.command("report", short_help="All trials of a sweep and the best once more.")
+@sweep.command("report", short_help="All trials of a sweep, and the confirmation of the best.")
 @click.argument("sweep", shell_complete=complete_files("sweep"))
 @storage
 @options.data_dir
@@ -266,7 +266,7 @@ def run_again(
 
 def _recorded(
     sweep: str, storage: str | None, data_dir: Path | None
-) -> "tuple[Record, DataFolder]":
+) -> "tuple[SweepRecord, DataFolder]":
     """A sweep that has begun, and its data folder; nothing is created."""
     from aimbot_lab.sweep.record import find_record
     from aimbot_lab.tracking.data_folder import locate_data_folder

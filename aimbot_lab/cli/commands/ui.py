@@ -48,12 +48,12 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
       aimbot-lab ui 3f2a 9c01
     """
     from aimbot_lab.cli.processes.server import running_server
-    from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
     from aimbot_lab.tracking.ui import ui_command
 
     _refuse_taken_port(host, port)
     folder = place.folder
-    reap_dead_runs(folder)
+    close_orphan_runs(folder)
     part = _part(_found(runs, place), place)
     command = ui_command(folder, tracking_uri=place.tracking_uri, host=host, port=port)
     if not _is_loopback(host):
@@ -67,8 +67,8 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
         code = server.wait()
     if not code:
         return 0
-    told = f"{server.last_words}error: the page's server ended with exit code {code}"
-    click.echo(terminal_lines(told), err=True)
+    message = f"{server.last_words}error: the page's server ended with exit code {code}"
+    click.echo(terminal_lines(message), err=True)
     return 1
 
 
@@ -89,7 +89,7 @@ def _part(runs: "Sequence[RunSummary]", place: options.Place) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens at `host`; False where that can't be told."""
+    """Whether only this machine reaches what listens at `host`; False where that is unknown."""
     try:
         found = socket.getaddrinfo(host or "0.0.0.0", None)
     except OSError:

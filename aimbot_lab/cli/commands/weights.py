@@ -50,7 +50,7 @@ def weights(
 
     The five weights sum to 1: the others give way in proportion, locked ones stay put. A change
     holds for every block from the next on, in each row, until the lesson ends; the next lesson
-    begins with its own mix. It is recorded in the run, and `aimbot-lab explain` tells it.
+    begins with its own mix. It is recorded in the run, and `aimbot-lab explain` shows it.
 
     \b
     Examples:

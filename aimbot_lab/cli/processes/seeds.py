@@ -93,7 +93,7 @@ def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
     threads = () if alone else ONE_THREAD
     process = subprocess.Popen(
         _tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
-        stdin=subprocess.PIPE,  # never written to: its end tells that this process is gone
+        stdin=subprocess.PIPE,  # never written to: its end shows that this process is gone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -130,7 +130,7 @@ def _wait_for_one(running: Sequence[_Child]) -> None:
 def train_seeds(request: SeedsRequest, place: options.Place, *, as_json: bool) -> int:
     """The exit code: 0 where all passed, 130 where they were stopped, else 1.
 
-    Ends with what all trainings come to together, played once more in the same episodes.
+    Ends with the common result of all trainings, evaluated again in the same episodes.
     """
     trainings = _Trainings(request)
     with handled_signals(trainings.receive):
@@ -147,7 +147,7 @@ def train_seeds(request: SeedsRequest, place: options.Place, *, as_json: bool) -
     elif summary is not None:
         show_configurations(summary)
     if trainings.stopped:
-        _tell_stopped(ended)
+        _report_stopped(ended)
         return EXIT_CODES["KILLED"]
     return 0 if codes and not any(codes) else 1
 
@@ -168,11 +168,11 @@ def _summary(runs: Sequence[str], place: options.Place) -> Any:
     return compared_configurations(runs, "last", request, place)
 
 
-def _tell_stopped(ended: Sequence[dict[str, Any]]) -> None:
+def _report_stopped(ended: Sequence[dict[str, Any]]) -> None:
     for one in ended:
         if one["resumes_at"] is not None:
             run_id = one["run_id"][:SHORT_ID]
-            click.echo(f"seed {one['seed']}: aimbot-lab resume {run_id} goes on with it", err=True)
+            click.echo(f"seed {one['seed']}: aimbot-lab resume {run_id} resumes it", err=True)
 
 
 def _tied(words: Sequence[str]) -> list[str]:

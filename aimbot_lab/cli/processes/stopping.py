@@ -8,13 +8,13 @@ from types import FrameType
 from aimbot_lab.foundation.errors import AbortedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STOPPING = "stopping after this minibatch and saving; once more aborts"
+STOPPING = "stopping after this minibatch and saving; again aborts"
 
 
 class StopRequest:
     """Whether the user asked to stop; a training polls it after every step.
 
-    `notice` is told of a request that is accepted. It is called in a signal handler, in the
+    `notice` is called for a request that is accepted. It is called in a signal handler, in the
     middle of anything, so it must neither wait nor use a buffered stream.
     """
 
@@ -43,7 +43,7 @@ def stop_on_signals(notice: Callable[[str], None]) -> Iterator[StopRequest]:
     """A stop request that SIGINT, SIGTERM and SIGHUP set while the block runs.
 
     Raises AbortedError for an abort that the block leaves as KeyboardInterrupt: whoever opens a
-    run tells of its abort itself.
+    run reports its abort itself.
     """
     request = StopRequest(notice)
     with handled_signals(request.receive):

@@ -29,12 +29,12 @@ class MessageFile(io.FileIO):
 class DataFile(io.FileIO):
     """A descriptor for data: once the reader has left, what follows is dropped.
 
-    Any other trouble, for example a full disk, is raised once.
+    Any other error, for example a full disk, is raised once.
     """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
-        self._is_terminal = self.isatty()  # a terminal that was closed is none any more
+        self._is_terminal = self.isatty()  # a terminal that was closed does not count as one
         self._broken = False
 
     def write(self, data: "ReadableBuffer") -> int:

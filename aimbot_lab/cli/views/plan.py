@@ -12,13 +12,13 @@ from aimbot_lab.foundation.shown_text import one_line
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.criteria import CompletionCriteria
     from aimbot_lab.curriculum.promotion.forecast import Expectation
-    from aimbot_lab.experiment.runs.plan import Plan, PlannedCell, PlannedLesson
+    from aimbot_lab.experiment.runs.plan import CurriculumPlan, PlannedCell, PlannedLesson
 
 MARGIN = 13  # characters before what is said of a lesson
 WIDEST = 100
 
 
-def show_plan(plan: "Plan", *, as_json: bool) -> None:
+def show_plan(plan: "CurriculumPlan", *, as_json: bool) -> None:
     """Print `plan` on standard output, and its warnings also on standard error."""
     for warning in plan.warnings:
         click.echo(one_line(f"warning: {warning}"), err=True)
@@ -28,7 +28,7 @@ def show_plan(plan: "Plan", *, as_json: bool) -> None:
         click.echo("\n\n".join(plan_text(plan, terminal_width() or WIDEST)))
 
 
-def plan_text(plan: "Plan", width: int) -> Iterator[str]:
+def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
     """Head, lessons and the whole configuration, in lines of at most `width` characters."""
     config = plan.curriculum.config
     count = len(plan.lessons)
@@ -96,9 +96,9 @@ def _ending(criteria: "CompletionCriteria") -> str:
 
 def _takes(expected: "Sequence[Expectation]") -> str:
     first, *rest = expected
-    told = [f"{_count(one)} at {one.win_rate:.4g}" for one in rest]
+    takes = [f"{_count(one)} at {one.win_rate:.4g}" for one in rest]
     start = f"{_count(first)} episodes at a true win rate of {first.win_rate:.4g}"
-    return f"{', '.join([start, *told])} (medians)"
+    return f"{', '.join([start, *takes])} (medians)"
 
 
 def _count(expected: "Expectation") -> str:

@@ -124,7 +124,7 @@ def _confirmed(confirmed: "Sequence[Confirmed]", keys: Sequence[str]) -> str:
         for one in confirmed
     ]
     title = (
-        "The best once more, on fresh seeds. The first column of values is too good, because the "
+        "The best again, on fresh seeds. The first column of values is too good, because the "
         "best of\nmany is also the luckiest; the second is what to expect. The intervals over the "
         "defaults\nhold the truth in 95 % all together."
     )

@@ -22,7 +22,7 @@ SHORT_ID = 12  # characters of a run's id that a person is shown to type
 
 
 def train(request: "RunRequest", data_dir: Path | None, *, as_json: bool, news: str = "") -> int:
-    """The exit code of a training, which is shown while it runs and told when it is over.
+    """The exit code of a training, which is shown while it runs and summarised at its end.
 
     `news` is said before it begins.
     """
@@ -35,7 +35,7 @@ def train(request: "RunRequest", data_dir: Path | None, *, as_json: bool, news: 
         view.stage("loading")
         from aimbot_lab.experiment.runs.run import run_curriculum
 
-        result = run_curriculum(request, view, should_stop=stop, on_trouble=view.notice)
+        result = run_curriculum(request, view, should_stop=stop, on_outage=view.notice)
     _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
 
@@ -51,9 +51,9 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
         click.echo(one_line(outcome(result)), err=True)
     for line in _shortcomings(result):
         click.echo(one_line(line), err=True)
-    if way := way_on(result, data_dir):
-        click.echo(f"Go on with it: {way}", err=True)
-    click.echo(f"Look at it: {way_to_look(result.tracking_uri, data_dir)}", err=as_json)
+    if way := resume_command(result, data_dir):
+        click.echo(f"To resume it: {way}", err=True)
+    click.echo(f"Look at it: {view_command(result.tracking_uri, data_dir)}", err=as_json)
 
 
 def _shortcomings(result: "RunResult") -> list[str]:
@@ -70,8 +70,8 @@ def _shortcomings(result: "RunResult") -> list[str]:
     return lines
 
 
-def way_on(result: "RunResult", data_dir: Path | None) -> str:
-    """What to paste into the shell to go on with a run; empty where that can't be done."""
+def resume_command(result: "RunResult", data_dir: Path | None) -> str:
+    """The command that resumes a run; empty where it can't be resumed."""
     if result.resumes_at is None:
         return ""
     arguments = ["resume", result.run_id[:SHORT_ID]]
@@ -80,7 +80,7 @@ def way_on(result: "RunResult", data_dir: Path | None) -> str:
     return _command(arguments, data_dir)
 
 
-def way_to_look(tracking_uri: str, data_dir: Path | None) -> str:
+def view_command(tracking_uri: str, data_dir: Path | None) -> str:
     """What to paste into the shell, or open, to see the run."""
     if tracking_uri.startswith(("http://", "https://")):
         return tracking_uri

@@ -4,25 +4,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aimbot_lab.experiment.config.key_path import Path, one_line, shown_path, starts_with
+from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_path, starts_with
 from aimbot_lab.foundation.shown_text import MAX_LINE, shortened
 
 MAX_OVERRIDE = 200  # characters of a `--set` that a fault repeats
 
 
-class Mark(NamedTuple):
+class Position(NamedTuple):
     """A place in a text, both counted from 1."""
 
     line: int
     column: int
 
 
-class Fault(NamedTuple):
-    """What is wrong at a key; `mark` is given where the key's own place is not the one."""
+class Diagnostic(NamedTuple):
+    """What is wrong at a key; `position` is given where the key's own place is not the one."""
 
-    path: Path
+    path: KeyPath
     what: str
-    mark: Mark | None = None
+    position: Position | None = None
     about_key: bool = False  # the key itself is wrong, not its value
 
 
@@ -31,35 +31,37 @@ class Origins:
     """Where each key's value came from: a place in the file or a `--set`."""
 
     file: str
-    keys: Mapping[Path, Mark] = field(default_factory=dict)
-    values: Mapping[Path, Mark] = field(default_factory=dict)
-    overrides: Sequence[tuple[Path, str]] = ()  # path and KEY=VALUE, in the order of application
+    keys: Mapping[KeyPath, Position] = field(default_factory=dict)
+    values: Mapping[KeyPath, Position] = field(default_factory=dict)
+    overrides: Sequence[tuple[KeyPath, str]] = ()  # path and KEY=VALUE, in the order of application
 
-    def lines(self, faults: Sequence[Fault]) -> list[str]:
+    def lines(self, faults: Sequence[Diagnostic]) -> list[str]:
         """One line for each of `faults`, in the order of the file, overrides last."""
         placed = sorted({self._placed(fault) for fault in faults})
         return [shortened(one_line(text), MAX_LINE) for _, text in placed]
 
-    def _placed(self, fault: Fault) -> tuple[tuple[int, ...], str]:
+    def _placed(self, fault: Diagnostic) -> tuple[tuple[int, ...], str]:
         text = f"{shown_path(fault.path)}: {fault.what}" if fault.path else fault.what
-        number = None if fault.mark else self._override(fault.path)
+        number = None if fault.position else self._override(fault.path)
         if number is not None:
             return (
                 1,
                 number,
                 0,
             ), f"--set {shortened(self.overrides[number][1], MAX_OVERRIDE)}: {text}"
-        mark = fault.mark or self._mark(fault)
-        return (0, *mark), f"{self.file}:{mark.line}:{mark.column}: {text}"
+        position = fault.position or self._position(fault)
+        return (0, *position), f"{self.file}:{position.line}:{position.column}: {text}"
 
-    def _override(self, path: Path) -> int | None:
+    def _override(self, path: KeyPath) -> int | None:
         numbers = range(len(self.overrides) - 1, -1, -1)
         above = (i for i in numbers if starts_with(path, self.overrides[i][0]))
         below = (i for i in numbers if starts_with(self.overrides[i][0], path))
         return next(above, next(below, None) if path else None)
 
-    def _mark(self, fault: Fault) -> Mark:
+    def _position(self, fault: Diagnostic) -> Position:
         if fault.about_key and fault.path in self.keys:
             return self.keys[fault.path]
         ancestors = (fault.path[:length] for length in range(len(fault.path), -1, -1))
-        return next((self.values[path] for path in ancestors if path in self.values), Mark(1, 1))
+        return next(
+            (self.values[path] for path in ancestors if path in self.values), Position(1, 1)
+        )

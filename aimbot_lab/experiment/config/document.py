@@ -5,11 +5,11 @@ from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from pathlib import Path as FilePath
+from pathlib import Path
 
-from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Fault, Mark, Origins
-from aimbot_lab.experiment.config.interpolation import Composition
-from aimbot_lab.experiment.config.key_path import Path, one_line, shown_value, starts_with
+from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, Origins, Position
+from aimbot_lab.experiment.config.interpolation import Interpolator
+from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_value, starts_with
 from aimbot_lab.experiment.config.overrides import parse_override
 from aimbot_lab.experiment.config.own_presets import (
     Find,
@@ -21,7 +21,12 @@ from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import validate
 from aimbot_lab.experiment.config.yaml_loader import dump
-from aimbot_lab.experiment.config.yaml_reader import MAX_NODES, Tree, count_values, read_tree
+from aimbot_lab.experiment.config.yaml_reader import (
+    MAX_NODES,
+    YamlDocument,
+    count_values,
+    read_yaml,
+)
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
@@ -40,7 +45,7 @@ class LoadedCurriculum:
     config: CurriculumFile
     source_text: str  # as written
     resolved_text: str  # overrides and references worked in, every default spelled out
-    path: FilePath
+    path: Path
 
     @property
     def name(self) -> str:
@@ -85,28 +90,28 @@ def parse_curriculum(
 
     Raises ConfigurationError as `load_curriculum` does.
     """
-    tree = read_tree(text)
-    refuse_unless_mapping(tree, file, form=_FORM)
-    composition = Composition(tree.data, allowed_env)
+    document = read_yaml(text)
+    refuse_unless_mapping(document, file, form=_FORM)
+    composition = Interpolator(document.data, allowed_env)
     applied, refused = _apply(overrides, composition)
     composition.resolve()
     config, found = validate(composition.data)
     found = with_reward_terms(found, composition.data)
-    unusable = [*tree.broken, *composition.unresolved]
+    unusable = [*document.broken, *composition.unresolved]
     faults = [
-        *tree.faults,
+        *document.faults,
         *composition.faults,
         *(one for one in found if not any(starts_with(one.path, place) for place in unusable)),
     ]
-    origins = Origins(file, tree.keys, tree.values, applied)
+    origins = Origins(file, document.keys, document.values, applied)
     if faults or refused or config is None:
         raise ConfigurationError(*origins.lines(faults), *refused)
     config = with_own_presets(config.resolved(), origins=origins, find=find)
-    return LoadedCurriculum(config, text, _resolved_text(config, file), FilePath(file))
+    return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file))
 
 
-def again(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
-    """`loaded` with each `KEY=VALUE` of `overrides` put in; nothing is read once more.
+def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
+    """`loaded` with each `KEY=VALUE` of `overrides` put in; no file is read again.
 
     Raises ConfigurationError as `load_curriculum` does.
     """
@@ -156,8 +161,8 @@ def read_text(file: str) -> str:
     except UnicodeDecodeError as error:
         line_start = raw.rfind(b"\n", 0, error.start) + 1
         column = len(raw[line_start : error.start].decode("utf-8")) + 1
-        mark = Mark(raw.count(b"\n", 0, error.start) + 1, column)
-        fault = Fault((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
+        mark = Position(raw.count(b"\n", 0, error.start) + 1, column)
+        fault = Diagnostic((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
         raise ConfigurationError(*Origins(file).lines([fault])) from error
 
 
@@ -184,20 +189,20 @@ def _resolved_text(config: CurriculumFile, file: str) -> str:
     return text
 
 
-def refuse_unless_mapping(tree: Tree, file: str, *, form: str) -> None:
-    """Raise ConfigurationError, which says the `form`, where `tree` is no mapping of keys."""
-    if isinstance(tree.data, dict):
+def refuse_unless_mapping(document: YamlDocument, file: str, *, form: str) -> None:
+    """Raise ConfigurationError, which names the `form`, unless `document` is a mapping of keys."""
+    if isinstance(document.data, dict):
         return
-    got = f"got {shown_value(tree.data)}" if tree.values else "the file is empty"
-    faults = tree.faults or [Fault((), f"{form} ({got})")]
-    raise ConfigurationError(*Origins(file, tree.keys, tree.values).lines(faults))
+    got = f"got {shown_value(document.data)}" if document.values else "the file is empty"
+    faults = document.faults or [Diagnostic((), f"{form} ({got})")]
+    raise ConfigurationError(*Origins(file, document.keys, document.values).lines(faults))
 
 
 def _apply(
-    overrides: Sequence[str], composition: Composition
-) -> tuple[list[tuple[Path, str]], list[str]]:
+    overrides: Sequence[str], composition: Interpolator
+) -> tuple[list[tuple[KeyPath, str]], list[str]]:
     """The paths that were set, each with its override, and a line for each refused override."""
-    applied: list[tuple[Path, str]] = []
+    applied: list[tuple[KeyPath, str]] = []
     refused: list[str] = []
     for text in overrides:
         try:

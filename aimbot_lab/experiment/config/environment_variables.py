@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from aimbot_lab.experiment.config.yaml_reader import read_tree
+from aimbot_lab.experiment.config.yaml_reader import read_yaml
 
 _VARIABLE = re.compile(r"(?<!\\)\$\{oc\.env:(?P<name>\w+)(?:,(?P<default>[^${}]*))?\}")
 
@@ -37,5 +37,5 @@ def with_variables(text: str, allowed: Collection[str]) -> Any:
 
 
 def _scalar(text: str) -> Any:
-    tree = read_tree(text)
-    return text if tree.faults or isinstance(tree.data, dict | list) else tree.data
+    document = read_yaml(text)
+    return text if document.faults or isinstance(document.data, dict | list) else document.data

@@ -61,7 +61,7 @@ def _kind(error: ErrorDetails) -> str:
 
 
 def describe_tag(error: ErrorDetails) -> tuple[str, str]:
-    """The key that tells which kind of mapping it is, and what is wrong with that key."""
+    """The key that discriminates the kinds of mapping, and what is wrong with it."""
     context = error["ctx"]
     key = context["discriminator"].strip("'")
     if error["type"] == "union_tag_not_found":

@@ -18,9 +18,9 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
-from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.environment_variables import with_variables
-from aimbot_lab.experiment.config.key_path import Path, shown_value
+from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
 from aimbot_lab.experiment.config.overrides import Override
 from aimbot_lab.experiment.config.yaml_reader import count_values
 
@@ -33,21 +33,21 @@ _REFUSALS = (OmegaConfBaseException, ValueError, TypeError, LookupError, Attribu
 _REFERENCE = re.compile(r"(?<!\\)\$\{[\w.\[\]]+\}")
 
 
-class Composition:
+class Interpolator:
     """The data of a file, to be overridden and then resolved.
 
     `faults` says what was wrong; there the data read `???`.
     """
 
     def __init__(self, data: dict[str, Any], allowed_env: Collection[str] = ()) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[Diagnostic] = []
         self._allowed_env = allowed_env
-        self._references: dict[Path, str] = {}
+        self._references: dict[KeyPath, str] = {}
         self._values = 0
         self._config = OmegaConf.create(self._aside(data, ()))
 
     @property
-    def unresolved(self) -> list[Path]:
+    def unresolved(self) -> list[KeyPath]:
         """Where the data read `???` because no value could be put there."""
         return [fault.path for fault in self.faults] + list(self._references)
 
@@ -68,7 +68,7 @@ class Composition:
             except _REFUSALS as error:
                 raise ValueError(_first_line(error)) from error
 
-    def _set(self, path: Path, value: Any) -> None:
+    def _set(self, path: KeyPath, value: Any) -> None:
         # Not with OmegaConf.update: an environment parameter such as rewards.win is one key.
         section: Any = self._config
         for key in path[:-1]:
@@ -81,15 +81,15 @@ class Composition:
     def resolve(self) -> None:
         """Put values in the place of all references."""
         for path in list(self._references)[MAX_REFERENCES:]:
-            self._fault(path, f"must not be one of more than {MAX_REFERENCES} references")
+            self._diagnostic(path, f"must not be one of more than {MAX_REFERENCES} references")
         done = [True]
         while any(done):
             done = [self._resolve(path, text) for path, text in list(self._references.items())]
         if not self.faults:
             for path in self._references:
-                self.faults.append(Fault(path, "must not refer to itself through other keys"))
+                self.faults.append(Diagnostic(path, "must not refer to itself through other keys"))
 
-    def _aside(self, value: Any, path: Path) -> Any:
+    def _aside(self, value: Any, path: KeyPath) -> Any:
         """`value` with every text that holds a reference noted and replaced by `???`."""
         if isinstance(value, dict):
             return {key: self._aside(inner, (*path, key)) for key, inner in value.items()}
@@ -99,28 +99,28 @@ class Composition:
             if isinstance(value, str):
                 value = with_variables(value, self._allowed_env)
         except ValueError as error:
-            self.faults.append(Fault(path, str(error)))
+            self.faults.append(Diagnostic(path, str(error)))
             return _UNKNOWN
         if not isinstance(value, str) or not _is_special(value):
             return value
         self._references[path] = value
         if value == _UNKNOWN:
-            self._fault(path, f"must be given a value (got {_UNKNOWN})")
+            self._diagnostic(path, f"must be given a value (got {_UNKNOWN})")
         elif "${" in _REFERENCE.sub("", value):
             rule = "a reference is ${KEY} with a KEY such as train.n_steps"
-            self._fault(path, f"must not hold {shown_value(value)}; {rule}")
+            self._diagnostic(path, f"must not hold {shown_value(value)}; {rule}")
         return _UNKNOWN
 
-    def _forget(self, path: Path) -> None:
+    def _forget(self, path: KeyPath) -> None:
         for known in [known for known in self._references if known[: len(path)] == path]:
             del self._references[known]
         self.faults = [fault for fault in self.faults if fault.path[: len(path)] != path]
 
-    def _fault(self, path: Path, what: str) -> None:
+    def _diagnostic(self, path: KeyPath, what: str) -> None:
         del self._references[path]
-        self.faults.append(Fault(path, what))
+        self.faults.append(Diagnostic(path, what))
 
-    def _resolve(self, path: Path, text: str) -> bool:
+    def _resolve(self, path: KeyPath, text: str) -> bool:
         """Whether the reference in `text` is done with: resolved, or found to be wrong."""
         section, key = self._section(path), path[-1]
         try:
@@ -131,17 +131,17 @@ class Composition:
             return False
         except _REFUSALS as error:
             section[key] = _UNKNOWN
-            self._fault(path, f"can't be resolved: {_first_line(error)}")
+            self._diagnostic(path, f"can't be resolved: {_first_line(error)}")
             return True
         if self._fits(value):
             section[key] = value
             del self._references[path]
         else:
             section[key] = _UNKNOWN
-            self._fault(path, "can't be resolved: its value is too large")
+            self._diagnostic(path, "can't be resolved: its value is too large")
         return True
 
-    def _section(self, path: Path) -> Any:
+    def _section(self, path: KeyPath) -> Any:
         section: Any = self._config
         for key in path[:-1]:
             section = section[key]

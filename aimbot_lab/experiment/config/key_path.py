@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aimbot_lab.foundation.shown_text import is_seen, one_line, shortened
 
 __all__ = [
-    "Path",
+    "KeyPath",
     "is_parameters",
     "is_seen",
     "one_line",
@@ -14,22 +14,22 @@ __all__ = [
     "starts_with",
 ]
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 MAX_KEY = 80  # characters of a key that a fault repeats
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: KeyPath) -> str:
     """The dotted form of `path`, as `--set` takes it; very long keys are shortened."""
     return ".".join(shortened(str(key), MAX_KEY) for key in path)
 
 
-def starts_with(path: Path, beginning: Sequence[str | int]) -> bool:
+def starts_with(path: KeyPath, beginning: Sequence[str | int]) -> bool:
     """Whether `path` is `beginning` or lies under it."""
     return path[: len(beginning)] == tuple(beginning)
 
 
-def is_parameters(path: Path) -> bool:
+def is_parameters(path: KeyPath) -> bool:
     """Whether `path` leads to the environment parameters of a lesson, or of all lessons."""
     return path == ("environment_parameters",) or (
         len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"

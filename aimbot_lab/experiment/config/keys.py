@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import Tag
 
-from aimbot_lab.experiment.config.key_path import Path
+from aimbot_lab.experiment.config.key_path import KeyPath
 
 
-def keys_at(root: type, path: Path) -> tuple[str, ...]:
+def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
     """The keys that the mapping at `path` below `root` may hold; empty where any may."""
     kind: Any = root
     for part in path:
@@ -26,10 +26,10 @@ def keys_at(root: type, path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def without_tags(root: type, path: Path) -> Path:
+def without_tags(root: type, path: KeyPath) -> KeyPath:
     """`path` below `root` without the parts in which pydantic names a member of a union."""
     kind: Any = root
-    plain: Path = ()
+    plain: KeyPath = ()
     for part in path:
         if not _members(kind):
             plain = (*plain, part)

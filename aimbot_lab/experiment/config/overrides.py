@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.config.key_path import Path, is_parameters, shown_path
-from aimbot_lab.experiment.config.yaml_reader import read_tree
+from aimbot_lab.experiment.config.key_path import KeyPath, is_parameters, shown_path
+from aimbot_lab.experiment.config.yaml_reader import read_yaml
 from aimbot_lab.worlds.arena.parameters import parameter_bounds
 
 ONE_VALUE = frozenset({"sampler_type", "schedule"})
@@ -20,7 +20,7 @@ class Override(NamedTuple):
     """
 
     text: str
-    values: tuple[tuple[Path, Any], ...]
+    values: tuple[tuple[KeyPath, Any], ...]
 
 
 def parse_override(text: str, data: object) -> Override:
@@ -32,10 +32,10 @@ def parse_override(text: str, data: object) -> Override:
     parts = re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")
     if not separator or not all(re.fullmatch(r"[\w-]+", part) for part in parts):
         raise ValueError(FORM)
-    tree = read_tree(value)
-    if tree.faults:
-        raise ValueError(f"the value: {tree.faults[0].what}")
-    values = tuple((_path(leaf, data), value) for leaf, value in _leaves(parts, tree.data))
+    document = read_yaml(value)
+    if document.faults:
+        raise ValueError(f"the value: {document.faults[0].what}")
+    values = tuple((_path(leaf, data), value) for leaf, value in _leaves(parts, document.data))
     return Override(text, values)
 
 
@@ -47,8 +47,8 @@ def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
         yield parts, value
 
 
-def _path(parts: list[str], data: Any) -> Path:
-    path: Path = ()
+def _path(parts: list[str], data: Any) -> KeyPath:
+    path: KeyPath = ()
     while parts:
         length = _name_length(parts) if is_parameters(path) else 1
         part, parts = ".".join(parts[:length]), parts[length:]

@@ -12,7 +12,7 @@ from os.path import isabs, normpath
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.experiment.config.diagnostics import Fault, Origins
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.key_path import one_line
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import is_of_the_kernel
@@ -43,7 +43,7 @@ def with_own_presets(
         return config
     folder = Path(origins.file).parent
     faults = [
-        Fault((*KEY, place), what)
+        Diagnostic((*KEY, place), what)
         for place, entry in enumerate(config.env.presets)
         if (what := _refusal(entry, folder, find))
     ]
@@ -91,7 +91,7 @@ def _useless(path: Path) -> str | None:
     if path.is_dir():
         return None if holds_presets(path) else "the folder holds no *.yaml or *.yml file"
     regular = path.is_file() and not is_of_the_kernel(path)
-    return None if regular else "is no regular file"
+    return None if regular else "is not a regular file"
 
 
 def _source(entry: str, folder: Path, find: Find | None) -> Path | str:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.environment_parameters import ParameterCurriculum
-from aimbot_lab.experiment.config.key_path import Path, starts_with
+from aimbot_lab.experiment.config.key_path import KeyPath, starts_with
 from aimbot_lab.experiment.config.keys import advice
 from aimbot_lab.experiment.config.parameter_lessons import (
     SECTION,
     Parameters,
-    course_faults,
+    course_diagnostics,
     with_parameters,
 )
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -19,35 +19,35 @@ from aimbot_lab.worlds.arena.parameters import crowded_floor, parameter_bounds, 
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 
-def lesson_parameter_faults(
-    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: Path
-) -> Iterator[Fault]:
+def lesson_parameter_diagnostics(
+    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: KeyPath
+) -> Iterator[Diagnostic]:
     """What is wrong with each parameter, or, where nothing is, with all of them together."""
     faults = [
         fault
         for name, value in given.items()
-        if (fault := _fault(name, (*path, name), value, env=env))
+        if (fault := _diagnostic(name, (*path, name), value, env=env))
     ]
     yield from faults
     crowded = None if faults or env is None else crowded_floor(given, env)
     if crowded is not None:
-        yield Fault(path, crowded)
+        yield Diagnostic(path, crowded)
 
 
-def environment_faults(
+def environment_diagnostics(
     lessons: Sequence[Lesson | None] | None,
     parameters: Parameters | None,
     env: ArenaSettings | None,
-) -> Iterator[Fault]:
+) -> Iterator[Diagnostic]:
     """What is wrong with `environment_parameters`, by themselves and with the lessons.
 
-    A part that is None is wrong by itself, and nothing is held against it.
+    A part that is None is invalid by itself and not checked further.
     """
     if not parameters:
         return
-    faults = [fault for value in _values(parameters) if (fault := _fault(*value, env=env))]
+    faults = [fault for value in _values(parameters) if (fault := _diagnostic(*value, env=env))]
     if lessons is not None:
-        faults += course_faults(lessons, parameters)
+        faults += course_diagnostics(lessons, parameters)
     yield from dict.fromkeys(faults)
     known = [lesson for lesson in lessons or () if lesson is not None]
     if faults or env is None or lessons is None or len(known) < len(lessons):
@@ -55,11 +55,11 @@ def environment_faults(
     for lesson in with_parameters(known, parameters):
         crowded = crowded_floor(lesson.parameters, env)
         if crowded is not None:
-            yield Fault((SECTION,), crowded)
+            yield Diagnostic((SECTION,), crowded)
             return
 
 
-def with_reward_terms(faults: Sequence[Fault], data: Any) -> list[Fault]:
+def with_reward_terms(faults: Sequence[Diagnostic], data: Any) -> list[Diagnostic]:
     """`faults` with one in the place of all about a `rewards` that nests its terms.
 
     In lessons the terms are keys of their own, such as rewards.win.
@@ -71,17 +71,19 @@ def with_reward_terms(faults: Sequence[Fault], data: Any) -> list[Fault]:
         terms = parameters.get("rewards") if isinstance(parameters, dict) else None
         if not isinstance(terms, dict) or "sampler_type" in terms:
             continue
-        path: Path = ("lessons", number, "parameters", "rewards")
+        path: KeyPath = ("lessons", number, "parameters", "rewards")
         keys = ", ".join(f"rewards.{term}" for term in [*terms][:8]) or "rewards.win"
         kept = [fault for fault in kept if not starts_with(fault.path, path)]
-        kept.append(Fault(path, f"each term is a parameter of its own: {keys}", about_key=True))
+        kept.append(
+            Diagnostic(path, f"each term is a parameter of its own: {keys}", about_key=True)
+        )
     return kept
 
 
-def _values(parameters: Parameters) -> Iterator[tuple[str, Path, ParameterValue]]:
+def _values(parameters: Parameters) -> Iterator[tuple[str, KeyPath, ParameterValue]]:
     """Every value that a parameter takes: name, place and value."""
     for name, value in parameters.items():
-        path: Path = (SECTION, name)
+        path: KeyPath = (SECTION, name)
         if not isinstance(value, ParameterCurriculum):
             yield name, path, value
             continue
@@ -89,13 +91,13 @@ def _values(parameters: Parameters) -> Iterator[tuple[str, Path, ParameterValue]
             yield name, (*path, "curriculum", number, "value"), lesson.value
 
 
-def _fault(
-    name: str, path: Path, value: ParameterValue, *, env: ArenaSettings | None
-) -> Fault | None:
+def _diagnostic(
+    name: str, path: KeyPath, value: ParameterValue, *, env: ArenaSettings | None
+) -> Diagnostic | None:
     known = parameter_bounds()
     if name not in known:
         key = path[: path.index(name) + 1]
         what = f"unknown environment parameter ({advice(name, known)})"
-        return Fault(key, what, about_key=True)
+        return Diagnostic(key, what, about_key=True)
     fault = parameter_fault(name, value, env)
-    return None if fault is None else Fault(path, fault)
+    return None if fault is None else Diagnostic(path, fault)

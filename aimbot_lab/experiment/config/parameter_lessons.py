@@ -11,14 +11,14 @@ from itertools import count
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.environment_parameters import (
     EnvironmentParameter,
     ParameterCriteria,
     ParameterCurriculum,
     ParameterLesson,
 )
-from aimbot_lab.experiment.config.key_path import Path
+from aimbot_lab.experiment.config.key_path import KeyPath
 from aimbot_lab.foundation.samplers import ParameterValue
 
 SECTION = "environment_parameters"
@@ -30,7 +30,7 @@ def with_parameters(lessons: Sequence[Lesson], parameters: Parameters) -> tuple[
     """`lessons` with every value that `parameters` give; a lesson's own parameters go first.
 
     Where a parameter has lessons, the one lesson in `lessons` is what each of them plays, and the
-    last keeps its criterion. Valid where `course_faults` finds nothing.
+    last keeps its criterion. Valid where `course_diagnostics` finds nothing.
     """
     fixed = {
         name: value
@@ -43,28 +43,32 @@ def with_parameters(lessons: Sequence[Lesson], parameters: Parameters) -> tuple[
     return tuple(_steps(lessons[0], fixed, courses))
 
 
-def course_faults(lessons: Sequence[Lesson | None], parameters: Parameters) -> Iterator[Fault]:
+def course_diagnostics(
+    lessons: Sequence[Lesson | None], parameters: Parameters
+) -> Iterator[Diagnostic]:
     """Why the lessons of `parameters` make no chain on the mix of `lessons`.
 
-    A lesson that is None is known to be wrong in itself.
+    A lesson that is None is known to be invalid.
     """
     courses = _courses(parameters)
     if not courses:
         return
     for name, course in courses.items():
         if any(lesson is not None and name in lesson.parameters for lesson in lessons):
-            yield Fault((SECTION, name), "has lessons of its own, and a lesson sets it as well")
+            yield Diagnostic(
+                (SECTION, name), "has lessons of its own, and a lesson sets it as well"
+            )
         for number, lesson in enumerate(course[:-1]):
             if lesson.completion_criteria is None:
-                path: Path = (SECTION, name, "curriculum", number, "completion_criteria")
-                yield Fault(path, "is missing; only the last lesson may do without")
+                path: KeyPath = (SECTION, name, "curriculum", number, "completion_criteria")
+                yield Diagnostic(path, "is missing; only the last lesson may do without")
     if len(lessons) != 1:
         what = "has lessons of its own, which all play the mix of the one lesson in `lessons`"
-        yield Fault((SECTION, next(iter(courses))), f"{what} (got {len(lessons)})")
+        yield Diagnostic((SECTION, next(iter(courses))), f"{what} (got {len(lessons)})")
     leader, *others = courses
     for name in others:
         if not _move_together(courses[leader], courses[name]):
-            yield Fault(
+            yield Diagnostic(
                 (SECTION, name),
                 f"has lessons that do not end together with those of {leader}: give both the same "
                 "criteria, or write the lessons that you want as `lessons`",

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from aimbot_lab.experiment.config.diagnostics import Fault
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.error_messages import describe, describe_tag
-from aimbot_lab.experiment.config.key_path import Path
+from aimbot_lab.experiment.config.key_path import KeyPath
 from aimbot_lab.experiment.config.keys import advice, keys_at, without_tags
 
 
-def section_faults(refusal: ValidationError, root: type) -> Iterator[Fault]:
+def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagnostic]:
     """The faults for which pydantic refused data of the class `root`."""
     for error in refusal.errors(include_url=False):
         if error["type"].startswith("union_tag_"):
-            yield from _kind_faults(error, root)
+            yield from _kind_diagnostics(error, root)
         elif not _is_echo(error):
-            for fault in _faults(error, root):
+            for fault in _diagnostics(error, root):
                 yield fault._replace(path=without_tags(root, fault.path))
 
 
@@ -32,34 +32,36 @@ def _is_echo(error: ErrorDetails) -> bool:
     return error["type"] == "value_error" and not error["loc"]
 
 
-def _kind_faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
+def _kind_diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     """The faults of a mapping that may be of several kinds and does not say which it is."""
     path = without_tags(root, error["loc"])
     valid = keys_at(root, error["loc"])
     key, what = describe_tag(error)
-    yield Fault((*path, key), what)
+    yield Diagnostic((*path, key), what)
     for other in error["input"]:
         if other not in valid:
-            yield Fault((*path, other), f"unknown key ({advice(other, valid)})", about_key=True)
+            yield Diagnostic(
+                (*path, other), f"unknown key ({advice(other, valid)})", about_key=True
+            )
 
 
-def _faults(error: ErrorDetails, root: type) -> Iterator[Fault]:
+def _diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     """The fault of `error`; several where a class refused its values in several lines."""
     path = error["loc"]
     what = describe(error)
     if error["type"] == "unexpected_keyword_argument":
         valid = keys_at(root, path[:-1])
-        yield Fault(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
+        yield Diagnostic(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
     elif error["type"] == "value_error":
-        yield from (_value_fault(path, line, root) for line in what.splitlines())
+        yield from (_value_diagnostic(path, line, root) for line in what.splitlines())
     else:
-        yield Fault(path, what)
+        yield Diagnostic(path, what)
 
 
-def _value_fault(path: Path, what: str, root: type) -> Fault:
+def _value_diagnostic(path: KeyPath, what: str, root: type) -> Diagnostic:
     """The fault of a section, at the key that its message begins with if it does."""
     word, _, rest = what.partition(" ")
     *sections, key = word.split(".")
     if key in keys_at(root, (*path, *sections)):
-        return Fault((*path, *sections, key), rest)
-    return Fault(path, what)
+        return Diagnostic((*path, *sections, key), rest)
+    return Diagnostic(path, what)

@@ -158,15 +158,15 @@ def _writable(node: Any) -> Any:
 
 
 def _or_reference(kind: Schema) -> Schema:
-    told: Schema = {key: kind[key] for key in ("description", "default") if key in kind}
-    shape = {key: value for key, value in kind.items() if key not in told}
+    annotations: Schema = {key: kind[key] for key in ("description", "default") if key in kind}
+    shape = {key: value for key, value in kind.items() if key not in annotations}
     if not shape or (shape.get("type") == "string" and not shape.keys() & {"enum", "const"}):
         return kind
     shapes = shape["anyOf"] if set(shape) == {"anyOf"} else [shape]
     shapes = shape["oneOf"] if set(shape) == {"oneOf"} else shapes
     is_number = any(one.get("type") in ("integer", "number") for one in shapes)
     written = "written_number" if is_number else "reference"
-    return {**told, "anyOf": [*shapes, {"$ref": f"#/$defs/{written}"}]}
+    return {**annotations, "anyOf": [*shapes, {"$ref": f"#/$defs/{written}"}]}
 
 
 def schema_text(schema: Schema) -> str:

@@ -8,7 +8,7 @@ from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.experiment.config.checks import cross_faults
+from aimbot_lab.experiment.config.checks import cross_section_diagnostics
 from aimbot_lab.experiment.config.environment_parameters import EnvironmentParameter
 from aimbot_lab.experiment.config.key_path import shown_path
 from aimbot_lab.experiment.config.parameter_lessons import with_parameters
@@ -46,7 +46,7 @@ class CurriculumFile:
     def __post_init__(self) -> None:
         faults = [
             f"{shown_path(fault.path)}: {fault.what}"
-            for fault in cross_faults(
+            for fault in cross_section_diagnostics(
                 self.lessons,
                 env=self.env,
                 parameters=self.environment_parameters,

@@ -8,24 +8,24 @@ from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import (
-    aim_faults,
-    cost_faults,
-    lesson_faults,
-    option_faults,
-    rollout_faults,
+    aim_diagnostics,
+    cost_diagnostics,
+    lesson_diagnostics,
+    option_diagnostics,
+    rollout_diagnostics,
 )
-from aimbot_lab.experiment.config.diagnostics import Fault
-from aimbot_lab.experiment.config.key_path import Path, is_parameters, starts_with
-from aimbot_lab.experiment.config.parameter_checks import environment_faults
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
+from aimbot_lab.experiment.config.key_path import KeyPath, is_parameters, starts_with
+from aimbot_lab.experiment.config.parameter_checks import environment_diagnostics
 from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
-from aimbot_lab.experiment.config.pydantic_errors import section_faults
+from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.arena.parameters import DECLARED, GAPS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 Section = TypeVar("Section")
-_ROLLOUT: frozenset[Path] = frozenset(
+_ROLLOUT: frozenset[KeyPath] = frozenset(
     {
         ("env",),
         ("env", "num_envs"),
@@ -34,34 +34,34 @@ _ROLLOUT: frozenset[Path] = frozenset(
         ("train", "batch_size"),
     }
 )
-_COST: frozenset[Path] = frozenset(
+_COST: frozenset[KeyPath] = frozenset(
     {("env", "rewards"), ("train", "n_epochs"), ("train", "reward_scale"), ("train", "network")}
 )
-_ALGORITHM: frozenset[Path] = frozenset({("train",), ("train", "algo")})
+_ALGORITHM: frozenset[KeyPath] = frozenset({("train",), ("train", "algo")})
 # What a lesson's parameters are checked against.
-_FLOOR: frozenset[Path] = frozenset(
+_FLOOR: frozenset[KeyPath] = frozenset(
     {("env",), ("env", "rays"), *(("env", *name.split(".")) for name in (*DECLARED, *GAPS))}
 )
 
 
-def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
+def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
     """The curriculum that `data` describe, None where anything is wrong, and all faults."""
     config: CurriculumFile | None = None
-    faults: list[Fault] = []
+    faults: list[Diagnostic] = []
     try:
         config = TypeAdapter(CurriculumFile).validate_python(data)
     except ValidationError as error:
-        faults = list(section_faults(error, CurriculumFile))
+        faults = list(section_diagnostics(error, CurriculumFile))
     known = {fault.path for fault in faults}
     lessons, env, parameters, train = _sections(_without(data, known))
     floor = None if known & _FLOOR else env
     between = [
-        *lesson_faults(lessons, floor),
-        *environment_faults(lessons, parameters, floor),
-        *rollout_faults(None if known & _ROLLOUT else env, train),
-        *cost_faults(None if known & (_ROLLOUT | _COST) else env, train),
-        *aim_faults(env, train),
-        *option_faults(None if known & _ALGORITHM else train),
+        *lesson_diagnostics(lessons, floor),
+        *environment_diagnostics(lessons, parameters, floor),
+        *rollout_diagnostics(None if known & _ROLLOUT else env, train),
+        *cost_diagnostics(None if known & (_ROLLOUT | _COST) else env, train),
+        *aim_diagnostics(env, train),
+        *option_diagnostics(None if known & _ALGORITHM else train),
     ]
     for fault in between:
         if not any(starts_with(place, fault.path) for place in known):
@@ -69,7 +69,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Fault]]:
     return (None if faults else config), faults
 
 
-def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
+def _without(data: dict[str, Any], wrong: Iterable[KeyPath]) -> dict[str, Any]:
     """A copy of `data` without the values at `wrong`, to check what the rest says together.
 
     Lessons keep their places and get names, so that a nameless one is checked as well.
@@ -84,7 +84,7 @@ def _without(data: dict[str, Any], wrong: Iterable[Path]) -> dict[str, Any]:
     return rest
 
 
-def _remove(data: Any, path: Path) -> None:
+def _remove(data: Any, path: KeyPath) -> None:
     *sections, key = _up_to_whole(path)
     for section in sections:
         inside = isinstance(section, int) or (isinstance(data, dict) and section in data)
@@ -95,7 +95,7 @@ def _remove(data: Any, path: Path) -> None:
         data.pop(key, None)
 
 
-def _up_to_whole(path: Path) -> Path:
+def _up_to_whole(path: KeyPath) -> KeyPath:
     """`path` up to the list or the parameter that it leads into; those are checked whole."""
     length = next((end for end in (1, 3) if is_parameters(path[:end])), None)
     if length is not None:

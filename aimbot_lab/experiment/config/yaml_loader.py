@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from aimbot_lab.experiment.config.diagnostics import Mark
+from aimbot_lab.experiment.config.diagnostics import Position
 
 MAX_LEVELS = 40
 
@@ -29,12 +29,12 @@ _SCALARS = (
 
 
 class YamlError(Exception):
-    """A text that is no YAML document: what is wrong, and where."""
+    """A text that is not a YAML document: what is wrong, and where."""
 
-    def __init__(self, what: str, mark: Mark) -> None:
+    def __init__(self, what: str, position: Position) -> None:
         super().__init__(what)
         self.what = what
-        self.mark = mark
+        self.position = position
 
 
 class _Loader(yaml.SafeLoader):
@@ -47,7 +47,7 @@ class _Loader(yaml.SafeLoader):
         if self.levels > MAX_LEVELS:
             event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
             what = f"is nested deeper than {MAX_LEVELS} levels"
-            raise YamlError(what, _mark(event.start_mark))
+            raise YamlError(what, _position(event.start_mark))
         node = super().compose_node(parent, index)
         self.levels -= 1
         return node
@@ -70,17 +70,17 @@ def compose(text: str) -> yaml.Node | None:
     if bad:
         line = text.count("\n", 0, bad.start()) + 1
         column = bad.start() - text.rfind("\n", 0, bad.start())
-        raise YamlError(f"not valid YAML: character U+{ord(bad[0]):04X}", Mark(line, column))
+        raise YamlError(f"not valid YAML: character U+{ord(bad[0]):04X}", Position(line, column))
     loader = _Loader(text)
     try:
         return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        position = error.problem_mark or error.context_mark
         what = f"not valid YAML: {_reason(error)}"
-        raise YamlError(what, _mark(mark or loader.get_mark())) from error
+        raise YamlError(what, _position(position or loader.get_mark())) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         what = "not valid YAML: a number or an escape is too large"
-        raise YamlError(what, _mark(loader.get_mark())) from error
+        raise YamlError(what, _position(loader.get_mark())) from error
     finally:
         loader.dispose()
 
@@ -97,13 +97,13 @@ def dump(data: object) -> str:
     )
 
 
-def place_of(node: yaml.Node) -> Mark:
+def place_of(node: yaml.Node) -> Position:
     """Where `node` begins."""
-    return _mark(node.start_mark)
+    return _position(node.start_mark)
 
 
-def _mark(mark: Any) -> Mark:
-    return Mark(mark.line + 1, mark.column + 1)
+def _position(position: Any) -> Position:
+    return Position(position.line + 1, position.column + 1)
 
 
 def _reason(error: yaml.MarkedYAMLError) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from aimbot_lab.experiment.config import yaml_loader as dialect
-from aimbot_lab.experiment.config.diagnostics import Fault, Mark
-from aimbot_lab.experiment.config.key_path import Path, is_seen, shown_value
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, Position
+from aimbot_lab.experiment.config.key_path import KeyPath, is_seen, shown_value
 from aimbot_lab.experiment.config.yaml_loader import YamlError, compose, place_of
 from aimbot_lab.foundation.settings import MAX_DIGITS
 
@@ -19,27 +19,27 @@ Pair = tuple[str, yaml.Node, yaml.Node]
 
 
 @dataclass
-class Tree:
-    """What a text says; at each of the `broken` paths `data` holds None for want of a value."""
+class YamlDocument:
+    """A text as plain data; `data` holds None at each of the `broken` paths, whose value is bad."""
 
     data: Any = None
-    keys: dict[Path, Mark] = field(default_factory=dict)
-    values: dict[Path, Mark] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-    broken: list[Path] = field(default_factory=list)
+    keys: dict[KeyPath, Position] = field(default_factory=dict)
+    values: dict[KeyPath, Position] = field(default_factory=dict)
+    faults: list[Diagnostic] = field(default_factory=list)
+    broken: list[KeyPath] = field(default_factory=list)
 
 
-def read_tree(text: str) -> Tree:
-    """What `text` says; `data` is None where it says nothing or is no YAML."""
-    tree = Tree()
+def read_yaml(text: str) -> YamlDocument:
+    """`text` as plain data; `data` is None for an empty or invalid text."""
+    document = YamlDocument()
     try:
         node = compose(text)
         if node is not None:
-            tree.data = _Reader(tree).value(node, ())
+            document.data = _Reader(document).value(node, ())
     except YamlError as error:
-        tree.data = None
-        tree.faults = [Fault((), error.what, error.mark)]
-    return tree
+        document.data = None
+        document.faults = [Diagnostic((), error.what, error.position)]
+    return document
 
 
 def count_values(data: Any) -> int:
@@ -52,13 +52,13 @@ def count_values(data: Any) -> int:
 class _Reader:
     """Turns nodes into plain data; aliases are followed, so the nodes are counted."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, document: YamlDocument) -> None:
+        self._document = document
         self._nodes = 0
 
-    def value(self, node: yaml.Node, path: Path) -> Any:
+    def value(self, node: yaml.Node, path: KeyPath) -> Any:
         self._count(node, path)
-        self._tree.values.setdefault(path, place_of(node))
+        self._document.values.setdefault(path, place_of(node))
         if isinstance(node, yaml.MappingNode) and node.tag == dialect.MAP:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode) and node.tag == dialect.SEQ:
@@ -68,7 +68,7 @@ class _Reader:
         self._broken(node, path, f"must not carry the tag {node.tag}")
         return None
 
-    def _count(self, node: yaml.Node, path: Path) -> None:
+    def _count(self, node: yaml.Node, path: KeyPath) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise YamlError(f"holds more than {MAX_NODES} values", place_of(node))
@@ -76,25 +76,25 @@ class _Reader:
             what = f"is nested deeper than {dialect.MAX_LEVELS} levels, or contains itself"
             raise YamlError(what, place_of(node))
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key, key_node, value_node in self._pairs(node, path):
             here = (*path, key)
-            self._tree.keys[here] = place_of(key_node)
+            self._document.keys[here] = place_of(key_node)
             if isinstance(value_node, yaml.CollectionNode) and not value_node.flow_style:
-                self._tree.values[here] = place_of(key_node)
+                self._document.values[here] = place_of(key_node)
             data[key] = self.value(value_node, here)
         return data
 
-    def _pairs(self, node: yaml.MappingNode, path: Path) -> Iterator[Pair]:
+    def _pairs(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[Pair]:
         """Keys and values of `node`, then those it merges (`<<`) and does not hold itself."""
-        seen: dict[str, Mark] = {}
+        seen: dict[str, Position] = {}
         for key_node, value_node in node.value:
             key = self._key(key_node, path)
             if key is None:
                 continue
             if key in seen:
-                self._fault(
+                self._diagnostic(
                     key_node, (*path, key), f"is given twice, first in line {seen[key].line}"
                 )
                 continue
@@ -107,16 +107,16 @@ class _Reader:
                     seen[pair[0]] = place_of(pair[1])
                     yield pair
 
-    def _key(self, node: yaml.Node, path: Path) -> str | None:
+    def _key(self, node: yaml.Node, path: KeyPath) -> str | None:
         if node.tag == dialect.MERGE:
             return None
         if isinstance(node, yaml.ScalarNode) and node.tag == dialect.STR and is_seen(node.value):
             return str(node.value)
         shown = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
-        self._fault(node, path, f"a key must be visible text (got {shown})")
+        self._diagnostic(node, path, f"a key must be visible text (got {shown})")
         return None
 
-    def _merged(self, node: yaml.MappingNode, path: Path) -> Iterator[yaml.MappingNode]:
+    def _merged(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[yaml.MappingNode]:
         for key_node, value_node in node.value:
             if key_node.tag != dialect.MERGE:
                 continue
@@ -126,9 +126,9 @@ class _Reader:
                 if isinstance(source, yaml.MappingNode):
                     yield source
                 else:
-                    self._fault(source, path, "<< must merge a mapping or a list of mappings")
+                    self._diagnostic(source, path, "<< must merge a mapping or a list of mappings")
 
-    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
+    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
         text = node.value
         if node.tag == dialect.STR:
             return self._text(text, node=node, path=path)
@@ -141,13 +141,13 @@ class _Reader:
         self._broken(node, path, f"must not carry the tag {node.tag}")
         return None
 
-    def _text(self, text: str, *, node: yaml.ScalarNode, path: Path) -> str | None:
+    def _text(self, text: str, *, node: yaml.ScalarNode, path: KeyPath) -> str | None:
         if is_seen(text):
             return text
         self._broken(node, path, f"must be one line of visible text (got {shown_value(text)})")
         return None
 
-    def _number(self, text: str, *, node: yaml.ScalarNode, path: Path) -> int | float | None:
+    def _number(self, text: str, *, node: yaml.ScalarNode, path: KeyPath) -> int | float | None:
         what = f"must be a number of at most {MAX_DIGITS} digits (got {shown_value(text)})"
         try:
             if node.tag == dialect.FLOAT:
@@ -159,12 +159,12 @@ class _Reader:
         self._broken(node, path, what)
         return None
 
-    def _broken(self, node: yaml.Node, path: Path, what: str) -> None:
-        self._tree.broken.append(path)
-        self._fault(node, path, what)
+    def _broken(self, node: yaml.Node, path: KeyPath, what: str) -> None:
+        self._document.broken.append(path)
+        self._diagnostic(node, path, what)
 
-    def _fault(self, node: yaml.Node, path: Path, what: str) -> None:
+    def _diagnostic(self, node: yaml.Node, path: KeyPath, what: str) -> None:
         """Note a fault once, however many aliases lead to its place."""
         place = place_of(node)
-        if all(fault.mark != place for fault in self._tree.faults):
-            self._tree.faults.append(Fault(path, what, place))
+        if all(fault.position != place for fault in self._document.faults):
+            self._document.faults.append(Diagnostic(path, what, place))

@@ -10,7 +10,7 @@ from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.evaluation import PlayerScores
 from aimbot_lab.experiment.judging.learning_curve import LearningCurve, common_steps, mean_win_rate
-from aimbot_lab.experiment.judging.task import Task, last_lesson, play_task, player_at
+from aimbot_lab.experiment.judging.task import EvaluationTask, last_lesson, play_task, player_at
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
@@ -74,7 +74,7 @@ def compare_agents(
 ) -> Comparison:
     """All agents in the cells that all their curricula end on, in the arena of the first.
 
-    Each sees with the rays that it learned with. `on_cell` hears of each cell that a run played.
+    Each sees with the rays that it learned with. `on_cell` is called after each cell of a run.
     Raises ConfigurationError where no cell is common, or an agent can't play at the temperature.
     """
     task = common_task(agents, request)
@@ -102,7 +102,7 @@ def compare_agents(
     )
 
 
-def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> Task:
+def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:
     """What all `agents` are to play. Raises ConfigurationError where no cell is common."""
     tasks = [_own_task(agent, request) for agent in agents]
     cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
@@ -117,13 +117,13 @@ def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> T
     return replace(tasks[0], cells=cells)
 
 
-def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> Task:
+def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> EvaluationTask:
     return last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
 
 
 def play_run(
     agent: TrackedAgent,
-    task: Task,
+    task: EvaluationTask,
     temperature: Temperature,
     *,
     on_cell: Callable[[str, str], None],

@@ -28,7 +28,7 @@ CURVES: Mapping[str, str] = MappingProxyType(
     {
         names.EVAL_WIN_RATE: "the same episodes at every step",
         names.LEARNING_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
-        names.WIN_RATE_POOLED: f"the last episodes of the lesson in force, {_OF_LESSONS}",
+        names.LESSON_WIN_RATE: f"the last episodes of the lesson in force, {_OF_LESSONS}",
     }
 )
 """What the points of a curve are of, by its measure."""

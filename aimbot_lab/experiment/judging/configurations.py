@@ -19,7 +19,7 @@ from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.comparison import ComparisonRequest, common_task, play_run
 from aimbot_lab.experiment.judging.evaluation import PlayerScores
-from aimbot_lab.experiment.judging.task import Task
+from aimbot_lab.experiment.judging.task import EvaluationTask
 from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
@@ -95,7 +95,7 @@ def compare_configurations(
 ) -> ComparedConfigurations:
     """Every agent in the same episodes, then each configuration over its trainings.
 
-    `on_cell` hears of each cell that a run played. Raises ConfigurationError where the runs have
+    `on_cell` is called after each cell of a run. Raises ConfigurationError where the runs have
     no cell in common.
     """
     task, groups = common_task(agents, request), by_configuration(agents)
@@ -116,7 +116,7 @@ def compare_configurations(
 
 def _seed_run(
     agent: TrackedAgent,
-    task: Task,
+    task: EvaluationTask,
     request: ComparisonRequest,
     *,
     on_cell: Callable[[str, str], None],

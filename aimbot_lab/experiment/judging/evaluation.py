@@ -7,8 +7,8 @@ from typing import Any
 from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.task import (
+    EvaluationTask,
     MakePlayer,
-    Task,
     baselines,
     last_lesson,
     play_task,
@@ -62,7 +62,7 @@ def evaluate_agent(
 ) -> Evaluated:
     """Scores in every cell of the last lesson of the run's curriculum.
 
-    `on_cell` hears of every cell that a player has played.
+    `on_cell` is called after each cell that a player has played.
     """
     task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
     scripted = baselines(task.env) if request.baselines else {}
@@ -83,7 +83,9 @@ def evaluate_agent(
     )
 
 
-def _scores(player: str, task: Task, make: MakePlayer, *, on_cell: OnCell) -> PlayerScores:
+def _scores(
+    player: str, task: EvaluationTask, make: MakePlayer, *, on_cell: OnCell
+) -> PlayerScores:
     played = play_task(task, make, on_cell=lambda cell: on_cell(player, cell_name(*cell)))
     return PlayerScores(score_all(played), tuple(map(score_cell, played)))
 

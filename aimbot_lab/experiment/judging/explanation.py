@@ -8,7 +8,7 @@ from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.rule_replay import Replay, Replayed, World, replays
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -40,7 +40,7 @@ def explain_run(
     Raises ConfigurationError where no single training is meant or no lesson takes `threshold`,
     LabError where the run kept no record or one that can't be read.
     """
-    reap_dead_runs(data_folder)
+    close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=tracking_uri)
     run_id = found.run_id
 
@@ -68,12 +68,12 @@ def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> 
 
 
 def _without_episodes(run: RunSummary) -> str:
-    told = f"run {run.run_id[:8]} ({run.name})"
+    subject = f"run {run.run_id[:8]} ({run.name})"
     if run.status == "RUNNING":
-        return f"{told} has counted no episode so far: explain it once the first ones have ended"
+        return f"{subject} has counted no episode so far: explain it once the first ones have ended"
     return (
-        f"{told} ended before an episode was counted, so that nothing tells why a lesson ended or "
-        "did not; a lesson counts the episodes that begin and end in it"
+        f"{subject} ended before an episode was counted: no evidence why a lesson ended "
+        "or did not; a lesson counts the episodes that begin and end in it"
     )
 
 
@@ -86,8 +86,8 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
         return ""
 
 
-def telling(replay: Replay, *, most: int = 12) -> tuple[Check, ...]:
-    """At most about `most` of the checks that tell how a lesson went.
+def informative_checks(replay: Replay, *, most: int = 12) -> tuple[Check, ...]:
+    """About `most` of the checks at most: those that show how a lesson went.
 
     The first and the last, those on both sides of each crossing of the bound (the first and the
     last few, where there are many), and some between, evenly.

@@ -26,7 +26,7 @@ def film_record(
     """
     name = f"{FOLDER}/{_ODD.sub('-', film.name)}"
     link = f"[{Path(name).name}]({page_of_artifact(agent.run, name)})"
-    lines = [*_others(section_of(note, TITLE), link), f"- {link}: {_told(replays, agent)}"]
+    lines = [*_others(section_of(note, TITLE), link), f"- {link}: {_described(replays, agent)}"]
     tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MAX_FILMS:]))}
     return Addition(files={name: film}, tags=tags)
 
@@ -35,7 +35,7 @@ def _others(section: str, link: str) -> Iterator[str]:
     return (line for line in section.splitlines() if not line.startswith(f"- {link}:"))
 
 
-def _told(replays: Sequence[Replay], agent: TrackedAgent) -> str:
+def _described(replays: Sequence[Replay], agent: TrackedAgent) -> str:
     won = sum(replay.episode.result.won for replay in replays)
     ways = " and ".join(sorted({str(replay.about["player"]) for replay in replays}))
     return (

@@ -12,7 +12,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import metric_history
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 
-MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.WIN_RATE_POOLED  # the best first
+MEASURES = names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE, names.LESSON_WIN_RATE  # the best first
 MIN_POINTS = 2
 
 
@@ -104,7 +104,7 @@ def _since_last_above(number: int, numbers: Sequence[MetricPoint]) -> list[Metri
 
 
 def common_steps(curves: Sequence[LearningCurve]) -> tuple[int, int] | None:
-    """The first and last step between which all curves are known; None where there are none."""
+    """The first and last step between which all curves are known; None without a common range."""
     if not all(curve.points for curve in curves):
         return None
     low = max(curve.points[0].step for curve in curves)

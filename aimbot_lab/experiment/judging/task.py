@@ -20,7 +20,7 @@ MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player 
 
 
 @dataclass(frozen=True)
-class Task:
+class EvaluationTask:
     """Cells to be played in an arena, so many episodes of each."""
 
     env: ArenaSettings
@@ -30,17 +30,17 @@ class Task:
     seed: int
 
 
-def last_lesson(config: CurriculumFile, *, episodes: int, seed: int) -> Task:
+def last_lesson(config: CurriculumFile, *, episodes: int, seed: int) -> EvaluationTask:
     """The cells and parameters of the last lesson, in the curriculum's arena."""
     lesson = config.lessons[-1]
     cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
-    return Task(config.env, cells, dict(lesson.parameters), episodes, seed)
+    return EvaluationTask(config.env, cells, dict(lesson.parameters), episodes, seed)
 
 
 def play_task(
-    task: Task, make_player: MakePlayer, *, on_cell: Callable[[Cell], None]
+    task: EvaluationTask, make_player: MakePlayer, *, on_cell: Callable[[Cell], None]
 ) -> tuple[CellEpisodes, ...]:
-    """The episodes of every cell in order; `on_cell` hears of each that was played.
+    """The episodes of every cell in order; `on_cell` is called after each.
 
     Each cell has a player of its own, which remembers nothing of the cell before.
     """

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
-from aimbot_lab.experiment.config.diagnostics import Fault, Origins
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.document import read_text, refuse_unless_mapping, shown_file
-from aimbot_lab.experiment.config.key_path import Path, shown_value
+from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
 from aimbot_lab.experiment.config.keys import advice
 from aimbot_lab.experiment.config.parameter_lessons import SECTION
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import validate
 from aimbot_lab.experiment.config.yaml_loader import dump
-from aimbot_lab.experiment.config.yaml_reader import Tree, read_tree
+from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.experiment.ml_agents.trainer_file import (
     FORM,
-    FaultError,
+    ConversionError,
     TrainerFile,
-    form_faults,
+    form_diagnostics,
     whole_number,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -102,13 +102,13 @@ def convert(
     fault that keeps the file from being converted.
     """
     name = fspath(path)
-    tree, file = read_tree(read_text(name)), shown_file(name)
-    refuse_unless_mapping(tree, file, form=FORM)
-    origins = Origins(file, tree.keys, tree.values)
-    faults = tree.faults or list(form_faults(tree.data))
+    document, file = read_yaml(read_text(name)), shown_file(name)
+    refuse_unless_mapping(document, file, form=FORM)
+    origins = Origins(file, document.keys, document.values)
+    faults = document.faults or list(form_diagnostics(document.data))
     if faults:
         raise ConfigurationError(*origins.lines(faults))
-    converter = _Converter(tree, behavior, list(targets) or ["goto"])
+    converter = _Converter(document, behavior, list(targets) or ["goto"])
     config, faults = converter.curriculum()
     if config is None:
         raise ConfigurationError(*origins.lines(faults))
@@ -124,13 +124,13 @@ def convert(
 class _Converter:
     """Builds the data of a curriculum, and remembers which place in the file gave what."""
 
-    def __init__(self, tree: Tree, behavior: str | None, targets: list[str]) -> None:
-        self._file = TrainerFile(tree, behavior)
+    def __init__(self, document: YamlDocument, behavior: str | None, targets: list[str]) -> None:
+        self._file = TrainerFile(document, behavior)
         self._targets = targets
-        self._notes: list[Fault] = []
-        self._came_from: dict[Path, Path] = {}
+        self._notes: list[Diagnostic] = []
+        self._came_from: dict[KeyPath, KeyPath] = {}
 
-    def curriculum(self) -> tuple[CurriculumFile | None, list[Fault]]:
+    def curriculum(self) -> tuple[CurriculumFile | None, list[Diagnostic]]:
         """The curriculum with its parameters in its lessons, or what is wrong with the file."""
         name = (self._file.behavior or "converted")[:100]
         try:
@@ -142,28 +142,28 @@ class _Converter:
                 **self._training(),
                 "tracking": {"experiment": name},
             }
-        except FaultError as error:
+        except ConversionError as error:
             return None, [error.fault]
         config, faults = validate(data)
         placed = [fault._replace(path=self._source(fault.path)) for fault in faults]
         return None if config is None else config.resolved(), placed
 
-    def notes(self) -> Iterator[Fault]:
+    def notes(self) -> Iterator[Diagnostic]:
         """What was changed, and what has no counterpart."""
         yield from self._notes
         for path in self._file.left():
             reason = next((REASONS[str(key)] for key in path[::-1] if key in REASONS), None)
             what = "has no counterpart"
-            yield Fault(path, f"{what}: {reason}" if reason else what, about_key=True)
+            yield Diagnostic(path, f"{what}: {reason}" if reason else what, about_key=True)
 
-    def _source(self, path: Path) -> Path:
+    def _source(self, path: KeyPath) -> KeyPath:
         """The place in the file that the value at `path` of the curriculum came from."""
         ends = range(len(path), 0, -1)
         found = (self._came_from[path[:end]] for end in ends if path[:end] in self._came_from)
         return next(found, path)
 
     def _seed(self) -> dict[str, Any]:
-        place: Path = ("env_settings", "seed")
+        place: KeyPath = ("env_settings", "seed")
         seed = self._file.at(place)
         if seed is None or seed == -1:  # -1: another one each time
             return {}
@@ -178,7 +178,7 @@ class _Converter:
         for name in given:
             if name not in known:
                 what = f"the arena has no such parameter ({advice(name, known)})"
-                self._notes.append(Fault((SECTION, name), what, about_key=True))
+                self._notes.append(Diagnostic((SECTION, name), what, about_key=True))
         self._file.taken.update((SECTION, name) for name in given)
         self._file.taken.add((SECTION,))
         return {name: value for name, value in given.items() if name in known}
@@ -189,7 +189,7 @@ class _Converter:
         kind = self._file.take("trainer_type") or "ppo"
         if kind != "ppo":
             what = f"ppo is taken in the place of {kind}"
-            self._notes.append(Fault(self._file.place("trainer_type"), what))
+            self._notes.append(Diagnostic(self._file.place("trainer_type"), what))
         env: dict[str, Any] = {}
         if kind in LIKE_PPO:
             settings.update(PPO)
@@ -210,7 +210,7 @@ class _Converter:
             return value
         if schedule != "linear":
             what = f"must be linear or constant (got {shown_value(schedule)})"
-            raise FaultError(Fault(self._file.place(*keys), what))
+            raise ConversionError(Diagnostic(self._file.place(*keys), what))
         return {"schedule": "linear", "start": value, "end": floor}
 
     def _network(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class _Converter:
             what = (
                 f"{divides} is taken in the place of {batch}: it must divide buffer_size {buffer}"
             )
-            self._notes.append(Fault(self._file.place(*BATCH), what))
+            self._notes.append(Diagnostic(self._file.place(*BATCH), what))
         return {"num_envs": buffer // steps}, {"n_steps": steps, "batch_size": divides}
 
     def _whole(self, keys: Keys, *, usual: int, most: int, least: int = 1) -> int:

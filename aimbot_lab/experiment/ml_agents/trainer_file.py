@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aimbot_lab.experiment.config.diagnostics import Fault
-from aimbot_lab.experiment.config.key_path import Path, shown_value, starts_with
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
+from aimbot_lab.experiment.config.key_path import KeyPath, shown_value, starts_with
 from aimbot_lab.experiment.config.keys import advice
 from aimbot_lab.experiment.config.parameter_lessons import SECTION
-from aimbot_lab.experiment.config.yaml_reader import Tree
+from aimbot_lab.experiment.config.yaml_reader import YamlDocument
 from aimbot_lab.foundation.errors import ConfigurationError
 
 BEHAVIORS, DEFAULTS = "behaviors", "default_settings"
@@ -17,11 +17,11 @@ FORM = "must be an ML-Agents trainer file, a mapping with behaviors or environme
 class TrainerFile:
     """Values of one behavior and of what all share; notes what is asked for as `taken`."""
 
-    def __init__(self, tree: Tree, behavior: str | None) -> None:
-        self.data: Mapping[str, Any] = tree.data
-        self.taken: set[Path] = set()
+    def __init__(self, document: YamlDocument, behavior: str | None) -> None:
+        self.data: Mapping[str, Any] = document.data
+        self.taken: set[KeyPath] = set()
         self.behavior = self._chosen(behavior)
-        self._sections: list[Path] = [(DEFAULTS,)]
+        self._sections: list[KeyPath] = [(DEFAULTS,)]
         if self.behavior is not None:
             self._sections.insert(0, (BEHAVIORS, self.behavior))
 
@@ -35,30 +35,30 @@ class TrainerFile:
         )
 
     def take(self, *keys: str) -> Any:
-        """The behavior's value at `keys`, else that of all behaviors; None where there is none."""
+        """The behavior's value at `keys`, else that of all behaviors; None if missing."""
         paths = [(*section, *keys) for section in self._sections]
         values = [self.at(path) for path in paths]
         self.taken.update(paths)
         return next((value for value in values if value is not None), None)
 
-    def place(self, *keys: str) -> Path:
+    def place(self, *keys: str) -> KeyPath:
         """Where the value at `keys` stands, or would stand."""
         paths = [(*section, *keys) for section in self._sections]
         return next((path for path in paths if self.at(path) is not None), paths[0])
 
-    def at(self, path: Path) -> Any:
-        """The value at `path`, None where there is none."""
+    def at(self, path: KeyPath) -> Any:
+        """The value at `path`, None if missing."""
         value: Any = self.data
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
-    def left(self) -> Iterator[Path]:
+    def left(self) -> Iterator[KeyPath]:
         """The topmost places of which nothing was taken, in the order of the file."""
         for key in self.data:
             yield from self._left((key,))
 
-    def _left(self, path: Path) -> Iterator[Path]:
+    def _left(self, path: KeyPath) -> Iterator[KeyPath]:
         if path in self.taken:
             return
         value = self.at(path)
@@ -69,28 +69,28 @@ class TrainerFile:
             yield from self._left((*path, key))
 
 
-def form_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
+def form_diagnostics(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """Why `data` are those of no trainer file: it has one of three sections at least."""
     given = [key for key in (BEHAVIORS, DEFAULTS, SECTION) if key in data]
     if not given:
-        yield Fault((), FORM)
+        yield Diagnostic((), FORM)
     for key in given:
         if not isinstance(data[key], dict | None):
-            yield Fault((key,), f"must be a mapping (got {shown_value(data[key])})")
+            yield Diagnostic((key,), f"must be a mapping (got {shown_value(data[key])})")
 
 
-def whole_number(value: Any, path: Path, *, least: int, most: int) -> int:
-    """`value` as a whole number. Raises FaultError where it is none, or out of bounds."""
+def whole_number(value: Any, path: KeyPath, *, least: int, most: int) -> int:
+    """`value` as a whole number. Raises ConversionError if it is not, or out of bounds."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     if type(number) is not int or not least <= number <= most:
         what = f"must be a whole number from {least} to {most} (got {shown_value(value)})"
-        raise FaultError(Fault(path, what))
+        raise ConversionError(Diagnostic(path, what))
     return number
 
 
-class FaultError(Exception):
+class ConversionError(Exception):
     """Something in a trainer file that can't be converted."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Diagnostic) -> None:
         super().__init__(fault.what)
         self.fault = fault

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aimbot_lab.tracking.journal.durable import put_file
-from aimbot_lab.tracking.journal.outage import Outage, Tell, silent
+from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 
 MAGIC = b"aimbot-lab checkpoint 1"
@@ -22,18 +22,18 @@ GENERATIONS = 2
 _STATE_NAME, _PART_NAME = "step-{:012d}.checkpoint", "part-{}"
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing."""
 
 
-class PartMark(NamedTuple):
+class PartDigest(NamedTuple):
     """What a part's bytes must be."""
 
     size: int
     sha256: str
 
 
-PartMarks = Mapping[str, PartMark]
+PartDigests = Mapping[str, PartDigest]
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class CheckpointFolder:
 
     `configuration` is the hash of the run's. `begin` makes that folder with the run's record,
     before the first checkpoint or a later one; it raises OSError where the disk refuses.
-    `check_owner` is called before anything is written, and may raise. `tell` hears in a line of
-    a disk that refuses and of a checkpoint that is damaged.
+    `check_owner` is called before anything is written, and may raise. `notify` is called with one
+    line for a disk that refuses and for a checkpoint that is damaged.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class CheckpointFolder:
         path: Path,
         *,
         configuration: str | None = None,
-        begin: Callable[[], None] = nothing,
-        check_owner: Callable[[], None] = nothing,
-        tell: Tell = silent,
+        begin: Callable[[], None] = do_nothing,
+        check_owner: Callable[[], None] = do_nothing,
+        notify: Notify = silent,
     ) -> None:
         self.path = path
         self._configuration = configuration
         self._begin = begin
         self._check_owner = check_owner
-        self._tell = tell
-        self._disk = Outage(tell)
-        self._parts: dict[int, PartMarks] = {}  # of the generations that were written or read
+        self._notify = notify
+        self._disk = Outage(notify)
+        self._parts: dict[int, PartDigests] = {}  # of the generations that were written or read
         self._damaged: list[Path] = []
 
     @property
@@ -78,7 +78,7 @@ class CheckpointFolder:
         """The step of the newest file, whole or not; None without any."""
         return max(self._steps(), default=None)
 
-    def seems_of(self, configuration: str) -> bool:
+    def has_configuration(self, configuration: str) -> bool:
         """Whether a checkpoint says so of itself; nothing is read but its first lines."""
         for step in self._steps():
             with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
@@ -100,12 +100,12 @@ class CheckpointFolder:
         except OSError as error:
             self._disk.begin(
                 f"{self.path}: no checkpoint: {error.strerror or error}",
-                consequence=f"the training goes on; {self._state_of_affairs()}",
+                consequence=f"the training goes on; {self._resume_point()}",
             )
         else:
             self._disk.end("checkpoints are kept again")
 
-    def _state_of_affairs(self) -> str:
+    def _resume_point(self) -> str:
         """From where the run could be resumed now."""
         if not self.path.is_dir():
             return "until a later one is kept it can't be resumed"
@@ -113,14 +113,14 @@ class CheckpointFolder:
         return f"it could be resumed from {'the beginning' if step is None else f'step {step:,}'}"
 
     def newest(self) -> KeptCheckpoint | None:
-        """The newest checkpoint that is whole; None where there is none."""
+        """The newest checkpoint that is whole; None if there is none."""
         for step in sorted(self._steps(), reverse=True):
             path = self._state_path(step)
             try:
                 return self._read(step)
             except (OSError, ValueError) as error:
                 self._damaged.append(path)
-                self._tell(f"{path}: {error}; going on from the one before it")
+                self._notify(f"{path}: {error}; resuming from the one before it")
         return None
 
     def _write(self, checkpoint: Checkpoint) -> None:
@@ -133,12 +133,12 @@ class CheckpointFolder:
         self._parts[checkpoint.step] = marks
         self._prune()
 
-    def _write_parts(self, parts: Mapping[str, Callable[[], bytes]]) -> PartMarks:
+    def _write_parts(self, parts: Mapping[str, Callable[[], bytes]]) -> PartDigests:
         known = {name: mark for marks in self._parts.values() for name, mark in marks.items()}
         for name in parts.keys() - known.keys():
             data = parts[name]()
             put_file(self._part_path(name), data)
-            known[name] = _mark(data)
+            known[name] = _digest(data)
         return {name: known[name] for name in parts}
 
     def _prune(self) -> None:
@@ -169,9 +169,9 @@ class CheckpointFolder:
         self._parts[step] = marks
         return KeptCheckpoint(step, state, configuration, lambda name: self._read_part(name, marks))
 
-    def _read_part(self, name: str, marks: PartMarks) -> bytes:
+    def _read_part(self, name: str, marks: PartDigests) -> bytes:
         data = self._part_path(name).read_bytes()
-        if _mark(data) != marks[name]:
+        if _digest(data) != marks[name]:
             raise ValueError(f"its part {name} is damaged")
         return data
 
@@ -187,14 +187,14 @@ class CheckpointFolder:
         return self.path / _PART_NAME.format(name)
 
 
-def _listed(line: bytes) -> tuple[PartMarks, str | None]:
+def _listed(line: bytes) -> tuple[PartDigests, str | None]:
     """The parts that a checkpoint relies on, and the hash of its configuration if it has one.
 
     Raises ValueError where `line` lists no parts.
     """
     try:
         known = json.loads(line)
-        marks = {str(name): PartMark(*mark) for name, mark in known["parts"].items()}
+        marks = {str(name): PartDigest(*mark) for name, mark in known["parts"].items()}
         configuration = known.get("configuration")
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError("the checkpoint lists no parts") from error
@@ -203,5 +203,5 @@ def _listed(line: bytes) -> tuple[PartMarks, str | None]:
     return marks, None if configuration is None else str(configuration)
 
 
-def _mark(data: bytes) -> PartMark:
-    return PartMark(len(data), hashlib.sha256(data).hexdigest())
+def _digest(data: bytes) -> PartDigest:
+    return PartDigest(len(data), hashlib.sha256(data).hexdigest())

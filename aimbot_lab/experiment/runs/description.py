@@ -13,16 +13,16 @@ from aimbot_lab.experiment.runs.differing import flat_settings
 from aimbot_lab.experiment.runs.git_state import git_tags
 from aimbot_lab.experiment.runs.harmless_settings import harmless_settings, without
 from aimbot_lab.experiment.runs.result import RunResult, outcome
-from aimbot_lab.experiment.runs.run_record import StartMark
+from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.tracking.runs.opening import RunDescription
 from aimbot_lab.worlds.arena.presets.source import named_entries
 
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
-NO_SETTING_OF_TRAINING = frozenset({"seed", "tracking", "evaluation"})
+NOT_TRAINING_SETTINGS = frozenset({"seed", "tracking", "evaluation"})
 ENDED: Mapping[str, str] = MappingProxyType(
     {"FINISHED": "goal reached", "FAILED": "steps spent", "KILLED": "stopped"}
 )
-"""By status; a run that an error ended has the status FAILED too, and is still unfinished."""
+"""By status; a run that an error ended has the status FAILED too, and the tag `unfinished`."""
 UNFINISHED = "unfinished"
 CRITERIA = "measure", "threshold", "scope"
 
@@ -32,7 +32,7 @@ def describe_run(
     name: str | None,
     tags: Mapping[str, str] | None = None,
     *,
-    start: StartMark | None = None,
+    start: InitialAgentRef | None = None,
 ) -> RunDescription:
     """Name, parameters and tags of a run of `loaded`, further `tags` among them.
 
@@ -75,12 +75,12 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
     }
 
 
-def config_hash(config: CurriculumFile, start: StartMark | None = None) -> str:
+def config_hash(config: CurriculumFile, start: InitialAgentRef | None = None) -> str:
     """Twelve letters that stand for all settings but the seed and what changes no training.
 
     And for the agent that a run began with. `harmless_settings` says what changes no training.
     """
-    idle = harmless_settings(config.train) | NO_SETTING_OF_TRAINING
+    idle = harmless_settings(config.train) | NOT_TRAINING_SETTINGS
     values = without(plain_settings(config), idle)
     if start is not None:
         values["start"] = start.sha256

@@ -27,7 +27,7 @@ def note(result: RunResult) -> str:
             f"{result.seconds:.0f} s ({result.steps_per_second:,.0f} a second), "
             f"seed {result.seed}.",
             *_start(result),
-            *_way_on(result),
+            *_resume_hint(result),
             "### Lessons",
             markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
             "### Last lesson by target and difficulty",
@@ -37,7 +37,7 @@ def note(result: RunResult) -> str:
             "began, so that early wins do not count before the losses that began with them. Their "
             "intervals hold at 95 % although a lesson is stopped when it looks good (a confidence "
             "sequence); they are about the mean win rate over these episodes.",
-            "`episodes.csv` has every counted episode; `aimbot-lab explain` tells from it why each "
+            "`episodes.csv` has every counted episode; `aimbot-lab explain` shows from it why each "
             "lesson ended or did not.",
             "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
             f"default worked in, and `{_again(result)}` runs exactly this again.",
@@ -57,7 +57,7 @@ def with_section(note: str, title: str, body: str) -> str:
 
 
 def section_of(note: str, title: str) -> str:
-    """What the section `title` of `note` holds; empty where there is none."""
+    """The body of the section `title` of `note`; empty if missing."""
     head = f"### {title}\n"
     parts = (part for part in _SECTION.split(note) if part.startswith(head))
     return next(parts, "").removeprefix(head).strip()
@@ -68,10 +68,10 @@ def _start(result: RunResult) -> Iterator[str]:
         yield f"Began with the agent of {markdown_text(result.init_from)}."
 
 
-def _way_on(result: RunResult) -> Iterator[str]:
+def _resume_hint(result: RunResult) -> Iterator[str]:
     if result.resumes_at is not None:
         more = " --set train.total_steps=N" if result.status == "FAILED" else ""
-        yield f"`aimbot-lab resume {result.run_id}{more}` goes on with it."
+        yield f"`aimbot-lab resume {result.run_id}{more}` resumes it."
 
 
 def _again(result: RunResult) -> str:

@@ -2,14 +2,14 @@
 
 from aimbot_lab.experiment.runs.run_record import read_record
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs import orphan_runs as reaper
+from aimbot_lab.tracking.runs import orphan_runs as orphans
 from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import RunStatus
 
 
-def reap_dead_runs(data_folder: DataFolder) -> list[str]:
-    """As `reaper.reap_dead_runs`: FAILED where the steps were spent, else KILLED."""
-    return reaper.reap_dead_runs(data_folder, status_of=_status)
+def close_orphan_runs(data_folder: DataFolder) -> list[str]:
+    """As `orphans.close_orphan_runs`: FAILED where the steps were spent, else KILLED."""
+    return orphans.close_orphan_runs(data_folder, status_of=_status)
 
 
 def _status(folder: RunFolder) -> RunStatus:

@@ -1,4 +1,4 @@
-"""What a curriculum would do, told before anything is trained or created."""
+"""What a curriculum would do (`--dry-run`): computed before anything is trained or created."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -45,7 +45,7 @@ class PlannedLesson:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CurriculumPlan:
     """A curriculum's lessons, and what may keep them from being passed."""
 
     curriculum: LoadedCurriculum
@@ -70,14 +70,16 @@ class Plan:
         }
 
 
-def plan(curriculum: LoadedCurriculum, forecaster: Forecaster | None = None) -> Plan:
+def plan_curriculum(
+    curriculum: LoadedCurriculum, forecaster: Forecaster | None = None
+) -> CurriculumPlan:
     """The plan of `curriculum`."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
     lessons = tuple(_planned(lesson, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    return Plan(curriculum, longest, lessons, warnings, cost_of(config))
+    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config))
 
 
 def cost_of(config: CurriculumFile) -> UpdateCost:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun
+from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
 from aimbot_lab.tracking.data_folder import DataFolder
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.starting import Start
+    from aimbot_lab.experiment.runs.starting import InitialAgent
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class RunRequest:
     data_folder: DataFolder
     name: str | None = None  # of the run; by default the curriculum's
     tracking_uri: str | None = None
-    resume: UnfinishedRun | None = None
+    resume: ResumableRun | None = None
     key: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)  # of a new run, beside its own
-    start: "Start | None" = None  # the agent that a new run begins with
+    start: "InitialAgent | None" = None  # the agent that a new run begins with
     take_over: bool = False  # resume it even though another process may still train it
 
     @property

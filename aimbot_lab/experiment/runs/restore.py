@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun
+from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
 from aimbot_lab.experiment.runs.run_record import (
     RESOLVED_NAME,
     configuration_hash,
@@ -14,7 +14,7 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.tracking.address import choose_address
-from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.reopening import check_reopening, claim_run, reopen_run
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.observer import Observer
@@ -22,16 +22,21 @@ from aimbot_lab.training.training import Training
 from aimbot_lab.training.versions import versions
 
 
-class TakenUp(NamedTuple):
+class RestoredRun(NamedTuple):
     """From where a run goes on."""
 
-    step: int  # environment steps; 0: it begins anew, for want of a checkpoint
+    step: int  # environment steps; 0: it starts again, without a checkpoint
     folder: CheckpointFolder
 
 
-def go_on(
-    request: RunRequest, run: UnfinishedRun, training: Training, *, observer: Observer, tell: Tell
-) -> tuple[TakenUp, Tracker]:
+def resume_run(
+    request: RunRequest,
+    run: ResumableRun,
+    training: Training,
+    *,
+    observer: Observer,
+    notify: Notify,
+) -> tuple[RestoredRun, Tracker]:
     """Have `training` go on where `run` was, which this process owns from now on.
 
     Where another process may still train it, all that can fail is tried before it is taken from
@@ -44,38 +49,40 @@ def go_on(
     uri = None if address.embedded else address.uri
     check_reopening(data_folder, run.run_id, tracking_uri=uri)
     if not run.folder.is_free:
-        take_up(run, training, tell=silent)
+        restore(run, training, notify=silent)
     claimed = claim_run(data_folder, run.run_id, take_over=request.take_over, tracking_uri=uri)
     try:
-        taken_up = take_up(replace(run, folder=claimed), training, tell=tell)
-        observer.stage(f"going on with run {run.run_id} from step {taken_up.step:,}")
-        tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_trouble=tell)
+        restored = restore(replace(run, folder=claimed), training, notify=notify)
+        observer.stage(f"resuming run {run.run_id} from step {restored.step:,}")
+        tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_outage=notify)
     except BaseException:
         if claimed.give_back():
-            tell(f"run {run.run_id} was given back; where a process trains it unaware, it goes on")
+            notify(
+                f"run {run.run_id} was given back; where a process trains it unaware, it goes on"
+            )
         raise
     with suppress(OSError):  # then whoever finds it dead ends it as FAILED, as it was
         note_spent_steps(run.folder.checkpoints, None)
-    return taken_up, tracker
+    return restored, tracker
 
 
-def take_up(run: UnfinishedRun, training: Training, *, tell: Tell) -> TakenUp:
+def restore(run: ResumableRun, training: Training, *, notify: Notify) -> RestoredRun:
     """Have `training`, made from the run's curriculum, go on where `run` was.
 
-    `tell` hears of a damaged checkpoint, and of libraries that are not those of the beginning.
+    `notify` is called for a damaged checkpoint, and for libraries that changed since the start.
     Raises LabError where the checkpoint is of another kind of training.
     """
     path, configuration = run.folder.checkpoints, None
     with suppress(OSError):
         configuration = configuration_hash(path)
     folder = CheckpointFolder(
-        path, configuration=configuration, check_owner=run.folder.check_owner, tell=tell
+        path, configuration=configuration, check_owner=run.folder.check_owner, notify=notify
     )
     newest = folder.newest()
     if newest is None:
-        return TakenUp(0, folder)
+        return RestoredRun(0, folder)
     if newest.configuration is None:
-        tell(
+        notify(
             f"{path / RESOLVED_NAME}: is taken as it is: the checkpoint at step {newest.step:,} is "
             "of an older version, which kept no hash of it"
         )
@@ -84,9 +91,9 @@ def take_up(run: UnfinishedRun, training: Training, *, tell: Tell) -> TakenUp:
         f"{name} {then.get(name)} is now {now[name]}" for name in now if now[name] != then.get(name)
     ]
     if changed:
-        tell(f"the result may differ from an unbroken run's: {', '.join(changed)}")
+        notify(f"the result may differ from an unbroken run's: {', '.join(changed)}")
     try:
         training.resume(newest.state, newest.read_part)
     except LabError as error:
         raise LabError(f"run {run.run_id}: {error}") from error
-    return TakenUp(newest.step, folder)
+    return RestoredRun(newest.step, folder)

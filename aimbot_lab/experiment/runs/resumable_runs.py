@@ -1,4 +1,4 @@
-"""Runs of a data folder that can be gone on with."""
+"""Runs of a data folder that can be resumed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 
 
 @dataclass(frozen=True)
-class UnfinishedRun:
+class ResumableRun:
     """A run that was not finished, and perhaps still runs."""
 
     run_id: str
@@ -30,14 +30,14 @@ class UnfinishedRun:
         return load_curriculum(self.folder.checkpoints / RESOLVED_NAME, overrides)
 
 
-def unfinished_runs(data_folder: DataFolder, *, key: str | None = None) -> list[UnfinishedRun]:
+def resumable_runs(data_folder: DataFolder, *, key: str | None = None) -> list[ResumableRun]:
     """All of them, those begun last first; with `key`, those whose request had it."""
     found = [run for run in _all(data_folder) if key is None or run.record.key == key]
     return sorted(found, key=lambda run: run.record.begun_ms, reverse=True)
 
 
-def _all(data_folder: DataFolder) -> Iterator[UnfinishedRun]:
+def _all(data_folder: DataFolder) -> Iterator[ResumableRun]:
     for folder in run_folders(data_folder):
         record = read_record(folder.checkpoints)
         if record is not None and folder.run_id is not None:
-            yield UnfinishedRun(folder.run_id, record, folder)
+            yield ResumableRun(folder.run_id, record, folder)

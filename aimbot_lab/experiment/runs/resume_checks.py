@@ -1,4 +1,4 @@
-"""Which run is gone on with, and whether it may be."""
+"""Which run is resumed, and whether it may be."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.harmless_settings import harmless_settings
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resumable_runs import UnfinishedRun, unfinished_runs
+from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run_record import RECORD_NAME, RESOLVED_NAME, configuration_hash
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -20,7 +20,7 @@ from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.starting import Start
+    from aimbot_lab.experiment.runs.starting import InitialAgent
 
 BUDGET = "train.total_steps"
 _MISSING = "nothing"
@@ -37,25 +37,25 @@ class Change(NamedTuple):
         return one_line(f"{self.key}: was {self.before}, is {self.after}")
 
 
-class Resumption(NamedTuple):
-    """A run to go on with."""
+class CheckedResume(NamedTuple):
+    """A run to resume, checked."""
 
     request: RunRequest
     changes: tuple[Change, ...]  # to its configuration; all of them may be made
 
 
-def check_resumption(
-    run: UnfinishedRun,
+def check_resume(
+    run: ResumableRun,
     curriculum: LoadedCurriculum,
     data_folder: DataFolder,
     *,
     take_over: bool = False,
     tracking_uri: str | None = None,
-) -> Resumption:
-    """`run`, to go on with as `curriculum` says.
+) -> CheckedResume:
+    """`run`, to be resumed as `curriculum` says.
 
     `take_over` has a process stop that may still train it, and `tracking_uri` names its store
-    where the file that told it is damaged.
+    where the run's owner file, which names it, is damaged.
     Raises ConfigurationError where a process may still train it, where what it was begun with was
     altered, where `curriculum` differs in what can change the result, each key in a line, and
     where no steps are left.
@@ -66,18 +66,18 @@ def check_resumption(
     changes = configuration_changes(run.curriculum().config, curriculum.config)
     if not _may_be_made(changes, curriculum.config):
         raise ConfigurationError(
-            f"run {run.run_id} can't go on with another configuration than it was begun with:",
+            f"run {run.run_id} can't be resumed with another configuration than its own:",
             *(f"  {change}" for change in changes),
         )
     _refuse_if_spent(run, curriculum, changes)
     request = RunRequest(
         curriculum, data_folder, tracking_uri=tracking_uri, resume=run, take_over=take_over
     )
-    return Resumption(request, changes)
+    return CheckedResume(request, changes)
 
 
 def _refuse_if_spent(
-    run: UnfinishedRun, curriculum: LoadedCurriculum, changes: tuple[Change, ...]
+    run: ResumableRun, curriculum: LoadedCurriculum, changes: tuple[Change, ...]
 ) -> None:
     """Raise ConfigurationError where `curriculum` leaves the run no steps to take."""
     total = curriculum.config.train.total_steps
@@ -94,7 +94,7 @@ def _refuse_if_spent(
         )
 
 
-def _refuse_if_altered(run: UnfinishedRun) -> None:
+def _refuse_if_altered(run: ResumableRun) -> None:
     """Raise ConfigurationError where the kept configuration is not that of the checkpoints."""
     folder = CheckpointFolder(run.folder.checkpoints)
     path = folder.path / RESOLVED_NAME
@@ -102,7 +102,7 @@ def _refuse_if_altered(run: UnfinishedRun) -> None:
         found = configuration_hash(folder.path)
     except OSError as error:
         raise ConfigurationError(f"{path}: can't be read: {error.strerror}") from error
-    if folder.seems_of(found):
+    if folder.has_configuration(found):
         return
     newest = folder.newest()
     begun_with = run.record.configuration if newest is None else newest.configuration
@@ -119,27 +119,27 @@ def _may_be_made(changes: Sequence[Change], config: CurriculumFile) -> bool:
     return all(change.key in allowed for change in changes)
 
 
-def find_unfinished(
+def find_resumable(
     run: str, data_folder: DataFolder, *, tracking_uri: str | None = None
-) -> UnfinishedRun:
-    """The one run that begins with `run`, or the "latest", where it can be gone on with.
+) -> ResumableRun:
+    """The one run that begins with `run`, or the "latest", where it can be resumed.
 
-    Raises ConfigurationError where there is none, saying why.
+    Raises ConfigurationError otherwise, saying why.
     """
-    found = [one for one in unfinished_runs(data_folder) if run and one.run_id.startswith(run)]
+    found = [one for one in resumable_runs(data_folder) if run and one.run_id.startswith(run)]
     exact = [one for one in found if one.run_id == run]
     if len(exact or found) == 1:
         return (exact or found)[0]
     meant = find_run(data_folder, run, tracking_uri=tracking_uri)
-    here = [one for one in unfinished_runs(data_folder) if one.run_id == meant.run_id]
+    here = [one for one in resumable_runs(data_folder) if one.run_id == meant.run_id]
     if not here:
-        raise ConfigurationError(_why_not(meant, data_folder))
+        raise ConfigurationError(_not_resumable(meant, data_folder))
     return here[0]
 
 
-def newest_unfinished(
-    curriculum: LoadedCurriculum, data_folder: DataFolder, *, start: "Start | None" = None
-) -> UnfinishedRun | None:
+def newest_resumable(
+    curriculum: LoadedCurriculum, data_folder: DataFolder, *, start: "InitialAgent | None" = None
+) -> ResumableRun | None:
     """The run of the same file or curriculum and seed that was begun last; None without any.
 
     One that began with another agent than `start` is another run.
@@ -148,8 +148,8 @@ def newest_unfinished(
     """
     file, config = str(curriculum.path.absolute()), curriculum.config
     suiting = [
-        (_suits(run, config), run)
-        for run in unfinished_runs(data_folder)
+        (_match(run, config), run)
+        for run in resumable_runs(data_folder)
         if file == run.record.file or config.name == run.record.curriculum
         if _began_with(run, start)
     ]
@@ -158,12 +158,12 @@ def newest_unfinished(
     return None if best is None else best[1]
 
 
-def _began_with(run: UnfinishedRun, start: "Start | None") -> bool:
-    mark = run.record.start
-    return (mark and mark.sha256) == (start and start.mark.sha256)
+def _began_with(run: ResumableRun, start: "InitialAgent | None") -> bool:
+    ref = run.record.start
+    return (ref and ref.sha256) == (start and start.ref.sha256)
 
 
-def _suits(run: UnfinishedRun, config: CurriculumFile) -> tuple[bool, bool] | None:
+def _match(run: ResumableRun, config: CurriculumFile) -> tuple[bool, bool] | None:
     """Whether it has the configuration, and steps left; None where it is another run."""
     try:
         begun_with = run.curriculum().config
@@ -199,8 +199,8 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _flat(f"{key}.{name}" if key else str(name), inner)
 
 
-def _why_not(run: RunSummary, data_folder: DataFolder) -> str:
-    """Why a run of the store is none that can be gone on with here."""
+def _not_resumable(run: RunSummary, data_folder: DataFolder) -> str:
+    """Why a run of the store can't be resumed here."""
     if run.status == "FINISHED":
         return f"run {run.run_id} is finished: there is nothing left to do"
     record = data_folder.run_folder(run.run_id) / CHECKPOINTS_NAME / RECORD_NAME

@@ -1,4 +1,4 @@
-"""One run of a curriculum: assembled, trained, tracked, and told."""
+"""One run of a curriculum: assembled, trained, tracked and reported."""
 
 import hashlib
 import time
@@ -12,23 +12,28 @@ from aimbot_lab.experiment.runs.agent_artifacts import log_agents
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
 from aimbot_lab.experiment.runs.note import note
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.plan import cost_of
 from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.restore import TakenUp, go_on
+from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.experiment.runs.run_record import (
     SOURCE_NAME,
+    InitialAgentRef,
     RunRecord,
-    StartMark,
     note_spent_steps,
     read_record,
     write_record,
 )
-from aimbot_lab.experiment.runs.starting import Start, check_fit, kept_start, log_start
+from aimbot_lab.experiment.runs.starting import (
+    InitialAgent,
+    check_compatible,
+    log_initial_agent,
+    stored_initial_agent,
+)
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.tracking.journal.outage import Tell, silent
+from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
@@ -46,7 +51,7 @@ def run_curriculum(
     observer: Observer,
     *,
     should_stop: Callable[[], bool],
-    on_trouble: Tell = silent,
+    on_outage: Notify = silent,
     after_training: Callable[[Training, Tracker], None] | None = None,
 ) -> RunResult:
     """Train as the curriculum says and track it.
@@ -54,17 +59,17 @@ def run_curriculum(
     `after_training` is called with what was trained, unless it was stopped, while the run is open.
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
     where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
-    that fails on the way ends nothing: `on_trouble` hears of it, and the result says what is
+    that fails on the way ends nothing: `on_outage` is called, and the result says what is
     missing.
     Raises StoreError before anything is created where the store can't be used, or where the agent
     could be saved nowhere, RunLostError where another process takes the run over, and
     AbortedError for a KeyboardInterrupt once there is a run.
     """
-    training, taken_up, tracker = _opened(request, observer, on_trouble=on_trouble)
-    checkpoints = taken_up.folder if taken_up else _new_checkpoints(request, tracker, on_trouble)
+    training, restored, tracker = _opened(request, observer, on_outage=on_outage)
+    checkpoints = restored.folder if restored else _new_checkpoints(request, tracker, on_outage)
     agent = "was not saved"
     try:
-        links = _begin(request, tracker, taken_up, checkpoints)
+        links = _begin(request, tracker, restored, checkpoints)
         observer.stage("training")
         ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
@@ -76,23 +81,23 @@ def run_curriculum(
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
         what = f"aborted: {_close(tracker)}, its agent {agent}"
-        raise AbortedError(what + _way_on(tracker, checkpoints)) from abort
+        raise AbortedError(what + _resume_hint(tracker, checkpoints)) from abort
     except BaseException:
         tracker.finish("FAILED")
         raise
 
 
 def _opened(
-    request: RunRequest, observer: Observer, *, on_trouble: Tell
-) -> tuple[Training, TakenUp | None, Tracker]:
+    request: RunRequest, observer: Observer, *, on_outage: Notify
+) -> tuple[Training, RestoredRun | None, Tracker]:
     """The training, put where the run that is resumed had come to, and the run's tracker."""
-    reap_dead_runs(request.data_folder)
+    close_orphan_runs(request.data_folder)
     training = _prepared(request, observer)
     observer.stage("opening the tracking store (made once, then kept)")
     if request.resume is None:
-        return training, None, _open(request, on_trouble=on_trouble)
+        return training, None, _open(request, on_outage=on_outage)
     run = request.resume
-    return training, *go_on(request, run, training, observer=observer, tell=on_trouble)
+    return training, *resume_run(request, run, training, observer=observer, notify=on_outage)
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
@@ -109,7 +114,7 @@ def _prepared(request: RunRequest, observer: Observer) -> Training:
     """The training, with the agent that it begins with."""
     config, start = request.curriculum.config, _start_of(request)
     if start is not None:
-        check_fit(start, config)
+        check_compatible(start, config)
     cost = cost_of(config)
     if cost.costly:
         observer.notice(str(cost))
@@ -121,27 +126,27 @@ def _prepared(request: RunRequest, observer: Observer) -> Training:
     return training
 
 
-def _start_of(request: RunRequest) -> Start | None:
+def _start_of(request: RunRequest) -> InitialAgent | None:
     """The agent to begin with; of a run that is resumed, the one that it began with."""
     if request.resume is None:
         return request.start
-    mark = request.resume.record.start
-    return None if mark is None else kept_start(request.resume.folder.checkpoints, mark)
+    ref = request.resume.record.start
+    return None if ref is None else stored_initial_agent(request.resume.folder.checkpoints, ref)
 
 
-def _open(request: RunRequest, *, on_trouble: Tell) -> Tracker:
+def _open(request: RunRequest, *, on_outage: Notify) -> Tracker:
     curriculum = _without_passwords(request.curriculum)
     return open_run(
         request.data_folder,
         request.curriculum.config.tracking,
         describe_run(curriculum, request.name, request.tags, start=_began_with(request)),
         tracking_uri=request.tracking_uri,
-        on_trouble=on_trouble,
+        on_outage=on_outage,
     )
 
 
-def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> CheckpointFolder:
-    """The folder of a new run's checkpoints; where the disk refuses it, that is told."""
+def _new_checkpoints(request: RunRequest, tracker: Tracker, notify: Notify) -> CheckpointFolder:
+    """The folder of a new run's checkpoints; a disk that refuses it is reported."""
     path = request.data_folder.run_folder(tracker.run_id) / CHECKPOINTS_NAME
     record = RunRecord(
         name=request.run_name,
@@ -155,31 +160,34 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, tell: Tell) -> Check
     def begin() -> None:
         write_record(path, record, request.curriculum, start=request.start)
 
-    with suppress(OSError):  # the first checkpoint tries again, and tells
+    with suppress(OSError):  # the first checkpoint tries again, and reports
         begin()
     return CheckpointFolder(
         path,
         configuration=hashlib.sha256(request.curriculum.resolved_text.encode()).hexdigest(),
         begin=begin,
         check_owner=tracker.check_owner,
-        tell=tell,
+        notify=notify,
     )
 
 
 def _begin(
-    request: RunRequest, tracker: Tracker, taken_up: TakenUp | None, checkpoints: CheckpointFolder
+    request: RunRequest,
+    tracker: Tracker,
+    restored: RestoredRun | None,
+    checkpoints: CheckpointFolder,
 ) -> RunLinks:
     """Log what is trained; what ties the training to its run."""
     curriculum = _without_passwords(request.curriculum)
-    if taken_up is None or taken_up.step == 0:  # whose process may have died before it logged any
+    if restored is None or restored.step == 0:  # whose process may have died before it logged any
         source = curriculum.source_text
         with suppress(OSError):
             source = without_password((checkpoints.path / SOURCE_NAME).read_text("utf-8"))
         tracker.log_text(source, "curriculum.yaml")
         if (start := _start_of(request)) is not None:
-            log_start(start, tracker)
-    if taken_up is not None:
-        tracker.set_tags({"lab.resumed_at_step": str(taken_up.step)})
+            log_initial_agent(start, tracker)
+    if restored is not None:
+        tracker.set_tags({"lab.resumed_at_step": str(restored.step)})
     for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
         tracker.log_text(text, name)
     control_channel = ControlChannel(request.data_folder.run_folder(tracker.run_id))
@@ -210,10 +218,10 @@ def _close(tracker: Tracker) -> str:
     return f"{run} is closed as {report.status}"
 
 
-def _way_on(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
+def _resume_hint(tracker: Tracker, checkpoints: CheckpointFolder) -> str:
     if _resumes_at(checkpoints) is None:
         return ""
-    return f"; go on with it by aimbot-lab resume {tracker.run_id}"
+    return f"; to resume it: aimbot-lab resume {tracker.run_id}"
 
 
 def _resumes_at(checkpoints: CheckpointFolder) -> int | None:
@@ -230,7 +238,7 @@ def _conclude(
     *,
     rescued: Path | None,
 ) -> RunResult:
-    """End the run, and tell what is missing of it."""
+    """End the run, and report what is missing of it."""
     if result.status != "FINISHED":
         result = replace(result, resumes_at=_resumes_at(checkpoints))
     tracker.set_note(note(result))
@@ -267,15 +275,15 @@ def _result(
         held_back_by=progress.held_back_by(),
         regressions=tuple(progress.regressions),
         entries_waiting=0,
-        init_from=mark.source if (mark := _began_with(request)) else None,
+        init_from=ref.source if (ref := _began_with(request)) else None,
     )
 
 
-def _began_with(request: RunRequest) -> StartMark | None:
+def _began_with(request: RunRequest) -> InitialAgentRef | None:
     """Which agent the run began with, if any."""
     if request.resume is not None:
         return request.resume.record.start
-    return None if request.start is None else request.start.mark
+    return None if request.start is None else request.start.ref
 
 
 def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:

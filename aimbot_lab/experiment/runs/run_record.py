@@ -1,4 +1,4 @@
-"""What a run's folder says of how it was begun, so that it can be gone on with."""
+"""The record in a run's folder: how the run was started, so that it can be resumed."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-class StartMark(NamedTuple):
+class InitialAgentRef(NamedTuple):
     """Which agent a run began with, as its record keeps it."""
 
     source: str  # a run's id, or a folder
@@ -37,11 +37,11 @@ class StartMark(NamedTuple):
     sha256: str  # of its weights' file
 
 
-class KeptStart(Protocol):
+class InitialAgentFiles(Protocol):
     """An agent that a run begins with, as far as its record needs it."""
 
     @property
-    def mark(self) -> StartMark:
+    def ref(self) -> InitialAgentRef:
         """Which agent it is."""
         ...
 
@@ -61,12 +61,16 @@ class RunRecord:
     key: str | None = None  # under which its caller finds it again
     spent_steps: int | None = None  # steps taken, where they were spent before the goal
     versions: Mapping[str, str] = field(default_factory=dict)  # of what computes the result
-    start: StartMark | None = None  # the agent that it began with, kept beside this
+    start: InitialAgentRef | None = None  # the agent that it began with, kept beside this
     configuration: str | None = None  # hash of RESOLVED_NAME; None: begun by an older version
 
 
 def write_record(
-    folder: Path, record: RunRecord, curriculum: LoadedCurriculum, *, start: KeptStart | None = None
+    folder: Path,
+    record: RunRecord,
+    curriculum: LoadedCurriculum,
+    *,
+    start: InitialAgentFiles | None = None,
 ) -> None:
     """Make `folder` with `record`, the curriculum and the agent that the run begins with in it.
 
@@ -79,7 +83,7 @@ def write_record(
         write_curriculum(fresh, curriculum)
         if start is not None:
             start.write(fresh / START_FOLDER)
-            record = replace(record, start=start.mark)
+            record = replace(record, start=start.ref)
         _write(fresh, replace(record, configuration=configuration_hash(fresh)))
         fresh.rename(folder)
     except OSError:
@@ -108,11 +112,11 @@ def note_spent_steps(folder: Path, steps: int | None) -> None:
 
 
 def read_record(folder: Path) -> RunRecord | None:
-    """What `write_record` left in `folder`; None where there is none that can be read."""
+    """What `write_record` left in `folder`; None if missing or unreadable."""
     try:
         values = json.loads((folder / RECORD_NAME).read_bytes())
         start = values.pop("start", None)
-        record = RunRecord(**values, start=None if start is None else StartMark(*start))
+        record = RunRecord(**values, start=None if start is None else InitialAgentRef(*start))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     fits = all(isinstance(getattr(record, name), kind) for name, kind in _TYPES.items())

@@ -11,7 +11,7 @@ from typing import Any
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_config
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.differing import flat_settings
-from aimbot_lab.experiment.runs.run_record import START_FOLDER, StartMark
+from aimbot_lab.experiment.runs.run_record import START_FOLDER, InitialAgentRef
 from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import WorldSpec
@@ -36,17 +36,17 @@ MUST_AGREE = (
 
 
 @dataclass(frozen=True)
-class Start:
-    """An agent to begin with: weights and the scaling inside; the optimiser begins anew."""
+class InitialAgent:
+    """An agent to begin with: weights and the scaling inside; the optimiser starts fresh."""
 
-    mark: StartMark
+    ref: InitialAgentRef
     files: Mapping[str, bytes]  # of the agent, by name
     saved: SavedAgent
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Which agent it is, for a person."""
-        source, step, _ = self.mark
+        source, step, _ = self.ref
         of_run = source.isalnum()
         where = f"the last agent of run {source[:12]}" if of_run else f"the agent in {source}"
         return f"{where}, saved at step {step:,}"
@@ -58,7 +58,9 @@ class Start:
             put_file(folder / name, data)
 
 
-def find_start(source: str, data_folder: DataFolder, *, tracking_uri: str | None = None) -> Start:
+def find_initial_agent(
+    source: str, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> InitialAgent:
     """The agent in the folder `source`, or the last one of the one run that is meant by it.
 
     A run is meant by its id, the beginning of it, or "latest". Raises ConfigurationError where
@@ -66,30 +68,32 @@ def find_start(source: str, data_folder: DataFolder, *, tracking_uri: str | None
     """
     try:
         if Path(source).is_dir():
-            return read_start(Path(source), source=str(Path(source).absolute()))
+            return read_initial_agent(Path(source), source=str(Path(source).absolute()))
         found = fetch_agent_files(source, "last", data_folder=data_folder, uri=tracking_uri)
     except LabError as error:
         what = str(error).replace("no such run;", "no such run, and no folder with an agent;")
         raise ConfigurationError(f"--init-from {what}") from error
-    return read_start(found.folder, source=found.run.run_id)
+    return read_initial_agent(found.folder, source=found.run.run_id)
 
 
-def read_start(folder: Path, *, source: str) -> Start:
+def read_initial_agent(folder: Path, *, source: str) -> InitialAgent:
     """The agent in `folder`, which came from `source`. Raises LabError where it can't be read."""
     saved = load_agent(folder)
     files = {name: (folder / name).read_bytes() for name in (WEIGHTS, DESCRIPTION)}
     sha256 = hashlib.sha256(files[WEIGHTS]).hexdigest()
-    return Start(StartMark(source, int(saved.about.get("step", 0)), sha256), files, saved)
+    return InitialAgent(
+        InitialAgentRef(source, int(saved.about.get("step", 0)), sha256), files, saved
+    )
 
 
-def check_fit(start: Start, config: CurriculumFile) -> None:
+def check_compatible(start: InitialAgent, config: CurriculumFile) -> None:
     """Raise ConfigurationError, in one line, where `config` trains another kind of agent."""
-    reason = next(_misfits(start, config), None)
+    reason = next(_incompatibilities(start, config), None)
     if reason is not None:
-        raise ConfigurationError(f"--init-from {start.mark.source}: {reason}")
+        raise ConfigurationError(f"--init-from {start.ref.source}: {reason}")
 
 
-def _misfits(start: Start, config: CurriculumFile) -> Iterator[str]:
+def _incompatibilities(start: InitialAgent, config: CurriculumFile) -> Iterator[str]:
     there, here = start.saved.train.algo, config.train.algo
     if there != here:
         yield f"its agent learned by {there}, this training by {here}"
@@ -142,18 +146,18 @@ def from_lesson(curriculum: LoadedCurriculum, number: int) -> LoadedCurriculum:
     return with_config(curriculum, replace(curriculum.config, lessons=lessons[number - 1 :]))
 
 
-def kept_start(checkpoints: Path, mark: StartMark) -> Start:
+def stored_initial_agent(checkpoints: Path, ref: InitialAgentRef) -> InitialAgent:
     """What a run began with, from the copy in its folder of `checkpoints`.
 
     Raises LabError where that is missing, damaged or not what the run began with.
     """
-    start = read_start(checkpoints / START_FOLDER, source=mark.source)
-    if start.mark.sha256 != mark.sha256:
+    start = read_initial_agent(checkpoints / START_FOLDER, source=ref.source)
+    if start.ref.sha256 != ref.sha256:
         raise LabError(f"{checkpoints / START_FOLDER}: is not the agent that the run began with")
     return start
 
 
-def log_start(start: Start, tracker: Tracker) -> None:
+def log_initial_agent(start: InitialAgent, tracker: Tracker) -> None:
     """Keep the agent that a run begins with as the artifact `start`, if the disk has room."""
     with suppress(OSError), tempfile.TemporaryDirectory("-start") as folder:
         start.write(Path(folder))

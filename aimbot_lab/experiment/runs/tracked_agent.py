@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agent_artifacts import AGENT_FOLDER
-from aimbot_lab.experiment.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -60,7 +60,7 @@ def fetch_agent_files(
     run: str, which: str, *, data_folder: DataFolder, uri: str | None = None
 ) -> AgentFiles:
     """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
-    reap_dead_runs(data_folder)
+    close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=uri)
 
     def fetch(name: str) -> Path:
@@ -79,7 +79,7 @@ def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
     """Why there is nothing to fetch: agents are saved at the end of a training."""
     reasons = {
         "RUNNING": "it still trains, and its agents are saved when that ends",
-        "KILLED": f"it was broken off; aimbot-lab resume {run.run_id[:12]} goes on with it",
+        "KILLED": f"it was stopped; aimbot-lab resume {run.run_id[:12]} resumes it",
     }
     reason = reasons.get(run.status, str(error))
     return f"run {run.run_id} has no {which} agent that can be read: {reason}"

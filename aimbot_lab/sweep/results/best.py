@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from aimbot_lab.experiment.config.document import again
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.experiment.config.document import with_overrides
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import SweepReport
 from aimbot_lab.sweep.search.space import overrides
 from aimbot_lab.tracking.journal.durable import replace_file
@@ -11,7 +11,7 @@ from aimbot_lab.tracking.journal.durable import replace_file
 BEST_FILE = "best.yaml"
 
 
-def best_text(record: Record, report: SweepReport) -> str | None:
+def best_text(record: SweepRecord, report: SweepReport) -> str | None:
     """The curriculum with the best trial's values, None where no trial has a value.
 
     It refers to the files of the sweep's own curriculum.
@@ -20,7 +20,7 @@ def best_text(record: Record, report: SweepReport) -> str | None:
     if best is None:
         return None
     given = overrides(best.params, record.config.search)
-    loaded = again(record.base, given)
+    loaded = with_overrides(record.base, given)
     confirmed = next((one for one in report.confirmed if one.number == best.number), None)
     lines = [
         f"# Best of sweep {record.name}: trial {best.number} of {report.total}. "
@@ -35,7 +35,7 @@ def best_text(record: Record, report: SweepReport) -> str | None:
     return "\n".join([*lines, loaded.resolved_text])
 
 
-def write_best(record: Record, report: SweepReport, folder: Path) -> Path | None:
+def write_best(record: SweepRecord, report: SweepReport, folder: Path) -> Path | None:
     """The file `best.yaml` in `folder`, whole or not at all; None where there is no best trial."""
     text = best_text(record, report)
     if text is None:

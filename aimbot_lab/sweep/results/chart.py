@@ -1,18 +1,18 @@
 """A sweep's own run while it runs: the best so far by trial, and the note."""
 
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.metric_names import BEST_SO_FAR
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.note import note
 from aimbot_lab.sweep.results.report import SweepReport, TrialReport
 from aimbot_lab.tracking.tracker import Tracker
 
 CHARTED = "charted"  # attribute of a study: how many of its first trials the chart has
-BEST_SO_FAR = "best/so_far"
 
 
 class Chart:
     """Keeps the run's chart and note up to date."""
 
-    def __init__(self, record: Record, parent: Tracker) -> None:
+    def __init__(self, record: SweepRecord, parent: Tracker) -> None:
         self._record, self._parent = record, parent
         self._noted: str | None = None
 

@@ -1,9 +1,9 @@
-"""What a sweep costs: told before it begins, and by how fast it goes."""
+"""What a sweep costs: before it starts by its settings, then by its speed."""
 
 import time
 from collections.abc import Mapping
 
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import SweepReport
 
 
@@ -30,7 +30,7 @@ class Pace:
         return None if gained <= 0 else (total - share) * gone / gained
 
 
-def search_cost(record: Record, *, left: int) -> str:
+def search_cost(record: SweepRecord, *, left: int) -> str:
     """How many trainings a search takes at most, and what comes after it."""
     config = record.config
     text = f"{left} trials of {config.seeds} trainings each"
@@ -44,7 +44,7 @@ def search_cost(record: Record, *, left: int) -> str:
     return f"{text}; then {fresh} to confirm the best"
 
 
-def confirmation_cost(record: Record, now: SweepReport, *, workers: int) -> str:
+def confirmation_cost(record: SweepRecord, now: SweepReport, *, workers: int) -> str:
     """How many trainings the confirmation takes, and about how long by those of the search."""
     left = now.to_confirm - now.confirm_ended
     seeds = record.config.confirm.seeds

@@ -56,7 +56,7 @@ def found_share(
     rounds: int = 1000,
     seed: int = 1,
 ) -> float:
-    """How often a confirmation tells values apart that change each training by `factor`.
+    """How often a confirmation detects values that change each training by `factor`.
 
     A simulation: both arms are drawn with replacement from `measured`, the second multiplied by
     `factor` and cut at `limit`, as trainings are that never pass. Gives the share of `rounds`

@@ -21,7 +21,7 @@ def note(report: SweepReport) -> str:
         parts.append(f"**{found[0].upper()}{found[1:]}.**")
     if report.confirmed:
         parts += [
-            "### The best once more, on fresh seeds",
+            "### The best again, on fresh seeds",
             markdown_table(HEAD, [_row(one) for one in report.confirmed]),
             "The best of many is also the luckiest: what counts is the value on fresh seeds.",
         ]

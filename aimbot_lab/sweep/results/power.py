@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.record import Record
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.gains import found_share
 from aimbot_lab.sweep.results.report import report
 
@@ -11,7 +11,7 @@ MIN_SEEDS = 8
 FACTORS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # of the steps
 
 
-def power(record: Record) -> Mapping[float, float]:
+def power(record: SweepRecord) -> Mapping[float, float]:
     """How often a confirmation like this one finds values that take so many times the steps.
 
     Simulated with planted differences from the steps that the defaults took on fresh seeds; the

@@ -1,4 +1,4 @@
-"""A sweep as people and programs read it: its trials, the best, and the best once more."""
+"""A sweep as people and programs read it: its trials, the best, and the confirmation."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.sweep.presence import is_worked_at
-from aimbot_lab.sweep.record import Record, ranked
+from aimbot_lab.sweep.record import SweepRecord, ranked
 from aimbot_lab.sweep.results.gains import gain_over, mean_interval
 from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.search.space import default_params
@@ -97,15 +97,15 @@ class SweepReport:
         return next((trial for trial in self.trials if trial.number == self.best), None)
 
 
-def report(record: Record) -> SweepReport:
+def report(record: SweepRecord) -> SweepReport:
     """What has become of the sweep so far."""
-    queue = record.search_board()
+    queue = record.search_queue()
     trials = queue.trials
-    total = queue.plan.total(trials)
+    total = queue.schedule.total(trials)
     ended = sum(trial.state.is_finished() for trial in trials)
-    confirming = record.confirm_board() if ended == total else None
+    confirming = record.confirm_queue() if ended == total else None
     again = confirming.trials if confirming is not None else []
-    planned = confirming.plan.total(again) if confirming is not None else 0
+    planned = confirming.schedule.total(again) if confirming is not None else 0
     confirmed = _confirmed(record, trials, again, comparisons=planned - 1)
     is_done = ended == total and (confirming is None or confirming.is_done())
     return SweepReport(
@@ -124,7 +124,7 @@ def report(record: Record) -> SweepReport:
     )
 
 
-def _status(record: Record, *, is_done: bool, searched: bool) -> str:
+def _status(record: SweepRecord, *, is_done: bool, searched: bool) -> str:
     if is_done:
         return "done"
     if not is_worked_at(record.study):
@@ -207,7 +207,7 @@ def _censored(scores: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _confirmed(
-    record: Record,
+    record: SweepRecord,
     trials: Sequence[FrozenTrial],
     again: Sequence[FrozenTrial],
     *,
@@ -261,7 +261,9 @@ def _candidate(trial: FrozenTrial) -> Candidate:
     return found
 
 
-def _best(record: Record, trials: list[FrozenTrial], confirmed: Sequence[Confirmed]) -> int | None:
+def _best(
+    record: SweepRecord, trials: list[FrozenTrial], confirmed: Sequence[Confirmed]
+) -> int | None:
     """The trial to use: of those that are clearly better than the defaults the best.
 
     Where none is, the defaults; the best by its mean where there are none to compare with, or

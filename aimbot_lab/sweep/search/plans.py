@@ -1,4 +1,4 @@
-"""Which trials a sweep is made of: the search itself, and the best few once more."""
+"""Which trials a sweep consists of: the search, then the confirmation of the best few."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values i
 Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
 
 
-class SearchPlan:
+class SearchSchedule:
     """The curriculum's own values first, then what the sampler suggests."""
 
     def __init__(self, sweep: SweepFile, base: LoadedCurriculum, trials: int) -> None:
@@ -43,8 +43,8 @@ class SearchPlan:
         return NewTrial(params or {}, self._distributions, {})
 
 
-class ConfirmPlan:
-    """Given values once more, on fresh seeds."""
+class ConfirmSchedule:
+    """Given values again, on fresh seeds."""
 
     def __init__(self, sweep: SweepFile, candidates: Mapping[Candidate, Mapping[str, Any]]) -> None:
         self._distributions = distributions(sweep.search)

@@ -7,32 +7,34 @@ import numpy as np
 
 from aimbot_lab.sweep.search.space import Params
 from aimbot_lab.sweep.settings import Choices, Dimension, SweepFile
-from aimbot_lab.sweep.trial_training import Score, Task, Watch
+from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 
 POLL_SECONDS = 0.05
 BEST_RATE = 0.95  # the win rate at the optimum
 STEEPNESS = 8.0  # how fast it falls off
 
 
-def planted(task: Task, watch: Watch) -> Score | None:
-    """Wins drawn at the rate that the distance to the optimum gives; the same luck for all."""
-    began, seconds = time.monotonic(), task.sweep.objective.seconds
+def planted(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    """Wins drawn at the rate given by the distance to the optimum, with common random numbers."""
+    began, seconds = time.monotonic(), trial_training.sweep.objective.seconds
     while (gone := time.monotonic() - began) < seconds:
-        if watch.should_stop():
+        if monitor.should_stop():
             return None
-        watch.at(int(1000 * gone), int(1000 * seconds), None)
+        monitor.at(int(1000 * gone), int(1000 * seconds), None)
         time.sleep(POLL_SECONDS)
-    rate = planted_rate(task.sweep, task.params)
-    luck = np.random.default_rng([task.seed, task.evaluation_seed]).random(task.episodes)
+    rate = planted_rate(trial_training.sweep, trial_training.params)
+    luck = np.random.default_rng([trial_training.seed, trial_training.evaluation_seed]).random(
+        trial_training.episodes
+    )
     wins = int((luck < rate).sum())
-    return Score(
-        seed=task.seed,
-        value=wins / task.episodes,
+    return TrialScore(
+        seed=trial_training.seed,
+        value=wins / trial_training.episodes,
         steps=0,
         seconds=gone,
-        episodes=task.episodes,
+        episodes=trial_training.episodes,
         wins=wins,
-        cells={"planted": wins / task.episodes},
+        cells={"planted": wins / trial_training.episodes},
     )
 
 

@@ -15,7 +15,7 @@ Reports = Mapping[int, float]  # value by training and cell (wilcoxon), or by st
 MIN_PAIRS = 4  # fewer can't reach a p value below 0.1
 
 
-def is_hopeless(
+def should_prune(
     sweep: SweepFile, trials: Sequence[FrozenTrial], number: int, params: Params, reports: Reports
 ) -> bool:
     """Whether trial `number` of `trials`, with these reports so far, is to be given up.
@@ -38,7 +38,7 @@ def rungs(sweep: SweepFile, steps: int) -> list[int]:
 
 
 def steps_allowed(sweep: SweepFile, trials: Sequence[FrozenTrial], number: int) -> float | None:
-    """The mean steps above which `race` gives trial `number` up, None where there are none.
+    """The mean steps above which `race` gives trial `number` up, None if there is no limit.
 
     They are the least value among the trials that its values were chosen from, and the margin.
     Those have all ended before it began, so the limit stands whoever works on it.

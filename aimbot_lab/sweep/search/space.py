@@ -14,8 +14,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from aimbot_lab.experiment.config.diagnostics import Fault
-from aimbot_lab.experiment.config.document import LoadedCurriculum, again
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
+from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.settings import Choices, Dimension, FloatRange, IntRange, SweepFile
 
@@ -52,19 +52,21 @@ def default_params(
     return found
 
 
-def search_faults(search: Mapping[str, Dimension], base: LoadedCurriculum) -> Iterator[Fault]:
+def search_diagnostics(
+    search: Mapping[str, Dimension], base: LoadedCurriculum
+) -> Iterator[Diagnostic]:
     """What of the space no curriculum can be given: unknown keys and values out of bounds."""
     for key, dimension in search.items():
-        told = _key_refusal(key, search)
-        if told is not None:
-            yield Fault(("search", key), told, about_key=True)
+        what = _key_refusal(key, search)
+        if what is not None:
+            yield Diagnostic(("search", key), what, about_key=True)
             continue
         for place, value in _probes(dimension):
             fault = _refusal(override_text(key, value), base)
             if fault is not None:
                 unknown = "unknown" in fault
                 path = ("search", key) if unknown else ("search", key, *place)
-                yield Fault(path, fault, about_key=unknown)
+                yield Diagnostic(path, fault, about_key=unknown)
                 break
 
 
@@ -80,7 +82,7 @@ def also_params(sweep: SweepFile, base: LoadedCurriculum) -> dict[str, dict[str,
     }
 
 
-def also_faults(sweep: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
+def also_diagnostics(sweep: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
     """Values of `confirm.also` that lie outside of what is searched."""
     space = distributions(sweep.search)
     for name, values in also_params(sweep, base).items():
@@ -89,7 +91,9 @@ def also_faults(sweep: SweepFile, base: LoadedCurriculum) -> Iterator[Fault]:
                 given = key in sweep.confirm.also[name]
                 path = ("confirm", "also", name, *([key] if given else []))
                 whose = "" if given else f" {key} is left out, and the curriculum's own"
-                yield Fault(path, f"must lie within search.{key};{whose or ' this'} is {value!r}")
+                yield Diagnostic(
+                    path, f"must lie within search.{key};{whose or ' this'} is {value!r}"
+                )
 
 
 def _as_number(dimension: Dimension, value: Any) -> Any:
@@ -112,10 +116,10 @@ def _key_refusal(key: str, search: Mapping[str, Dimension]) -> str | None:
 def _refusal(override: str, base: LoadedCurriculum) -> str | None:
     """Why the curriculum refuses `override`, None where it does not."""
     try:
-        again(base, [override])
+        with_overrides(base, [override])
     except ConfigurationError as error:
-        told = error.faults[0].removeprefix(f"--set {override}: ")
-        return told.removeprefix(f"{override.partition('=')[0]}: ")
+        what = error.faults[0].removeprefix(f"--set {override}: ")
+        return what.removeprefix(f"{override.partition('=')[0]}: ")
     return None
 
 
@@ -165,7 +169,7 @@ def _holds(distribution: BaseDistribution, value: Any) -> bool:
 
 
 def _at(data: Any, key: str) -> Any:
-    """The value at a dotted key of plain data, None where there is none."""
+    """The value at a dotted key of plain data, None if missing."""
     for part in key.split("."):
         if isinstance(data, list | tuple) and part.isdigit() and int(part) < len(data):
             data = data[int(part)]

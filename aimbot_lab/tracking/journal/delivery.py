@@ -8,7 +8,7 @@ from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.journal.entries import Entry, FileEntry
 from aimbot_lab.tracking.journal.journal import Journal
 
-ENTRIES_PER_HELPING = 64
+ENTRIES_PER_BATCH = 64
 
 
 class StoreRefusedError(StoreError):
@@ -27,12 +27,12 @@ class EntrySink(Protocol):
         ...
 
 
-def deliver_helping(journal: Journal, sink: EntrySink) -> list[str]:
+def deliver_batch(journal: Journal, sink: EntrySink) -> list[str]:
     """Send the next few entries; why the store refused some of them for ever, one line each.
 
     Raises StoreError where the store can't be reached; the same entries come again next time.
     """
-    pending = journal.pending(ENTRIES_PER_HELPING)
+    pending = journal.pending(ENTRIES_PER_BATCH)
     refusals = ["a journal line was unreadable"] * pending.unreadable
     for _, group in groupby(pending.entries, type):
         refusals += send_group(sink, list(group))

@@ -63,7 +63,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The entry of `line`. Raises ValueError where it is none."""
+    """The entry of `line`. Raises ValueError if it is invalid."""
     try:
         fields = json.loads(line)
         return _KINDS[fields.pop("kind")](**fields)

@@ -42,7 +42,7 @@ class Pending(NamedTuple):
 
 
 class Journal:
-    """A run's journal in its folder: opened, or begun where there is none.
+    """A run's journal in its folder: opened, or created if missing.
 
     A line that a crash left torn is cut off. One process appends; all methods may be called from
     any thread. Raises StoreError where the disk refuses.

@@ -38,7 +38,7 @@ class KeptFiles:
         return self._run_folder / kept
 
     def drop(self, kept: str) -> None:
-        """Delete a copy that is no longer needed; a file that grows is none, it may go on."""
+        """Delete a copy that is no longer needed; a growing file is not a copy and stays."""
         if kept.startswith(f"{_FOLDER}/"):
             shutil.rmtree(self.path(kept).parent, ignore_errors=True)
 

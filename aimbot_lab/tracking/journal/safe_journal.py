@@ -9,12 +9,12 @@ from aimbot_lab.tracking.journal.disk_reserve import Reserve
 from aimbot_lab.tracking.journal.entries import EndEntry, Entry, FileEntry, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal.growing_files import GrowingFiles
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Outage, Tell
+from aimbot_lab.tracking.journal.outage import Notify, Outage
 
 _CONSEQUENCE = "the training goes on, untracked until that works"
 
 
-class Keeper:
+class SafeJournal:
     """Writes a run's entries to its journal, and goes on without those that the disk refuses.
 
     What it writes to the journal it writes only while `check_owner` raises nothing. Growing files
@@ -30,7 +30,7 @@ class Keeper:
         reserve: Reserve,
         *,
         growing: GrowingFiles,
-        tell: Tell,
+        notify: Notify,
         check_owner: Callable[[], None],
     ) -> None:
         self.dropped = 0  # metrics and files that could not be kept
@@ -39,7 +39,7 @@ class Keeper:
         self._reserve = reserve
         self._growing = growing
         self._check_owner = check_owner
-        self._disk = Outage(tell)
+        self._disk = Outage(notify)
         self._tags: dict[str, str] = {}  # set, and not on the disk
 
     def keep_metrics(self, entry: MetricsEntry) -> None:
@@ -67,7 +67,7 @@ class Keeper:
         return kept
 
     def sync_growth(self) -> None:
-        """Have the growing files on the disk; a disk that refuses is told."""
+        """Flush the growing files to the disk; a disk that refuses is reported."""
         self._is_taken(self._growing.sync)
 
     def keep_grown(self, entries: Sequence[FileEntry]) -> None:
@@ -80,7 +80,7 @@ class Keeper:
         """End the run; the last entries, its end among them, that the disk refuses even now."""
         self._check_owner()
         last: list[Entry] = [TagsEntry(self._tags)] if self._tags else []
-        return [entry for entry in [*last, ending] if not self._squeeze_in(entry)]
+        return [entry for entry in [*last, ending] if not self._append_with_reserve(entry)]
 
     def _keep_file(self, copy: Callable[[], str], folder: str) -> bool:
         def write() -> None:
@@ -109,7 +109,7 @@ class Keeper:
         self._disk.end(f"what is tracked is kept again; lost in between: {self.dropped} entries")
         return True
 
-    def _squeeze_in(self, entry: Entry) -> bool:
+    def _append_with_reserve(self, entry: Entry) -> bool:
         for _ in range(2):
             try:
                 self.journal.append(entry)

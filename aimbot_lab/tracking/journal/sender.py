@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from aimbot_lab.foundation.errors import RunLostError, StoreError
-from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_helping, send_group
+from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_batch, send_group
 from aimbot_lab.tracking.journal.entries import Entry
 from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Outage, Tell, silent
+from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
 
 FIRST_PAUSE = 0.5  # seconds until the next attempt while the store is down
 MAX_PAUSE = 30.0  # seconds; pauses double up to this
@@ -20,7 +20,7 @@ _CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
 class Sender:
     """Sends a journal's entries in the background, again and again while the store is down.
 
-    Nothing is sent once `check_owner` raises RunLostError. `tell` hears of it when the store
+    Nothing is sent once `check_owner` raises RunLostError. `notify` is called when the store
     begins to fail, when it works again, and of a longer wait.
     """
 
@@ -29,12 +29,12 @@ class Sender:
         journal: Journal,
         sink: EntrySink,
         *,
-        tell: Tell = silent,
+        notify: Notify = silent,
         first_pause: float = FIRST_PAUSE,
         check_owner: Callable[[], None] = lambda: None,
     ) -> None:
         self.refused = 0
-        self._tell = tell
+        self._notify = notify
         self._outage = Outage(self._say)
         self._refusal: str | None = None
         self._check_owner = check_owner
@@ -50,7 +50,7 @@ class Sender:
         self._thread.start()
 
     @property
-    def trouble(self) -> str | None:
+    def failure(self) -> str | None:
         """Why entries wait or were refused, None while all is well."""
         return self._outage.reason or self._refusal
 
@@ -121,7 +121,7 @@ class Sender:
 
     def _deliver(self) -> list[str]:
         if not self._journal.is_delivered:
-            return deliver_helping(self._journal, self._sink)
+            return deliver_batch(self._journal, self._sink)
         last = self._last
         refusals = [line for entry in last for line in send_group(self._sink, [entry])]
         if last:  # if not, the end of the run may have come meanwhile
@@ -149,7 +149,7 @@ class Sender:
         return self._journal.is_delivered and not self._last
 
     def _is_done(self) -> bool:
-        # Until the end of an outage is told, too.
+        # Until the end of an outage is reported, too.
         return self._has_arrived() and self._outage.reason is None
 
     def _waiting_for(self, seconds: float) -> str:
@@ -159,4 +159,4 @@ class Sender:
 
     def _say(self, text: str) -> None:
         if not self._stopping:
-            self._tell(text)
+            self._notify(text)

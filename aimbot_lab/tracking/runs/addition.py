@@ -37,12 +37,12 @@ def add_to_run(
 
     store = connect(data_folder, address)
     with TemporaryDirectory("-addition") as folder:
-        # Files first: the tags and metrics then tell of something that is there.
-        for entry in [*_kept(addition, Path(folder)), *_told(addition)]:
+        # Files first: the tags and metrics then refer to something that is there.
+        for entry in [*_file_entries(addition, Path(folder)), *_value_entries(addition)]:
             store.run(run_id, Path(folder)).send([entry])
 
 
-def _kept(addition: Addition, folder: Path) -> Iterator[Entry]:
+def _file_entries(addition: Addition, folder: Path) -> Iterator[Entry]:
     for name in [*addition.texts, *addition.files]:
         place = PurePosixPath(checked_name(name))
         copy = folder / place
@@ -55,7 +55,7 @@ def _kept(addition: Addition, folder: Path) -> Iterator[Entry]:
         yield FileEntry(str(place), parent)
 
 
-def _told(addition: Addition) -> Iterator[Entry]:
+def _value_entries(addition: Addition) -> Iterator[Entry]:
     if addition.metrics:
         yield MetricsEntry(addition.step, now_ms(), checked_metrics(addition.metrics))
     if addition.tags:

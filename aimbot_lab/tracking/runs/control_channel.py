@@ -37,7 +37,7 @@ class ControlChannel:
         return key
 
     def requests(self) -> Sequence[tuple[str, Any]]:
-        """Requests that have no answer, oldest first, each with its key; None for what is none."""
+        """Requests that have no answer, oldest first, each with its key; None if invalid."""
         try:
             names = os.listdir(self._folder)
         except OSError:
@@ -46,8 +46,8 @@ class ControlChannel:
         return [(key, _read(self._folder / f"{key}{_REQUEST}")) for key in keys]
 
     def answer(self, key: str, document: Mapping[str, Any]) -> None:
-        """Answer a request, which is none any more."""
-        # A disk that refuses must not end a training; who asked is told nothing then.
+        """Answer a request, which is then closed."""
+        # A disk that refuses must not end a training; the request then stays without an answer.
         with suppress(OSError):
             replace_file(self._folder / f"{key}{_ANSWER}", json.dumps(document).encode())
         with suppress(OSError):

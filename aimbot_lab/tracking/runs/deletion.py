@@ -7,7 +7,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import MAX_RUNS, find_run, list_runs
-from aimbot_lab.tracking.runs.orphan_runs import reap_dead_runs
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.runs.reopening import find_run_folder, refuse_unless_free
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.runs.selection import PARENT
@@ -34,7 +34,7 @@ def plan_deletion(
     Raises ConfigurationError where a name means no single run, or where one of the runs may still
     be trained; nothing is deleted then.
     """
-    reap_dead_runs(data_folder)
+    close_orphan_runs(data_folder)
     found = [find_run(data_folder, name, tracking_uri=tracking_uri) for name in names]
     named = {run.run_id: run for run in found}
     below: dict[str, RunSummary] = {}

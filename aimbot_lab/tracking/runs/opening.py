@@ -10,7 +10,7 @@ import aimbot_lab
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.outage import Tell, silent, unfailing
+from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.limits import MAX_PARAM, checked_key, checked_tags, shortened
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
@@ -37,11 +37,11 @@ def open_run(
     description: RunDescription,
     *,
     tracking_uri: str | None = None,
-    on_trouble: Tell = silent,
+    on_outage: Notify = silent,
 ) -> Tracker:
     """A tracker for a new run, on the store that counts (`choose_address`).
 
-    `on_trouble` hears in a line when the store or the disk begins to fail and when it works
+    `on_outage` is called with one line when the store or the disk begins to fail and when it works
     again, and what the end of the run waits for; it may be called from another thread.
     Raises ConfigurationError for an address that can't be used, StoreError where the store or
     the data folder can't, ValueError for a name that MLflow refuses; then no run is left behind.
@@ -64,8 +64,8 @@ def open_run(
         folder = folder.named(run_id)
         run = RunAddress(run_id, experiment_id, address.shown)
         sink = store.run(run_id, folder.path)
-        tell = unfailing(on_trouble)
-        return start_tracker(run, folder, sink=sink, tell=tell, events=settings.tensorboard)
+        notify = never_raising(on_outage)
+        return start_tracker(run, folder, sink=sink, notify=notify, events=settings.tensorboard)
     except BaseException:
         _undo(store, folder)
         raise

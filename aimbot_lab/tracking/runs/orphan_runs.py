@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.tracking.address import TrackingAddress, embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_helping, send_group
+from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_batch, send_group
 from aimbot_lab.tracking.journal.entries import EndEntry
 from aimbot_lab.tracking.journal.file_lock import exclusive
 from aimbot_lab.tracking.journal.growing_files import growing_entries
@@ -28,7 +28,7 @@ def killed(_folder: RunFolder) -> RunStatus:
     return "KILLED"
 
 
-def reap_dead_runs(data_folder: DataFolder, *, status_of: StatusOf = killed) -> list[str]:
+def close_orphan_runs(data_folder: DataFolder, *, status_of: StatusOf = killed) -> list[str]:
     """The ids of the runs whose dead owners had not ended them; now they have ended.
 
     Each with the status that `status_of` gives. Those with a checkpoint can still be resumed.
@@ -43,7 +43,7 @@ def reap_dead_runs(data_folder: DataFolder, *, status_of: StatusOf = killed) -> 
     closed: list[str] = []
     stores: dict[str | None, MlflowStore] = {}
     unreachable = set()
-    with suppress(LabError), exclusive(data_folder.reaper_lock, wait=False):
+    with suppress(LabError), exclusive(data_folder.orphan_lock, wait=False):
         for folder in left_over_folders(data_folder):
             uri = folder.owner.tracking_uri
             if uri in unreachable:
@@ -84,7 +84,7 @@ def _deliver(folder: RunFolder, sink: EntrySink, status_of: StatusOf) -> tuple[b
     journal = Journal(folder.path)
     try:
         while not journal.is_delivered:
-            deliver_helping(journal, sink)
+            deliver_batch(journal, sink)
         if journal.ending is not None:
             return True, journal.ending
         # Not through the journal: the disk may be full.

@@ -1,4 +1,4 @@
-"""Who writes a run: a process of a machine, told apart from every later one."""
+"""Who writes a run: a process of a machine, distinguishable from every later one."""
 
 import hashlib
 import json
@@ -39,11 +39,11 @@ class Owner:
     boot: str  # changes with every start of the machine
     pid: int | None  # None: the owner has left the run for others to deliver
     started: float  # seconds after the boot, so that setting the clock changes nothing
-    token: str  # tells runs of one process apart
+    token: str  # distinguishes the runs of one process
     tracking_uri: str | None  # None: the embedded store, wherever its folder lies now
     pid_namespace: str | None = None  # in which `pid` counts; None: no Linux, or an older version
     lock: str | None = None  # file of the run folder that it holds and renews; None: it has none
-    locked: bool = False  # whether the file system knows locks: else its lease alone tells
+    locked: bool = False  # whether the file system knows locks: else only its lease counts
 
     @property
     def label(self) -> str:
@@ -112,7 +112,7 @@ def write_owner(path: Path, owner: Owner) -> None:
 
 
 def read_owner(path: Path) -> Owner | None:
-    """The owner written at `path`, None where there is none that can be read."""
+    """The owner written at `path`, None if missing or unreadable."""
     try:
         values = json.loads(path.read_bytes())
         if _CHECK in values and values.pop(_CHECK) != _hash(values):

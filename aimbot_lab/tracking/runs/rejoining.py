@@ -1,10 +1,10 @@
-"""Going on with a run that gathers others, such as a sweep's, wherever it began."""
+"""Resuming a run that groups others, such as a sweep's, wherever it was started."""
 
 import uuid
 
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.outage import Tell, silent, unfailing
+from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder
@@ -18,9 +18,9 @@ def rejoin_run(
     run_id: str,
     *,
     tracking_uri: str | None = None,
-    on_trouble: Tell = silent,
+    on_outage: Notify = silent,
 ) -> Tracker:
-    """A tracker that goes on with the run `run_id`, which is RUNNING again.
+    """A tracker that resumes the run `run_id`, which is RUNNING again.
 
     What its last writer left undelivered on this machine must have been delivered before
     (`reap_dead_runs`). Raises ConfigurationError for an address that can't be used, StoreError
@@ -37,7 +37,9 @@ def rejoin_run(
         folder = folder.named(run_id)
         run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
         sink = store.run(run_id, folder.path)
-        tracker = start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble), resumed=True)
+        tracker = start_tracker(
+            run, folder, sink=sink, notify=never_raising(on_outage), resumed=True
+        )
     except BaseException:
         folder.remove()
         raise

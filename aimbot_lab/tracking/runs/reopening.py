@@ -1,4 +1,4 @@
-"""Going on with a run that was tracked before: the same run in its store, the same journal."""
+"""Resuming a tracked run: the same run in its store, the same journal."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import TrackingAddress, embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.file_lock import exclusive
-from aimbot_lab.tracking.journal.outage import Tell, silent, unfailing
+from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
 from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
 from aimbot_lab.tracking.runs.ownership import LEASE_SECONDS, OWNER_NAME, lease_left
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_run_folder(data_folder: DataFolder, run_id: str) -> RunFolder | None:
-    """The folder of a run in this data folder, None where there is none."""
+    """The folder of a run in this data folder, None if missing."""
     return next((one for one in run_folders(data_folder) if one.run_id == run_id), None)
 
 
@@ -54,12 +54,12 @@ def claim_run(
     """The folder of a run, which this process owns until it releases it.
 
     With `take_over` also where another process may still train it, which then stops. Where the
-    file that tells its store is damaged, that is the one at `tracking_uri`, None for the embedded
+    file that names its store is damaged, that is the one at `tracking_uri`, None for the embedded
     one. Raises ConfigurationError where the run has no folder here or another process has it,
     StoreError where the disk refuses; then its owner has it still.
     """
     # Held by whoever closes dead runs or takes one over.
-    with exclusive(data_folder.reaper_lock):
+    with exclusive(data_folder.orphan_lock):
         folder = _folder_of(data_folder, run_id)
         if not take_over:
             refuse_unless_free(folder)
@@ -71,12 +71,12 @@ def reopen_run(
     run_id: str,
     *,
     claimed: RunFolder | None = None,
-    on_trouble: Tell = silent,
+    on_outage: Notify = silent,
 ) -> Tracker:
-    """A tracker that goes on with a run of this data folder, on the store where it began.
+    """A tracker that resumes a run of this data folder, on the store where it was started.
 
     The run may be `claimed` already, else it is now. What it had logged before it does not log
-    again. `on_trouble` is as for `open_run`.
+    again. `on_outage` is as for `open_run`.
     Raises ConfigurationError where the run has no folder here or another process has it, and
     StoreError where the store can't be used or has no such run; then nothing has changed. Where
     the disk refuses, which is a StoreError too, what was claimed here is given back, be it to an
@@ -89,7 +89,7 @@ def reopen_run(
         if folder.hold is not None and folder.hold.before is not None:
             folder.part()
         folder.unsettle()
-        tracker = _start(run, folder, store, on_trouble=on_trouble)
+        tracker = _start(run, folder, store, on_outage=on_outage)
     except BaseException:
         if claimed is None:
             folder.give_back()
@@ -101,7 +101,7 @@ def reopen_run(
 def check_reopening(
     data_folder: DataFolder, run_id: str, *, tracking_uri: str | None = None
 ) -> None:
-    """Raise what `reopen_run` would for want of the run's folder or its store; changes nothing.
+    """Raise what `reopen_run` would where the run's folder or store is missing; changes nothing.
 
     `tracking_uri` is as for `claim_run`.
     """
@@ -148,7 +148,7 @@ def _until(folder: RunFolder) -> str:
 
 
 def _start(
-    run: RunAddress, folder: RunFolder, store: "MlflowStore", *, on_trouble: Tell
+    run: RunAddress, folder: RunFolder, store: "MlflowStore", *, on_outage: Notify
 ) -> JournalTracker:
     sink = store.run(run.run_id, folder.path)
-    return start_tracker(run, folder, sink=sink, tell=unfailing(on_trouble), resumed=True)
+    return start_tracker(run, folder, sink=sink, notify=never_raising(on_outage), resumed=True)

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf, isfinite
 from typing import NamedTuple
+
+from aimbot_lab.foundation import metric_names as names
 
 
 class MetricPoint(NamedTuple):
@@ -12,6 +15,13 @@ class MetricPoint(NamedTuple):
     step: int  # environment steps
     time_ms: int  # since 1970
     value: float  # may be NaN
+
+
+class WinRate(NamedTuple):
+    """A run's win rate, and the metric that it was tracked as."""
+
+    value: float
+    measure: str
 
 
 @dataclass(frozen=True)
@@ -32,3 +42,23 @@ class RunSummary:
     def seconds(self) -> float | None:
         """How long it took, None while it runs."""
         return None if self.ended is None else (self.ended - self.started).total_seconds()
+
+    @property
+    def win_rate(self) -> WinRate | None:
+        """The latest win rate with the narrowest 95 % interval; None without any.
+
+        Of fixed evaluation episodes or of the training's own; a lesson's, which may rest on a
+        handful of episodes, does not count.
+        """
+        found = [
+            (self._interval_width(measure), WinRate(self.metrics[measure], measure))
+            for measure in (names.EVAL_WIN_RATE, names.LEARNING_WIN_RATE)
+            if isfinite(self.metrics.get(measure, inf))
+        ]
+        return min(found, key=lambda pair: pair[0])[1] if found else None
+
+    def _interval_width(self, measure: str) -> float:
+        lower = self.metrics.get(names.lower_bound(measure), -inf)
+        upper = self.metrics.get(names.upper_bound(measure), inf)
+        width = upper - lower
+        return width if isfinite(width) else inf

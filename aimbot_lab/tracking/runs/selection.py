@@ -33,7 +33,7 @@ class RunFilter(NamedTuple):
 
 
 def parse_filter(text: str) -> RunFilter:
-    """The filter `KEY=VALUE`. Raises ConfigurationError where it is none."""
+    """The filter `KEY=VALUE`. Raises ConfigurationError if it is invalid."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip() or not value:
         raise ConfigurationError(
@@ -63,7 +63,7 @@ def selected(
 ) -> list[RunSummary]:
     """Those of `runs` that every filter takes; runs of a sweep's trials only where asked for.
 
-    Raises ConfigurationError for a filter that is none.
+    Raises ConfigurationError for an invalid filter.
     """
     parsed = [parse_filter(text) for text in filters]
     return [

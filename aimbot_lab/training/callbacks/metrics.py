@@ -16,9 +16,9 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
         names.LESSON_EPISODES: float(view.episodes),
     }
     if view.win_rate.win_rate is not None and view.window >= MIN_EPISODES:
-        metrics[names.WIN_RATE_POOLED] = view.win_rate.win_rate
-        metrics[names.WIN_RATE_LOWER] = view.win_rate.lower
-        metrics[names.WIN_RATE_UPPER] = view.win_rate.upper
+        metrics[names.LESSON_WIN_RATE] = view.win_rate.win_rate
+        metrics[names.LESSON_WIN_RATE_LOWER] = view.win_rate.lower
+        metrics[names.LESSON_WIN_RATE_UPPER] = view.win_rate.upper
     if view.threshold is not None:
         metrics[names.LESSON_THRESHOLD] = view.threshold
     if view.log_evidence is not None:
