@@ -61,10 +61,10 @@ def drawn(rows: int, logits: np.ndarray, mean: float, log_std: float) -> np.ndar
     actor.rollout.rows[0, :, 1:9] = logits > -50.0
     task = actor._fitting_task()
     th.manual_seed(0)
-    task.chances.uniform[:] = th.rand(rows, 3).numpy()
-    task.chances.normal[:] = th.randn(rows, 1).numpy()
+    task.noise.uniform[:] = th.rand(rows, 3).numpy()
+    task.noise.normal[:] = th.randn(rows, 1).numpy()
     actor.choose(0)
-    return task.drawn.actions.T
+    return task.sampled.actions.T
 
 
 @pytest.mark.parametrize("ratios", [1, 4])
@@ -78,11 +78,11 @@ def test_threads_that_repeat_each_others_rows_write_what_one_would(ratios: int) 
     for threads in (1, 2):
         actor.join(ThreadPool(threads))
         task = actor._fitting_task()
-        task.chances.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
+        task.noise.uniform[:] = np.linspace(0.0, 0.99, 65)[:, None]
         for _ in range(20_000 if threads > 1 else 1):
             actor.choose(0)
-            drawn.setdefault(threads, task.drawn.log_probs.copy())
-            assert (task.drawn.log_probs == drawn[1]).all()
+            drawn.setdefault(threads, task.sampled.log_probs.copy())
+            assert (task.sampled.log_probs == drawn[1]).all()
 
 
 def test_samples_match_their_distribution() -> None:

@@ -91,7 +91,7 @@ class FusedActor:
         return self._answer(task.sampled)
 
     def choose(self, step: int) -> None:
-        """Have the kernel do `step`, with what it was shown and the chances that it was given."""
+        """Have the kernel do `step`, with the policy input and the noise that it was given."""
         task = self._fitting_task()
         task.begin_step(step, sees=self._eyes is not None)
         self._workers.run(task)
