@@ -116,3 +116,9 @@ def test_a_broken_page_is_found(tmp_path: Path) -> None:
     assert broken_links(page) == ["gone.md", "#bad"]
     assert missing_paths(page) == ["tests/gone", "gone.py"]
     assert missing_modules(page) == ["aimbot_lab.gone"]
+
+
+def test_pictures_of_the_pages_are_small() -> None:
+    pictures = [file for name in FOLDERS for file in (ROOT / name).rglob("*.png")]
+    assert pictures
+    assert [str(file) for file in pictures if file.stat().st_size > 150_000] == []

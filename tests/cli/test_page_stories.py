@@ -47,21 +47,21 @@ def follow(data: Path, page: Path, beginning: str) -> None:
 
 
 def test_a_training_starts_from_another_runs_agent(data: Path) -> None:
-    follow(data, TRAINING, "**Start from another run's agent.**")
+    follow(data, TRAINING, "## Start from another run's agent")
     later, first = list_runs(DataFolder(data))
     assert (first.name, later.name) == ("walker", "walker-goes-on")
     assert later.tags["lab.init_from"] == first.run_id
 
 
 def test_several_seeds_are_one_result(data: Path) -> None:
-    follow(data, EVALUATION, "**Several seeds as one result.**")
+    follow(data, EVALUATION, "## Several seeds")
     assert len(list_runs(DataFolder(data))) == 4
     assert "interquartile" in Path("usual-or-slower.html").read_text(encoding="utf-8")
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_runs_are_found_by_their_tags_and_deleted(data: Path) -> None:
-    follow(data, TRACKING, "**Find and forget runs.**")
+    follow(data, TRACKING, "## Find and delete runs")
     assert list_runs(DataFolder(data)) == []
 
 
