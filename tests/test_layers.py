@@ -45,7 +45,11 @@ HOMES = {
     "stable_baselines3": ["training/", "adapters/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
-    "matplotlib": ["sweep/results/plots.py", "experiment/judging/curve_picture.py"],
+    "matplotlib": [
+        "sweep/results/plots.py",
+        "experiment/judging/charts.py",
+        "experiment/judging/curve_picture.py",
+    ],
     "omegaconf": ["experiment/config/interpolation.py"],
     "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
     "click": ["cli/"],

@@ -3,6 +3,13 @@
 from itertools import cycle
 
 from aimbot_lab.evaluation.differences import Difference
+from aimbot_lab.experiment.judging.charts import (
+    COLOURS,
+    Curve,
+    Interval,
+    curve_chart,
+    interval_chart,
+)
 from aimbot_lab.experiment.judging.comparison import Comparison
 from aimbot_lab.experiment.judging.comparison_tables import (
     RUN_HEAD,
@@ -17,7 +24,6 @@ from aimbot_lab.experiment.judging.comparison_tables import (
     verdicts,
 )
 from aimbot_lab.experiment.judging.page import heading, html_table, page, paragraph
-from aimbot_lab.experiment.judging.svg import COLOURS, Line, Mark, interval_chart, line_chart
 
 _VERDICT_COLOURS = {"better": "#2a9d5c", "worse": "#c1121f", "alike": "#4269d0"}
 UNCLEAR = "#777777"
@@ -34,7 +40,7 @@ def comparison_page(found: Comparison) -> str:
             html_table(RUN_HEAD, run_rows(found)),
             *_against_the_first(found),
             heading("Win rate while learning"),
-            line_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
+            curve_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
             paragraph(curve_note(found), quiet=True),
             heading("Lessons"),
             html_table(lesson_rows(found)[0], lesson_rows(found)[1:]),
@@ -51,21 +57,21 @@ def _against_the_first(found: Comparison) -> list[str]:
         widest = max(abs(end) for row in rows for end in (row.lower, row.upper))
         parts += [
             heading(f"{label(run)} against {label(first)}"),
-            interval_chart(list(map(_mark, rows)), low=-widest, high=widest, zero=0.0),
+            interval_chart(list(map(_interval, rows)), low=-widest, high=widest, zero=0.0),
             paragraph("Difference of win rates: right of 0 the run wins more often.", quiet=True),
             html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
 
 
-def _mark(row: Difference) -> Mark:
+def _interval(row: Difference) -> Interval:
     colour = _VERDICT_COLOURS.get(row.verdict, UNCLEAR)
-    return Mark(cell_of(row), row.difference, row.lower, row.upper, colour)
+    return Interval(cell_of(row), row.difference, row.lower, row.upper, colour)
 
 
-def _curves(found: Comparison) -> list[Line]:
+def _curves(found: Comparison) -> list[Curve]:
     return [
-        Line(
+        Curve(
             label(run),
             run.curve.points,
             colour,

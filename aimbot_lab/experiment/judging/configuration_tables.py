@@ -4,13 +4,13 @@ from itertools import cycle
 from math import isfinite
 
 from aimbot_lab.evaluation.aggregates import Estimate
+from aimbot_lab.experiment.judging.charts import COLOURS, Interval, interval_chart
 from aimbot_lab.experiment.judging.configurations import (
     ComparedConfigurations,
     Configuration,
     SeedRun,
 )
 from aimbot_lab.experiment.judging.page import heading, html_table, page, paragraph
-from aimbot_lab.experiment.judging.svg import COLOURS, Mark, interval_chart
 
 SEED_HEAD = ("seed", "run", "status", "steps", "seconds", "win rate [95 %]")
 HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
@@ -73,7 +73,7 @@ def configuration_page(found: ComparedConfigurations) -> str:
         [
             html_table(HEAD, list(map(configuration_row, found.configurations))),
             heading("Win rate, interquartile mean over trainings"),
-            interval_chart(_marks(found), low=0.0, high=1.0, zero=None),
+            interval_chart(_intervals(found), low=0.0, high=1.0, zero=None),
             *_better(found),
             paragraph(method(found), quiet=True),
             heading("Trainings"),
@@ -88,28 +88,28 @@ def configuration_page(found: ComparedConfigurations) -> str:
 
 
 def _better(found: ComparedConfigurations) -> list[str]:
-    marks = [
-        _mark(one.label, one.improvement, "#333")
+    intervals = [
+        _interval(one.label, one.improvement, "#333")
         for one in found.configurations
         if one.improvement is not None
     ]
-    if not marks:
+    if not intervals:
         return []
     title = f"Probability that a training beats one of {found.configurations[0].label}"
-    return [heading(title), interval_chart(marks, low=0.0, high=1.0, zero=0.5)]
+    return [heading(title), interval_chart(intervals, low=0.0, high=1.0, zero=0.5)]
 
 
-def _marks(found: ComparedConfigurations) -> list[Mark]:
+def _intervals(found: ComparedConfigurations) -> list[Interval]:
     pairs = zip(found.configurations, cycle(COLOURS), strict=False)
-    return [_mark(one.label, one.iqm, colour) for one, colour in pairs]
+    return [_interval(one.label, one.iqm, colour) for one, colour in pairs]
 
 
-def _mark(label: str, found: Estimate, colour: str) -> Mark:
+def _interval(label: str, found: Estimate, colour: str) -> Interval:
     """One training has no interval: its bar has no length."""
     lower, upper = (
         (found.lower, found.upper) if isfinite(found.lower) else (found.value, found.value)
     )
-    return Mark(label, found.value, lower, upper, colour)
+    return Interval(label, found.value, lower, upper, colour)
 
 
 def _ways(found: ComparedConfigurations) -> str:

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.evaluation.aggregates import estimate, mean
+from aimbot_lab.experiment.judging.charts import COLOURS, plain_label
 from aimbot_lab.experiment.judging.learning_curve import LearningCurve
-from aimbot_lab.experiment.judging.svg import COLOURS
-from aimbot_lab.foundation.shown_text import one_line
 
 Values = npt.NDArray[np.float64]
 POINTS = 60  # of a mean over seeds
@@ -65,15 +64,10 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
         if found is None:
             continue
         seeds = f", {found.seeds} seeds" if found.seeds > 1 else ""
-        axes.plot(found.steps, found.mean, color=colour, label=f"{_plain(label)}{seeds}")
+        axes.plot(found.steps, found.mean, color=colour, label=f"{plain_label(label)}{seeds}")
         axes.fill_between(found.steps, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
     axes.set(xlabel="environment steps", ylabel="win rate while learning", ylim=(0, 1.02))
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     figure.savefig(output, dpi=120)
-
-
-def _plain(label: str) -> str:
-    """`label` as text that matplotlib takes for no formula."""
-    return one_line(label).replace("$", r"\$")

@@ -1,0 +1,105 @@
+"""Charts of a page as SVG text, drawn by matplotlib, which is loaded when the first is drawn."""
+
+from collections.abc import Sequence
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aimbot_lab.foundation.shown_text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#4269d0", "#e8710a", "#2a9d5c", "#b5179e", "#6c757d", "#00a0b0", "#a05a2c", "#c1121f")
+WIDTH = 8.0  # inches
+MAX_LABEL = 60  # characters
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+class Interval(NamedTuple):
+    """A labelled value with its interval."""
+
+    label: str
+    value: float
+    lower: float
+    upper: float
+    colour: str
+
+
+class Curve(NamedTuple):
+    """A named curve of shares from 0 to 1 that holds each value until the next."""
+
+    name: str
+    points: Sequence[tuple[float, float]]  # by rising x
+    colour: str
+    marked: Sequence[float] = ()  # x of events
+
+
+def interval_chart(
+    intervals: Sequence[Interval], *, low: float, high: float, zero: float | None
+) -> str:
+    """An SVG with a row per interval: its label, a bar from end to end, a dot at its value.
+
+    The axis goes from `low` to `high`, with a line at `zero`.
+    """
+    figure, axes = _new_figure(0.5 + 0.28 * len(intervals))
+    if zero is not None:
+        axes.axvline(zero, color="#333333", lw=1)
+    for row, one in enumerate(intervals):
+        axes.hlines(row, one.lower, one.upper, color=one.colour, lw=4, alpha=0.35)
+        (dot,) = axes.plot([one.value], [row], "o", color=one.colour)
+        dot.set_gid(f"value-{row}")
+    axes.set_yticks(range(len(intervals)), [plain_label(one.label) for one in intervals])
+    axes.set_ylim(len(intervals) - 0.5, -0.5)
+    axes.set_xlim(low, high if high > low else low + 1.0)
+    axes.grid(axis="x", alpha=0.3)
+    return _svg(figure)
+
+
+def curve_chart(curves: Sequence[Curve], *, x_name: str) -> str:
+    """An SVG of all curves over x, with a tick on the axis for each event and a legend above."""
+    figure, axes = _new_figure(3.0 + 0.2 * len(curves))
+    for number, curve in enumerate(curves):
+        steps, shares = [x for x, _ in curve.points], [y for _, y in curve.points]
+        label = plain_label(curve.name)
+        (line,) = axes.step(steps, shares, where="post", color=curve.colour, label=label)
+        line.set_gid(f"curve-{number}")
+        axes.plot(curve.marked, [0.0] * len(curve.marked), "|", color=curve.colour, ms=14, mew=2)
+    axes.set(xlabel=x_name, ylim=(0, 1.02))
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(_thousands())
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside upper left", frameon=False)
+    return _svg(figure)
+
+
+def plain_label(label: str) -> str:
+    """`label` in one line of at most `MAX_LABEL` characters, which holds no formula."""
+    text = one_line(label)
+    text = text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return text.replace("$", r"\$")
+
+
+def _new_figure(height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _thousands() -> Any:
+    from matplotlib.ticker import EngFormatter
+
+    return EngFormatter(sep="")
+
+
+def _svg(figure: "Figure") -> str:
+    """The figure as an element of a page, without the head of a file."""
+    from matplotlib import rc_context
+
+    file = StringIO()
+    # Text stays text, and the same chart is the same bytes.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "aimbot-lab", "font.size": 9.0}):
+        figure.savefig(file, format="svg", metadata=_NO_METADATA)
+    text = file.getvalue()
+    return text[text.index("<svg ") :]
