@@ -22,7 +22,7 @@ def read_bounded(path: Path, most: int) -> bytes:
     Raises OSError for a larger file, and for a pipe or a device, which would never end.
     """
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     if is_of_the_kernel(path):
         raise OSError(errno.EINVAL, "is no file of a disk", str(path))
     with path.open("rb") as stream:

@@ -6,15 +6,9 @@ from typing import NamedTuple
 
 from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_path, starts_with
 from aimbot_lab.foundation.shown_text import MAX_LINE, shortened
+from aimbot_lab.foundation.yaml_nodes import Position
 
 MAX_OVERRIDE = 200  # characters of a `--set` that a fault repeats
-
-
-class Position(NamedTuple):
-    """A place in a text, both counted from 1."""
-
-    line: int
-    column: int
 
 
 class Diagnostic(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, Origins, Position
+from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, Origins
 from aimbot_lab.experiment.config.interpolation import Interpolator
 from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_value, starts_with
 from aimbot_lab.experiment.config.overrides import parse_override
@@ -29,6 +29,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
+from aimbot_lab.foundation.yaml_nodes import Position
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
 
 MAX_BYTES = 64 * 1024

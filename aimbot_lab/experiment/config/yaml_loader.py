@@ -5,11 +5,16 @@ Scalars follow YAML 1.2, as editors do: only true and false are yes or no, so `n
 """
 
 import re
-from typing import Any
 
 import yaml
 
-from aimbot_lab.experiment.config.diagnostics import Position
+from aimbot_lab.foundation.yaml_nodes import (
+    NodeLoader,
+    Position,
+    TooDeepError,
+    position_after,
+    position_of,
+)
 
 MAX_LEVELS = 40
 
@@ -37,20 +42,10 @@ class YamlError(Exception):
         self.position = position
 
 
-class _Loader(yaml.SafeLoader):
-    """Composes nodes; refuses deep nesting before Python's own stack gives way."""
+class _Loader(NodeLoader):
+    """Nodes whose scalars follow YAML 1.2."""
 
-    levels = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        self.levels += 1
-        if self.levels > MAX_LEVELS:
-            event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
-            what = f"is nested deeper than {MAX_LEVELS} levels"
-            raise YamlError(what, _position(event.start_mark))
-        node = super().compose_node(parent, index)
-        self.levels -= 1
-        return node
+    max_levels = MAX_LEVELS
 
 
 class _Dumper(yaml.SafeDumper):
@@ -68,19 +63,19 @@ def compose(text: str) -> yaml.Node | None:
     """The document in `text` as nodes, None where it is empty. Raises YamlError."""
     bad = _Loader.NON_PRINTABLE.search(text)
     if bad:
-        line = text.count("\n", 0, bad.start()) + 1
-        column = bad.start() - text.rfind("\n", 0, bad.start())
-        raise YamlError(f"not valid YAML: character U+{ord(bad[0]):04X}", Position(line, column))
+        position = position_after(text[: bad.start()])
+        raise YamlError(f"not valid YAML: character U+{ord(bad[0]):04X}", position)
     loader = _Loader(text)
     try:
         return loader.get_single_node()
+    except TooDeepError as error:
+        raise YamlError(str(error), error.position) from error
     except yaml.MarkedYAMLError as error:
-        position = error.problem_mark or error.context_mark
-        what = f"not valid YAML: {_reason(error)}"
-        raise YamlError(what, _position(position or loader.get_mark())) from error
+        mark = error.problem_mark or error.context_mark or loader.get_mark()
+        raise YamlError(f"not valid YAML: {_reason(error)}", position_of(mark)) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         what = "not valid YAML: a number or an escape is too large"
-        raise YamlError(what, _position(loader.get_mark())) from error
+        raise YamlError(what, position_of(loader.get_mark())) from error
     finally:
         loader.dispose()
 
@@ -99,11 +94,7 @@ def dump(data: object) -> str:
 
 def place_of(node: yaml.Node) -> Position:
     """Where `node` begins."""
-    return _position(node.start_mark)
-
-
-def _position(position: Any) -> Position:
-    return Position(position.line + 1, position.column + 1)
+    return position_of(node.start_mark)
 
 
 def _reason(error: yaml.MarkedYAMLError) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import yaml
 
 from aimbot_lab.experiment.config import yaml_loader as dialect
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, Position
+from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.key_path import KeyPath, is_seen, shown_value
 from aimbot_lab.experiment.config.yaml_loader import YamlError, compose, place_of
 from aimbot_lab.foundation.settings import MAX_DIGITS
+from aimbot_lab.foundation.yaml_nodes import Position
 
 MAX_NODES = 5_000
 

@@ -9,16 +9,20 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
-from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.yaml_nodes import (
+    Position,
+    TooDeepError,
+    position_after,
+    position_of,
+)
 from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.check import TARGETS, broken_rules
 from aimbot_lab.worlds.arena.presets.source import (
     Source,
-    TooDeepError,
     compose,
     name_of,
     place_of,
@@ -111,12 +115,12 @@ class _FileReader:
             self.faults.append(f"{self.path}:1:1: cannot be read: {error.strerror}")
         except UnicodeDecodeError as error:
             before = error.object[: error.start].decode("utf-8")
-            self.faults.append(f"{self.place_after(before)}: not UTF-8 text")
+            self.faults.append(f"{self.at(position_after(before))}: not UTF-8 text")
         except yaml.reader.ReaderError as error:
-            place = self.place_after(text[: error.position])
+            place = self.at(position_after(text[: error.position]))
             self.faults.append(f"{place}: not YAML: {error.reason}")
         except yaml.MarkedYAMLError as error:
-            place = self.place_of(error.problem_mark)
+            place = self.at(position_of(error.problem_mark))
             self.faults.append(f"{place}: not YAML: {error.problem}")
         except TooDeepError:
             self.faults.append(f"{self.path}:1:1: not a preset file: nested too deeply")
@@ -233,16 +237,11 @@ class _FileReader:
 
     def place(self, node: Node) -> str:
         """`file:line:column` of `node`."""
-        return self.place_of(node.start_mark)
+        return self.at(position_of(node.start_mark))
 
-    def place_of(self, mark: Mark | None) -> str:
-        """`file:line:column` of `mark`, the file's beginning where there is none."""
-        line, column = (0, 0) if mark is None else (mark.line, mark.column)
-        return f"{self.path}:{line + 1}:{column + 1}"
-
-    def place_after(self, text: str) -> str:
-        """`file:line:column` of what follows `text`, the beginning of the file."""
-        return f"{self.path}:{text.count(chr(10)) + 1}:{len(text) - text.rfind(chr(10))}"
+    def at(self, position: Position) -> str:
+        """`file:line:column` of `position`."""
+        return f"{self.path}:{position.line}:{position.column}"
 
 
 def _name_in(node: Node) -> str:

@@ -11,6 +11,7 @@ import yaml
 from yaml.nodes import Node
 
 from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.yaml_nodes import NodeLoader
 
 MAX_BYTES = 2**20  # of a file
 MAX_LEVELS = 20  # of lists and mappings in each other; a preset file has seven
@@ -29,22 +30,8 @@ class PresetText(NamedTuple):
 Source = Path | PresetText
 
 
-class TooDeepError(ValueError):
-    """Lists or mappings nested deeper than any preset file."""
-
-
-class _Loader(yaml.SafeLoader):
-    """Composes nodes; refuses deep nesting at once, where PyYAML takes a second per 1,000."""
-
-    levels = 0
-
-    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
-        self.levels += 1
-        if self.levels > MAX_LEVELS:
-            raise TooDeepError(f"nested deeper than {MAX_LEVELS} levels")
-        node = super().compose_node(parent, index)
-        self.levels -= 1
-        return node
+class _Loader(NodeLoader):
+    max_levels = MAX_LEVELS
 
 
 def compose(text: str, *, trusted: bool) -> Node | None:
