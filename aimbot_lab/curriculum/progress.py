@@ -12,7 +12,7 @@ from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.path import LessonPath
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.reading import Reader
-from aimbot_lab.curriculum.records import Piece, RunRecord
+from aimbot_lab.curriculum.records import CurriculumRecord, Piece
 from aimbot_lab.curriculum.reports import (
     CellReport,
     Check,
@@ -59,7 +59,8 @@ class CurriculumProgress:
         self._total_steps = total_steps
         criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
         self._memory = MlAgentsMemory(criteria)
-        self._record = RunRecord(with_rewards=any(one.measure == "reward" for one in criteria))
+        rewarded = any(one.measure == "reward" for one in criteria)
+        self._record = CurriculumRecord(with_rewards=rewarded)
         self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)
         self._order = StartOrder()

@@ -38,7 +38,7 @@ class CountedEpisode(NamedTuple):
     use: Use  # whether the lesson counted it, or it is watched only
 
 
-class RunRecord:
+class CurriculumRecord:
     """Lines since the last `begin_step`, and how long the files are."""
 
     def __init__(self, *, with_rewards: bool) -> None:

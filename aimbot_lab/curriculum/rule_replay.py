@@ -44,7 +44,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Replay:
+class RuleReplay:
     """An attempt under some criteria, which may be others than the run's."""
 
     attempt: Attempt
@@ -97,8 +97,8 @@ class Replayed(NamedTuple):
     """An attempt under the run's own criteria and under another threshold."""
 
     attempt: Attempt
-    own: Replay | None  # None: the lesson has no criterion
-    other: Replay | None  # None: nor was another threshold given, or it does not take it
+    own: RuleReplay | None  # None: the lesson has no criterion
+    other: RuleReplay | None  # None: nor was another threshold given, or it does not take it
     refused: str = ""  # why it does not take the other threshold
 
 
@@ -136,13 +136,15 @@ def _with_threshold(
     return replace(lesson, completion_criteria=changed), ""
 
 
-def _replay(attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory) -> Replay:
+def _replay(
+    attempt: Attempt, lesson: Lesson, world: World, *, memory: MlAgentsMemory
+) -> RuleReplay:
     mix = LiveMix(lesson, world.difficulties)
     opened = CurrentLesson(lesson, mix.cells, memory=memory)
     checks = list(_checks(_Game(attempt, opened, mix), world))
     if lesson.completion_criteria is None:
         raise ValueError(f"lesson {lesson.name!r} has no criterion")
-    return Replay(attempt, lesson.completion_criteria, tuple(checks), opened)
+    return RuleReplay(attempt, lesson.completion_criteria, tuple(checks), opened)
 
 
 class _Game:

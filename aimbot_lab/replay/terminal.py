@@ -9,10 +9,10 @@ from PIL import Image
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.episode_summary import action_words
 from aimbot_lab.replay.frames import cell_words, ending_words, goal, lesson_title, player_words
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.playback import ReplayStep, replay_steps
-from aimbot_lab.replay.story import action_words
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.draw import Doings, draw_row
 

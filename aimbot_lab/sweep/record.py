@@ -15,7 +15,7 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curric
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.plans import Candidate, ConfirmSchedule, SearchSchedule
+from aimbot_lab.sweep.search.schedules import Candidate, ConfirmSchedule, SearchSchedule
 from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage

@@ -8,7 +8,7 @@ from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.metric_names import TRAINING_VALUE, TRIAL_VALUE
-from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Stage, WorkerContext

@@ -19,7 +19,7 @@ from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCur
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.replay.story import EpisodeSummary
+from aimbot_lab.replay.episode_summary import EpisodeSummary
 from aimbot_lab.tracking.limits import checked_run_name
 
 HOSTILE = "x\x1b]0;owned\x07\r\ny\u202e"

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import Check
-    from aimbot_lab.curriculum.rule_replay import Replay, Replayed
+    from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay
     from aimbot_lab.experiment.judging.explanation import Explanation
 
 MAX_LOG = 700.0  # whose exponential is a number
@@ -103,7 +103,7 @@ def _ending(replayed: "Replayed") -> str:
     return f"not passed; {counted:,} episodes counted"
 
 
-def _asked(replay: "Replay") -> str:
+def _asked(replay: "RuleReplay") -> str:
     criteria = replay.criteria
     scope = "in every cell" if criteria.every_cell else "over all cells"
     if criteria.by_evidence:
@@ -116,7 +116,7 @@ def _asked(replay: "Replay") -> str:
     return f"{criteria.measure} > {criteria.threshold:g}: {how}, {length}"
 
 
-def _weakest(replay: "Replay | None") -> str | None:
+def _weakest(replay: "RuleReplay | None") -> str | None:
     """The cell that holds a lesson back, where each must pass and it has not."""
     from aimbot_lab.curriculum.reports import held_back
 
@@ -145,7 +145,7 @@ def _event(event: dict[str, Any]) -> str:
     return f"{where}: {regression.line} (evidence {found})"
 
 
-def _what_if(other: "Replay") -> str:
+def _what_if(other: "RuleReplay") -> str:
     threshold, passed = f"{other.criteria.threshold:g}", other.passed
     if passed is None:
         return f"with threshold {threshold}: not passed by these episodes"
@@ -155,14 +155,14 @@ def _what_if(other: "Replay") -> str:
     )
 
 
-def _row(check: "Check", replay: "Replay") -> tuple[str, ...]:
+def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
     found, needed = _found(check, replay)
     enough = replay.reached(check) and check.decision == "stay"
     note = "passed" if check.decision != "stay" else "enough, but too few episodes" * enough
     return f"{check.episodes:,}", f"{check.step:,}", found, needed, note
 
 
-def _found(check: "Check", replay: "Replay") -> tuple[str, str]:
+def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
     if replay.criteria.by_evidence:
         return _odds(check.statistic), _odds(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
@@ -212,7 +212,7 @@ def _lesson_document(
     return document
 
 
-def _checks_document(replay: "Replay", *, every: bool) -> dict[str, Any]:
+def _checks_document(replay: "RuleReplay", *, every: bool) -> dict[str, Any]:
     from aimbot_lab.experiment.judging.explanation import informative_checks
 
     shown = replay.checks if every else informative_checks(replay)

@@ -19,7 +19,7 @@ from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.comparison import ComparisonRequest, common_task, play_run
 from aimbot_lab.experiment.judging.evaluation import PlayerScores
-from aimbot_lab.experiment.judging.task import EvaluationTask
+from aimbot_lab.experiment.judging.evaluation_task import EvaluationTask
 from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
-from aimbot_lab.curriculum.rule_replay import Replay, Replayed, World, replays
+from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay, World, replays
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.trainings import find_training
@@ -86,7 +86,7 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
         return ""
 
 
-def informative_checks(replay: Replay, *, most: int = 12) -> tuple[Check, ...]:
+def informative_checks(replay: RuleReplay, *, most: int = 12) -> tuple[Check, ...]:
     """About `most` of the checks at most: those that show how a lesson went.
 
     The first and the last, those on both sides of each crossing of the bound (the first and the

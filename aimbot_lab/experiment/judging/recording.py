@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.task import last_lesson
+from aimbot_lab.experiment.judging.evaluation_task import last_lesson
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError

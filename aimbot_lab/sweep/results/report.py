@@ -11,7 +11,7 @@ from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.sweep.presence import is_worked_at
 from aimbot_lab.sweep.record import SweepRecord, ranked
 from aimbot_lab.sweep.results.gains import gain_over, mean_interval
-from aimbot_lab.sweep.search.plans import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.search.space import default_params
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
