@@ -179,3 +179,45 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
 )
 def test_a_folder_holds_at_most_twenty_modules(folder: Path) -> None:
     assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 20
+
+
+# Of the layers above worlds, these alone still know the arena itself.
+ARENA_ONLY = (
+    "adapters/arena_envs.py",
+    "adapters/gymnasium_ids.py",
+    "adapters/sb3.py",  # names a target in a hint
+    "adapters/sb3_envs.py",
+    "bench/",
+    "cli/bench/",
+    "cli/commands/convert.py",
+    "cli/commands/presets.py",
+    "experiment/ml_agents/conversion.py",
+    "replay/",
+)
+
+
+def knows_a_world(text: str) -> bool:
+    """Whether the source `text` imports a world, or names a target of the arena."""
+    tree = ast.parse(text)
+    named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    imports = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imports += [
+        a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
+    ]
+    worlds = tuple(f"aimbot_lab.worlds.{name}" for name in ("arena", "gymnasium"))
+    return bool(named & {"goto", "attack", "free"}) or any(
+        name.startswith(worlds) for name in imports
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_worlds_are_known_through_the_registry_alone(path: Path) -> None:
+    inside = path.relative_to(PACKAGE).as_posix()
+    if not inside.startswith(("worlds/", *ARENA_ONLY)):
+        assert not knows_a_world(path.read_text(encoding="utf-8"))
+
+
+def test_a_world_that_is_known_is_found() -> None:
+    assert knows_a_world("def f():\n    from aimbot_lab.worlds.arena.spec import arena_spec")
+    assert knows_a_world("target = 'goto'")
+    assert not knows_a_world("from aimbot_lab.worlds.registry import make_world\ngoto = 1")

@@ -81,7 +81,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         return observation, {}
 
     def step(self, action: Any) -> tuple[Float32Array, float, bool, bool, Infos]:
-        """(observation [D], reward, whether the episode ended, False, info).
+        """(observation [D], reward, terminated, truncated, info).
 
         Raises ActionError for an action that does not exist, which leaves the world as it was.
         """
@@ -95,7 +95,9 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
             return buffers.observations[0], reward, False, False, {}
         self._running = False
         self._next = buffers.observations[0]
-        return buffers.final_observations[0], reward, True, False, episode_infos(episodes)[0]
+        cut_off = bool(buffers.truncated[0])
+        last = buffers.final_observations[0]
+        return last, reward, not cut_off, cut_off, episode_infos(episodes)[0]
 
     def render(self) -> Picture | None:
         """The row from above; after an episode's end, how it ended. None without a mode."""

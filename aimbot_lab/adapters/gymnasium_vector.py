@@ -73,7 +73,7 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         return observations, {}
 
     def step(self, actions: Any) -> tuple[Float32Array, Float32Array, BoolArray, BoolArray, Infos]:
-        """(observations [B, D], rewards [B], finished [B], nowhere true [B], infos).
+        """(observations [B, D], rewards [B], terminated [B], truncated [B], infos).
 
         Raises ActionError, naming the row, for an action that does not exist; the world stays
         as it was.
@@ -85,12 +85,13 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
             observations=np.empty(self._shape, np.float32),
             rewards=np.empty(self.num_envs, np.float32),
             finished=np.empty(self.num_envs, np.bool_),
+            truncated=np.zeros(self.num_envs, np.bool_),
             final_observations=self._final,
         )
         episodes = self.world.step(self._actions, buffers)
         infos = batch_infos(episodes, self._final) if episodes else {}
-        truncated = np.zeros(self.num_envs, np.bool_)
-        return buffers.observations, buffers.rewards, buffers.finished, truncated, infos
+        terminated = buffers.finished & ~buffers.truncated
+        return buffers.observations, buffers.rewards, terminated, buffers.truncated, infos
 
     def render(self) -> tuple[Picture, ...] | None:
         """Every row from above. None without a mode."""

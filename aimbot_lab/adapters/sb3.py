@@ -107,7 +107,7 @@ class WorldVecEnv(VecEnv):
         for index, row in enumerate(self.episodes.row):
             infos[row] = {
                 "terminal_observation": self._last_shown(buffers.final_observations[row]),
-                "TimeLimit.truncated": False,
+                "TimeLimit.truncated": bool(buffers.truncated[row]),
                 "is_success": episode_result(self.episodes.lines[index]).won,
                 "episode": {
                     "r": float(self.episodes.terms[index].sum()),
@@ -122,11 +122,20 @@ class WorldVecEnv(VecEnv):
         rewards = self.reward_scale.state()
         return {"resets": self._resets, "world": self.world.snapshot(), "rewards": rewards}
 
-    def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state()` gave, without a reset."""
+    def resume(self, state: Mapping[str, Any]) -> Float32Array | None:
+        """Go on from what `state()` gave, without a reset.
+
+        A world that has no snapshots begins new episodes: their first observations [B, D].
+        """
         self._resets = state["resets"]
         self.world.restore(state["world"])
         self.reward_scale.resume(state["rewards"])
+        if self.world.spec.can("snapshot"):
+            return None
+        observations = self._next_buffers().observations
+        restarting: Any = self.world  # a foundation.world.RestartingWorld
+        restarting.begin_anew(observations)
+        return self._shown(observations)
 
     @property
     def world_actions(self) -> Float32Array:

@@ -50,8 +50,8 @@ class BranchesAndBins(BinnedActions):
 
     def masks(self, branches: BoolArray) -> BoolArray:
         """Masks [B, sum of branches + bins]."""
-        bins = np.ones((len(branches), int(self.space.nvec[-1])), np.bool_)
-        return np.concatenate([branches, bins], axis=1)
+        bins = int(self.space.nvec[self._branches :].sum())
+        return np.concatenate([branches, np.ones((len(branches), bins), np.bool_)], axis=1)
 
 
 class FlatChoice:

@@ -23,33 +23,34 @@ def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
 
 
 class BinnedActions:
-    """Aim in bins: `MultiDiscrete` of the world's branches and one index into `aim_bins`.
+    """Continuous columns in bins: `MultiDiscrete` of the world's branches and an index a column.
 
-    Without `aim_bins`, eleven values between the limits of the mouse, `AIM_SHARES`.
+    Without `aim_bins`, eleven values between the world's limits, `AIM_SHARES`. Bins beyond those
+    limits are taken for shares of the farthest of them.
     """
 
     def __init__(self, spec: WorldSpec, aim_bins: Sequence[float] | None = None) -> None:
         self._bins = _bin_values(spec.continuous_limit, aim_bins)
         self._branches = len(spec.branches)
-        self.space = spaces.MultiDiscrete([*spec.branches, len(self._bins)])
+        self.space = spaces.MultiDiscrete([*spec.branches, *[len(self._bins)] * spec.continuous])
 
     def to_world(self, actions: Any, out: Float32Array) -> None:
-        """Write `actions` [B, branches + 1] as the world's actions to `out` [B, branches + 1].
+        """Write `actions` [B, branches + C] as the world's actions to `out`, of the same shape.
 
         Raises ActionError for another shape and for a bin that does not exist; the world itself
         checks the branches.
         """
         given = as_batch(actions, out.shape, "actions")
-        index = given[:, self._branches]
+        index = given[:, self._branches :]
         missing = (index < 0) | (index >= len(self._bins)) | (index % 1 != 0)
         if missing.any():
-            row = int(missing.argmax())
+            row, column = np.argwhere(missing)[0]
             raise ActionError(
-                f"environment {row}: aim bin is {index[row]:g}; "
+                f"environment {row}: aim bin is {index[row, column]:g}; "
                 f"allowed is one of 0 to {len(self._bins) - 1}"
             )
         out[:, : self._branches] = given[:, : self._branches]
-        out[:, self._branches] = self._bins[index.astype(np.int64)]
+        out[:, self._branches :] = self._bins[index.astype(np.int64)]
 
 
 def _bin_values(limit: float, aim_bins: Sequence[float] | None) -> Float32Array:

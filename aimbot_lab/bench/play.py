@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aimbot_lab.evaluation.scripted import RandomAgent
+from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets.block import Preset

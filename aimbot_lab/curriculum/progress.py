@@ -27,10 +27,10 @@ from aimbot_lab.curriculum.reports import (
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
 from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 
 class CurriculumProgress:

@@ -19,7 +19,7 @@ from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.records import CountedEpisode, KeptRecord
 from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 
 
 @dataclass(frozen=True)

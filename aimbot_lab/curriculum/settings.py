@@ -32,7 +32,8 @@ def _some_weight(weights: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _some_target(targets: Mapping[str, float]) -> Mapping[str, float]:
-    _some_weight(tuple(targets.values()))
+    if targets:
+        _some_weight(tuple(targets.values()))
     return targets
 
 
@@ -84,8 +85,8 @@ class Lesson:
 
     name: Name
     """What the lesson is called in tables and charts."""
-    targets: TargetWeights
-    """Mix of targets: a weight for each."""
+    targets: TargetWeights = field(default_factory=dict)
+    """Mix of targets: a weight for each. A world that has but one target needs none."""
     difficulty: Mapping[str, DifficultyWeights] = field(default_factory=dict)
     """Mix of difficulties of each target, easiest first; equal weights where it is left out."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)

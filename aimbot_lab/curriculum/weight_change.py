@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 
 class WeightChange(NamedTuple):

@@ -19,6 +19,11 @@ BoolArray = npt.NDArray[np.bool_]
 Picture = npt.NDArray[np.uint8]  # [height, width, 3] red, green, blue
 
 
+ABILITIES = ("snapshot", "masks", "draw", "replay", "paired")
+"""What a world may be able to do: go on from a snapshot bit for bit, mask choices, draw a row, play
+a recorded episode again, and begin an episode from its seed alone, whoever plays it."""
+
+
 @dataclass(frozen=True)
 class WorldSpec:
     """The fixed shape of a world: what it observes, what it accepts, what it rewards."""
@@ -33,6 +38,14 @@ class WorldSpec:
     difficulties: Mapping[str, int]  # target name -> number of difficulties (0: has none)
     reward_terms: tuple[str, ...]  # [T] names of the reward's parts
     parameters: tuple[str, ...]  # names that a scenario may set
+    action_names: tuple[str, ...] = ()  # of the branches, then of the continuous columns
+    decision_seconds: float = 1.0  # of the world's time, between two steps
+    max_steps: int | None = None  # of the longest episode; None: not known
+    abilities: frozenset[str] = frozenset()  # of ABILITIES
+
+    def can(self, ability: str) -> bool:
+        """Whether the world has one of `ABILITIES`."""
+        return ability in self.abilities
 
 
 class Cell(NamedTuple):
@@ -61,7 +74,8 @@ class StepBuffers(NamedTuple):
 
     observations: Float32Array  # [B, D] of the state after the step (after a reset where finished)
     rewards: Float32Array  # [B]
-    finished: BoolArray  # [B] the episode ended in this step, by its rules
+    finished: BoolArray  # [B] the episode ended in this step
+    truncated: BoolArray  # [B] and was cut off, not ended by its rules
     final_observations: Float32Array  # [B, D] last observation; written only where finished
 
 
@@ -71,8 +85,17 @@ def new_step_buffers(num_envs: int, observation_size: int) -> StepBuffers:
         observations=np.zeros((num_envs, observation_size), np.float32),
         rewards=np.zeros(num_envs, np.float32),
         finished=np.zeros(num_envs, np.bool_),
+        truncated=np.zeros(num_envs, np.bool_),
         final_observations=np.zeros((num_envs, observation_size), np.float32),
     )
+
+
+class RestartingWorld(Protocol):
+    """What a world without the ability `snapshot` has beside what all worlds have."""
+
+    def begin_anew(self, observations: Float32Array) -> None:
+        """Break off what runs, begin an episode in every row and write `observations` [B, D]."""
+        ...
 
 
 class BatchWorld(Protocol):
@@ -120,7 +143,11 @@ class BatchWorld(Protocol):
         ...
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on from `snapshot` of a world with the same settings, bit for bit."""
+        """Go on from `snapshot` of a world with the same settings, bit for bit.
+
+        Without the ability `snapshot` only counters and the scenario are restored, and
+        `RestartingWorld.begin_anew` is due before the next step.
+        """
         ...
 
     def draw(self, row: int) -> Picture:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, new_step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, ReplayError
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core.state import ArenaState
 from aimbot_lab.worlds.arena.single_row import solo_arena
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.replay.episode import RecordedEpisode
+from aimbot_lab.foundation.world import BatchWorld, Float32Array
+from aimbot_lab.replay.episode import RecordedEpisode, ReplayError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.single_row import RowArrays, row_of, solo_settings
 
@@ -17,7 +17,9 @@ class RowRecorder:
     Copies four numbers a step, and the row where an episode begins.
     """
 
-    def __init__(self, arena: Arena, row: int) -> None:
+    def __init__(self, arena: BatchWorld, row: int) -> None:
+        if not isinstance(arena, Arena):
+            raise ReplayError("episodes of this world can't be recorded")
         self._arena, self._row = arena, row
         self._settings = solo_settings(arena.settings)
         self._start: RowArrays | None = None
@@ -48,6 +50,6 @@ class RowRecorder:
         return episode
 
 
-def recorders(arena: Arena) -> Sequence[RowRecorder]:
+def recorders(arena: BatchWorld) -> Sequence[RowRecorder]:
     """A recorder for each row of `arena`, which was just reset."""
     return [RowRecorder(arena, row) for row in range(arena.num_envs)]

@@ -19,7 +19,7 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.observer import SilentObserver, TrainingSnapshot
 from aimbot_lab.training.training import Training
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.registry import spec_of, with_shape_of
 
 
 def win_rate(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
@@ -151,9 +151,8 @@ def _played(trial_training: TrialTraining, training: Training) -> list[CellScore
     lesson = last_lesson(
         base, episodes=trial_training.episodes, seed=trial_training.evaluation_seed
     )
-    eyes = {name: getattr(plan.env, name) for name in ("rays", "stacked_vectors")}
-    lesson = replace(lesson, env=replace(lesson.env, **eyes))
-    agent = Agent(training.model.policy, arena_spec(lesson.env), plan.train)
+    lesson = replace(lesson, env=with_shape_of(lesson.env, plan.env))
+    agent = Agent(training.model.policy, spec_of(lesson.env), plan.train)
     as_trained = SAMPLED if agent.samples else LIKELIEST
     way = player_at(SavedAgent(agent, lesson.env, plan.train, {}), as_trained)
     return [score_cell(played) for played in play_task(lesson, way, on_cell=lambda _cell: None)]

@@ -141,6 +141,17 @@ class TrainSettings:
             raise ValueError(f"network.layers must name at most {MAX_LAYERS} layers")
 
 
+def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:
+    """The aim bins of a world whose continuous columns go from -`limit` to `limit`.
+
+    Bins beyond that are taken for shares of the farthest of them; in the arena they are refused.
+    """
+    farthest = max(map(abs, train.aim_bins))
+    if farthest <= limit:
+        return train.aim_bins
+    return tuple(value / farthest * limit for value in train.aim_bins)
+
+
 def any_threads(train: TrainSettings) -> bool:
     """Whether any number of threads surely learns the same: where the fused engine does it."""
     fused = train.algo == "hybrid_ppo" and train.engine != "torch" and train.device == "cpu"

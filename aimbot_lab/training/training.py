@@ -1,7 +1,7 @@
 """One training, assembled: world, face, model, curriculum and callbacks; then learned."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import save_agent
 from aimbot_lab.training.agents.best_agent import BestAgent
@@ -36,15 +36,14 @@ from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
-from aimbot_lab.training.checkpoint.model_state import model_state, restore_model
+from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
 from aimbot_lab.training.checkpoint.replay_parts import ReplayParts
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
-from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.registry import make_world
+from aimbot_lab.training.settings import TrainSettings, bins_within
+from aimbot_lab.worlds.registry import make_world, type_of
 
 FORMAT = 2  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
@@ -56,7 +55,7 @@ class TrainingPlan:
     """What a training is made from."""
 
     seed: int
-    env: ArenaSettings
+    env: WorldSettings
     lessons: tuple[Lesson, ...]
     train: TrainSettings
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
@@ -79,7 +78,7 @@ class Training:
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan = plan
         th.set_num_threads(plan.train.torch_threads)
-        compile_kernels(plan.env)
+        type_of(plan.env).warm_up(plan.env)
         world = make_world(plan.env)
         self.progress = CurriculumProgress(
             plan.lessons,
@@ -90,7 +89,7 @@ class Training:
         face = ALGORITHMS[plan.train.algo].face(plan.train)
         self.env = WorldVecEnv(
             world,
-            plan.train.aim_bins,
+            bins_within(plan.train, world.spec.continuous_limit),
             actions=face.actions,
             show_masks=face.masks_shown,
             seed=derive_seed(plan.seed, "world"),
@@ -127,10 +126,12 @@ class Training:
     def _restore(self, state: Mapping[str, Any], read_part: Callable[[str], bytes]) -> None:
         if state["format"] != FORMAT:
             raise ValueError(f"it has format {state['format']}, this version reads {FORMAT}")
-        self.env.resume(state["env"])
+        begun = self.env.resume(state["env"])
         self.progress.resume(state["progress"])
         self._best.resume(state["best"])
         restore_model(self.model, state["model"])
+        if begun is not None:
+            begin_episodes(self.model, begun)
         self._replay.resume(state["replay"], read_part)
         self._resumed, self._random = state, state["random"]
 
@@ -207,7 +208,9 @@ class Training:
             self.progress,
             sink=sink,
             observer=observer,
-            tally=EpisodeTally(self.env.world.spec.reward_terms, self.plan.env.decision_seconds),
+            tally=EpisodeTally(
+                self.env.world.spec.reward_terms, self.env.world.spec.decision_seconds
+            ),
             every_steps=every_steps,
             stopped=stopped,
         )
@@ -287,12 +290,3 @@ class Training:
     def _save(self, folder: Path, about: dict[str, Any]) -> tuple[Path, ...]:
         plan = self.plan
         return save_agent(self.model.policy, folder, env=plan.env, train=plan.train, about=about)
-
-
-def compile_kernels(settings: ArenaSettings) -> None:
-    """Have the simulator compiled (or read from the cache) by a step of a single row."""
-    world = make_world(replace(settings, num_envs=1))
-    world.set_scenario(Scenario({"goto": 1.0}))
-    buffers = new_step_buffers(1, len(world.spec.observation_names))
-    world.reset(0, buffers.observations)
-    world.step(buffers.observations[:, :4] * 0.0, buffers)

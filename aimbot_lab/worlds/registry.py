@@ -1,10 +1,118 @@
-"""Which worlds exist."""
+"""Which worlds exist: those of this package, and those that other packages bring.
 
-from aimbot_lab.foundation.world import BatchWorld
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+A package brings a world by an entry point of the group `aimbot_lab.worlds`, whose name is the
+world's and whose object is a `foundation.world_type.WorldType`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cache
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import Discriminator, Tag
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.worlds.arena.world_type import ARENA
+from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
+
+GROUP = "aimbot_lab.worlds"
+DEFAULT = ARENA.name
 
 
-def make_world(settings: ArenaSettings) -> BatchWorld:
-    """The world that `settings` describe, not yet reset."""
-    return Arena(settings)
+@cache
+def world_types() -> Mapping[str, WorldType]:
+    """Every world by its name. Raises ConfigurationError where an installed package is broken."""
+    found: dict[str, WorldType] = {one.name: one for one in (ARENA, GYMNASIUM)}
+    for entry in entry_points(group=GROUP):
+        try:
+            world = entry.load()
+        except Exception as error:  # whatever a stranger's module raises
+            raise ConfigurationError(
+                f"the world {entry.name} of {entry.value} can't be loaded: {error}"
+            ) from error
+        if not isinstance(world, WorldType) or world.name != entry.name:
+            raise ConfigurationError(
+                f"the entry point {entry.name} of {GROUP} must be a WorldType with that name "
+                f"(got {world!r:.80})"
+            )
+        found[entry.name] = world
+    return MappingProxyType(found)
+
+
+def type_of(settings: WorldSettings) -> WorldType:
+    """The kind of world that `settings` describe."""
+    return world_types()[settings.world]
+
+
+def make_world(
+    settings: WorldSettings, num_envs: int | None = None, *, one_thread: bool = False
+) -> BatchWorld:
+    """The world that `settings` describe, not yet reset; with another number of rows if given.
+
+    `one_thread` has no effect on worlds that have but one.
+    """
+    chosen: Any = settings
+    if num_envs is not None:
+        chosen = replace(chosen, num_envs=num_envs)
+    if one_thread and hasattr(chosen, "threads"):
+        chosen = replace(chosen, threads=1)
+    return type_of(settings).make(chosen)
+
+
+def spec_of(settings: WorldSettings) -> WorldSpec:
+    """The shape of the world that `settings` describe."""
+    return type_of(settings).spec(settings)
+
+
+def with_shape_of(settings: WorldSettings, other: WorldSettings) -> WorldSettings:
+    """`settings` with what `other` says of observations and actions."""
+    chosen: Any = settings
+    keys = type_of(settings).shape_keys if settings.world == other.world else ()
+    changed: WorldSettings = replace(chosen, **{key: getattr(other, key) for key in keys})
+    return changed
+
+
+def as_dict(settings: WorldSettings) -> dict[str, Any]:
+    """`settings` as plain data."""
+    chosen: Any = settings
+    return asdict(chosen)
+
+
+def world(data: Any) -> Any:
+    """Which world `data`, a mapping or settings, mean; the usual one where they are neither."""
+    if isinstance(data, Mapping):
+        return data.get("world", DEFAULT)
+    return getattr(data, "world", DEFAULT)
+
+
+def default_type() -> WorldType:
+    """The kind of world that is meant where none is named."""
+    return world_types()[DEFAULT]
+
+
+def named_type(env: Any) -> WorldType | None:
+    """The kind of world that the mapping `env` of a file names; None where there is none such."""
+    name = world(env if isinstance(env, Mapping) else {})
+    return world_types().get(name) if isinstance(name, str) else None
+
+
+def default_settings() -> WorldSettings:
+    """The settings of the world that is meant where none is named."""
+    chosen: WorldSettings = world_types()[DEFAULT].settings()
+    return chosen
+
+
+if TYPE_CHECKING:
+    AnyWorld = WorldSettings
+else:
+    AnyWorld = Annotated[
+        Union[  # noqa: UP007
+            tuple(Annotated[one.settings, Tag(name)] for name, one in world_types().items())
+        ],
+        Discriminator(world),
+    ]
+"""The settings of any world, as pydantic validates them; `world` says which."""

@@ -8,10 +8,10 @@ from arena_stage import new_stage
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 from aimbot_lab.worlds.arena.presets.files import load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

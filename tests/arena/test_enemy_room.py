@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from arena_stage import new_stage, random_play, row_digests
 
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.samplers import (
     Gaussian,
     GaussianParameters,
@@ -14,7 +15,6 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.single_row import row_of, solo_arena

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.config.document import LoadedCurriculum, check_files, load_curriculum
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 
@@ -140,7 +140,7 @@ def test_the_source_text_is_kept_as_written(tmp_path: Path) -> None:
 
 
 def test_a_lesson_may_mix_all_targets_but_stay() -> None:
-    assert dict(TRAINABLE_TARGETS) == {"free": 0, "goto": 5, "attack": 5}
+    assert dict(default_type().targets(None)) == {"free": 0, "goto": 5, "attack": 5}
 
 
 def test_reading_a_curriculum_loads_no_heavy_library() -> None:

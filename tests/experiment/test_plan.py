@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD
 
-from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, cell_shares, plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.registry import spec_of
 
 SHIPPED = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 
@@ -32,8 +32,9 @@ def test_nothing_is_doubtful_about_the_shipped_curricula(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_shares_of_a_mix_sum_to_one(path: Path) -> None:
-    for lesson in load_curriculum(path).config.lessons:
-        shares = [cell.share for cell in cell_shares(lesson, TRAINABLE_TARGETS)]
+    config = load_curriculum(path).config
+    for lesson in config.lessons:
+        shares = [cell.share for cell in cell_shares(lesson, spec_of(config.env).difficulties)]
         assert sum(shares) == pytest.approx(1)
 
 

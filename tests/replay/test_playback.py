@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.replay.episode import ReplayError
@@ -12,7 +13,6 @@ from aimbot_lab.replay.episode_summary import action_words, summarize
 from aimbot_lab.replay.playback import as_replay, replay_steps, trajectory_sha256, verify
 from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
 from tests.replay.recorded_episodes import played, replay_of

@@ -81,7 +81,7 @@ def holds_presets(path: Path) -> bool:
     from aimbot_lab.experiment.config.document import read_text
     from aimbot_lab.experiment.config.yaml_reader import read_yaml
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.worlds.arena.scenario import TARGETS
+    from aimbot_lab.worlds.registry import default_type
 
     if str(path) == "-":
         return False  # it can be read but once
@@ -89,7 +89,9 @@ def holds_presets(path: Path) -> bool:
         data = read_yaml(read_text(str(path))).data
     except ConfigurationError:
         return False  # reported by whoever checks it
-    return isinstance(data, dict) and bool(data) and data.keys() <= set(TARGETS)
+    return (
+        isinstance(data, dict) and bool(data) and data.keys() <= set(default_type().targets(None))
+    )
 
 
 def yaml_files(paths: tuple[Path, ...]) -> list[Path]:

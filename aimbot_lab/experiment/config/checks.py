@@ -1,9 +1,7 @@
 """Checks across the sections of a curriculum."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from math import isqrt
-from types import MappingProxyType
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
@@ -14,38 +12,52 @@ from aimbot_lab.experiment.config.parameter_checks import (
     lesson_parameter_diagnostics,
 )
 from aimbot_lab.experiment.config.parameter_lessons import Parameters
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-
-TRAINABLE_TARGETS: Mapping[str, int] = MappingProxyType(
-    {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
-)
-"""Targets that a lesson may mix, each with its number of difficulties."""
+from aimbot_lab.worlds.registry import spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
 MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
 
 
 def cross_section_diagnostics(
-    lessons: Sequence[Lesson], *, env: ArenaSettings, parameters: Parameters, train: TrainSettings
+    lessons: Sequence[Lesson], *, env: WorldSettings, parameters: Parameters, train: TrainSettings
 ) -> Iterator[Diagnostic]:
     """Diagnostics about several sections together."""
-    yield from lesson_diagnostics(lessons, env)
-    yield from environment_diagnostics(lessons, parameters, env)
+    unmade = list(world_diagnostics(env))
+    yield from unmade
+    if unmade:
+        return
+    yield from lesson_diagnostics(lessons, env, type_of(env))
+    yield from environment_diagnostics(lessons, parameters, env, world=type_of(env))
     yield from rollout_diagnostics(env, train)
     yield from cost_diagnostics(env, train)
     yield from aim_diagnostics(env, train)
     yield from option_diagnostics(train)
 
 
-def lesson_diagnostics(
-    lessons: Sequence[Lesson | None] | None, env: ArenaSettings | None
-) -> Iterator[Diagnostic]:
-    """What is wrong with the lessons together and in `env`.
+def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
+    """Why no world can be made of `env`, where it is not None."""
+    if env is None:
+        return
+    try:
+        spec_of(env)
+    except ConfigurationError as error:
+        for line in error.faults:
+            key, _, what = line.partition(": ")
+            yield Diagnostic(tuple(key.split(".")), what)
 
-    A part that is None is invalid by itself and not checked further.
+
+def lesson_diagnostics(
+    lessons: Sequence[Lesson | None] | None,
+    env: WorldSettings | None,
+    world: WorldType | None,
+) -> Iterator[Diagnostic]:
+    """What is wrong with the lessons together and in `env`, settings of `world`.
+
+    A part that is None is wrong by itself, and nothing is held against it.
     """
     if lessons is None:
         return
@@ -54,12 +66,15 @@ def lesson_diagnostics(
     for number, lesson in enumerate(lessons):
         if lesson is not None:
             here: KeyPath = ("lessons", number)
-            yield from _mix_diagnostics(lesson, here)
-            yield from lesson_parameter_diagnostics(lesson.parameters, env, (*here, "parameters"))
+            if world is not None:
+                yield from _mix_diagnostics(lesson, here, world.targets(env))
+            yield from lesson_parameter_diagnostics(
+                lesson.parameters, env, (*here, "parameters"), world=world
+            )
 
 
 def rollout_diagnostics(
-    env: ArenaSettings | None, train: TrainSettings | None
+    env: WorldSettings | None, train: TrainSettings | None
 ) -> Iterator[Diagnostic]:
     """What is wrong with the steps between two updates, where neither part is None."""
     if env is None or train is None:
@@ -75,12 +90,12 @@ def rollout_diagnostics(
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
 
 
-def _is_too_large(env: ArenaSettings, train: TrainSettings) -> bool:
+def _is_too_large(env: WorldSettings, train: TrainSettings) -> bool:
     return env.num_envs * train.n_steps > MAX_ROLLOUT_STEPS
 
 
 def cost_diagnostics(
-    env: ArenaSettings | None, train: TrainSettings | None
+    env: WorldSettings | None, train: TrainSettings | None
 ) -> Iterator[Diagnostic]:
     """What no update could compute in reasonable time or numbers, where neither part is None."""
     if env is None or train is None:
@@ -95,7 +110,7 @@ def cost_diagnostics(
             f"must be at most {MAX_MULTIPLY_ADDS:.0e}"
         )
         yield Diagnostic(("train", "n_epochs"), what)
-    largest = max(map(abs, asdict(env.rewards).values()))
+    largest = type_of(env).reward_bound(env)
     if train.reward_scale != "running" and largest * train.reward_scale > MAX_REWARD:
         what = (
             f"times the largest of env.rewards, {largest:g}, must be at most {MAX_REWARD:g}, as "
@@ -104,13 +119,16 @@ def cost_diagnostics(
         yield Diagnostic(("train", "reward_scale"), what)
 
 
-def aim_diagnostics(env: ArenaSettings | None, train: TrainSettings | None) -> Iterator[Diagnostic]:
+def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> Iterator[Diagnostic]:
     """Whether the agent aims farther than the arena lets it, where neither part is None."""
     if env is None or train is None or train.aim == "hybrid":
         return
+    if "mouse_limit" not in type_of(env).shape_keys:
+        return  # bins are shares of the world's own limits
     farthest = max(train.aim_bins, key=abs)
-    if abs(farthest) > env.mouse_limit:
-        what = f"must not go beyond env.mouse_limit, {env.mouse_limit:g} (got {farthest:g})"
+    limit = spec_of(env).continuous_limit
+    if abs(farthest) > limit:
+        what = f"must not go beyond env.mouse_limit, {limit:g} (got {farthest:g})"
         yield Diagnostic(("train", "aim_bins"), what)
 
 
@@ -139,13 +157,17 @@ def _is_plain_ppo(train: TrainSettings) -> bool:
     return train.algo == "ppo" and not train.options and switches == usual
 
 
-def _mix_diagnostics(lesson: Lesson, path: KeyPath) -> Iterator[Diagnostic]:
+def _mix_diagnostics(
+    lesson: Lesson, path: KeyPath, targets: Mapping[str, int]
+) -> Iterator[Diagnostic]:
+    if not lesson.targets and len(targets) > 1:
+        yield Diagnostic((*path, "targets"), "is missing")
     for target in lesson.targets:
-        if target not in TRAINABLE_TARGETS:
-            what = f"unknown target ({advice(target, TRAINABLE_TARGETS)})"
+        if target not in targets:
+            what = f"unknown target ({advice(target, targets)})"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
     for target, weights in lesson.difficulty.items():
-        count = TRAINABLE_TARGETS.get(target)
+        count = targets.get(target)
         if count == 0:
             yield Diagnostic(
                 (*path, "difficulty", target), f"{target} has no difficulties: leave it out"

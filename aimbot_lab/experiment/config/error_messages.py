@@ -63,7 +63,7 @@ def _kind(error: ErrorDetails) -> str:
 def describe_tag(error: ErrorDetails) -> tuple[str, str]:
     """The key that discriminates the kinds of mapping, and what is wrong with it."""
     context = error["ctx"]
-    key = context["discriminator"].strip("'")
+    key = context["discriminator"].strip("'").removesuffix("()")
     if error["type"] == "union_tag_not_found":
         return key, "is missing"
     allowed = " or ".join(context["expected_tags"].rsplit(", ", 1))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.experiment.config.key_path import KeyPath, is_parameters, shown_path
 from aimbot_lab.experiment.config.yaml_reader import read_yaml
-from aimbot_lab.worlds.arena.parameters import parameter_bounds
+from aimbot_lab.worlds.registry import default_type
 
 ONE_VALUE = frozenset({"sampler_type", "schedule"})
 FORM = "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"
@@ -64,7 +64,7 @@ def _path(parts: list[str], data: Any) -> KeyPath:
 
 def _name_length(parts: list[str]) -> int:
     """How many of `parts` make the name of an environment parameter, such as rewards.win."""
-    known = parameter_bounds()
+    known = default_type().parameters(None) or {}
     lengths = range(1, len(parts) + 1)
     return next((end for end in lengths if ".".join(parts[:end]) in known), len(parts))
 

@@ -15,21 +15,26 @@ from aimbot_lab.experiment.config.parameter_lessons import (
     with_parameters,
 )
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.worlds.arena.parameters import crowded_floor, parameter_bounds, parameter_fault
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 
 
 def lesson_parameter_diagnostics(
-    given: Mapping[str, ParameterValue], env: ArenaSettings | None, path: KeyPath
+    given: Mapping[str, ParameterValue],
+    env: WorldSettings | None,
+    path: KeyPath,
+    *,
+    world: WorldType | None,
 ) -> Iterator[Diagnostic]:
     """What is wrong with each parameter, or, where nothing is, with all of them together."""
     faults = [
         fault
         for name, value in given.items()
-        if (fault := _diagnostic(name, (*path, name), value, env=env))
+        if (fault := _diagnostic(name, (*path, name), value, env=env, world=world))
     ]
     yield from faults
-    crowded = None if faults or env is None else crowded_floor(given, env)
+    crowded = None
+    if not faults and env is not None and world is not None:
+        crowded = world.together_fault(given, env)
     if crowded is not None:
         yield Diagnostic(path, crowded)
 
@@ -37,23 +42,31 @@ def lesson_parameter_diagnostics(
 def environment_diagnostics(
     lessons: Sequence[Lesson | None] | None,
     parameters: Parameters | None,
-    env: ArenaSettings | None,
+    env: WorldSettings | None,
+    *,
+    world: WorldType | None,
 ) -> Iterator[Diagnostic]:
     """What is wrong with `environment_parameters`, by themselves and with the lessons.
 
-    A part that is None is invalid by itself and not checked further.
+    A part that is None is wrong by itself, and nothing is held against it.
     """
     if not parameters:
         return
-    faults = [fault for value in _values(parameters) if (fault := _diagnostic(*value, env=env))]
+    faults = [
+        fault
+        for value in _values(parameters)
+        if (fault := _diagnostic(*value, env=env, world=world))
+    ]
     if lessons is not None:
         faults += course_diagnostics(lessons, parameters)
     yield from dict.fromkeys(faults)
     known = [lesson for lesson in lessons or () if lesson is not None]
-    if faults or env is None or lessons is None or len(known) < len(lessons):
+    if faults or env is None or world is None:
+        return
+    if lessons is None or len(known) < len(lessons):
         return
     for lesson in with_parameters(known, parameters):
-        crowded = crowded_floor(lesson.parameters, env)
+        crowded = world.together_fault(lesson.parameters, env)
         if crowded is not None:
             yield Diagnostic((SECTION,), crowded)
             return
@@ -92,12 +105,19 @@ def _values(parameters: Parameters) -> Iterator[tuple[str, KeyPath, ParameterVal
 
 
 def _diagnostic(
-    name: str, path: KeyPath, value: ParameterValue, *, env: ArenaSettings | None
+    name: str,
+    path: KeyPath,
+    value: ParameterValue,
+    *,
+    env: WorldSettings | None,
+    world: WorldType | None,
 ) -> Diagnostic | None:
-    known = parameter_bounds()
-    if name not in known:
+    if world is None:
+        return None
+    known = world.parameters(env)
+    if known is not None and name not in known:
         key = path[: path.index(name) + 1]
         what = f"unknown environment parameter ({advice(name, known)})"
         return Diagnostic(key, what, about_key=True)
-    fault = parameter_fault(name, value, env)
+    fault = world.parameter_fault(name, value, env)
     return None if fault is None else Diagnostic(path, fault)

@@ -7,15 +7,13 @@ fields of the classes become the descriptions.
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
-from aimbot_lab.worlds.arena.parameters import parameter_bounds
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type, world_types
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 WIDTH = 100
@@ -53,6 +51,7 @@ def document_schema(document: type, *, title: str) -> Schema:
         "$schema": DIALECT,
         "title": title,
         **_writable(plain),
+        **_lessons_by_world(plain.get("properties", {})),
         "$defs": {**{name: _writable(kind) for name, kind in definitions.items()}, **_WRITTEN},
     }
 
@@ -86,15 +85,18 @@ def _close(definitions: Schema, root: Schema) -> None:
         reward = {"properties": {"measure": {"const": "reward"}}, "required": ["measure"]}
         share = {"properties": {"threshold": {"minimum": 0, "exclusiveMaximum": 1}}}
         criteria.update({"if": reward, "else": share})
-    lesson: Schema | None = definitions.get("Lesson", {}).get("properties")
-    if lesson is None:
+    if "Lesson" not in definitions:
         return
+    root["lessons"].pop("items")  # which `_lessons_by_world` gives
+    definitions["LessonOfAnotherWorld"] = deepcopy(definitions["Lesson"])
+    lesson: Schema = definitions["Lesson"]["properties"]
+    targets = default_type().targets(None)
     weight = lesson["targets"].pop("additionalProperties")
-    _name_keys(lesson["targets"], dict.fromkeys(TRAINABLE_TARGETS, weight))
+    _name_keys(lesson["targets"], dict.fromkeys(targets, weight))
     weights = lesson["difficulty"].pop("additionalProperties")
     listed = {
         target: {**weights, "minItems": count, "maxItems": count}
-        for target, count in TRAINABLE_TARGETS.items()
+        for target, count in targets.items()
         if count
     }
     _name_keys(lesson["difficulty"], listed)
@@ -107,15 +109,34 @@ def _close(definitions: Schema, root: Schema) -> None:
     )
 
 
+def _lessons_by_world(properties: Schema) -> Schema:
+    """That targets and parameters are known beforehand in the default world alone."""
+    if "lessons" not in properties:
+        return {}
+    others = [name for name in world_types() if name != default_type().name]
+    named = {"properties": {"world": {"enum": others}}, "required": ["world"]}
+
+    def items(kind: str) -> Schema:
+        shapes = [{"$ref": f"#/$defs/{kind}"}, {"$ref": "#/$defs/reference"}]
+        return {"properties": {"lessons": {"items": {"anyOf": shapes}}}}
+
+    return {
+        "if": {"properties": {"env": named}, "required": ["env"]},
+        "then": items("LessonOfAnotherWorld"),
+        "else": items("Lesson"),
+    }
+
+
 def _name_keys(mapping: Schema, properties: Schema) -> None:
     mapping.update({"properties": properties, "additionalProperties": False})
 
 
 def _parameters(others: list[Schema]) -> Schema:
     """A number within its bounds, or one of `others`, for each environment parameter."""
+    texts = default_type().parameter_texts()
     return {
         name: {
-            "description": _description(name),
+            "description": texts[name],
             "anyOf": [
                 {
                     "type": "integer" if bounds.whole else "number",
@@ -125,19 +146,8 @@ def _parameters(others: list[Schema]) -> Schema:
                 *others,
             ],
         }
-        for name, bounds in parameter_bounds().items()
+        for name, bounds in (default_type().parameters(None) or {}).items()
     }
-
-
-def _description(parameter: str) -> str:
-    """What the arena's setting of that name says about itself."""
-    *sections, key = parameter.split(".")
-    kind: Any = ArenaSettings
-    for section in sections:
-        kind = next(field.type for field in fields(kind) if field.name == section)
-    assert is_dataclass(kind)
-    properties = TypeAdapter(kind).json_schema()["properties"]
-    return str(properties[key]["description"])
 
 
 def _writable(node: Any) -> Any:

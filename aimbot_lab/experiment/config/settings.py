@@ -15,19 +15,19 @@ from aimbot_lab.experiment.config.parameter_lessons import with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import AnyWorld, default_settings, type_of
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class CurriculumFile:
-    """A curriculum: the arena, the lessons, the learner, and where the run is tracked."""
+    """A curriculum: the world, the lessons, the learner, and where the run is tracked."""
 
     name: Name
     """What the training is called in tables and charts."""
     seed: Annotated[Int, Ge(0), Le(2**32 - 1)] = 1
     """Seed of everything random; the same seed gives the same training."""
-    env: ArenaSettings = ArenaSettings()
-    """The arena; what is left out keeps its default."""
+    env: AnyWorld = field(default_factory=default_settings)
+    """The world, the arena where `world` is left out; what else is left out keeps its default."""
     lessons: Annotated[tuple[Lesson, ...], MinLen(1)]
     """The lessons in the order in which they are learned."""
     forgetting: ForgettingSettings = ForgettingSettings()
@@ -57,6 +57,13 @@ class CurriculumFile:
             raise ValueError("; ".join(faults))
 
     def resolved(self) -> "CurriculumFile":
-        """The same curriculum with its environment parameters worked into the lessons."""
+        """The same curriculum with its environment parameters worked into the lessons.
+
+        A lesson without targets, of a world that has but one, gets that one.
+        """
         lessons = with_parameters(self.lessons, self.environment_parameters)
+        only = dict.fromkeys(type_of(self.env).targets(self.env), 1.0)
+        lessons = tuple(
+            lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
+        )
         return replace(self, lessons=lessons, environment_parameters={})

@@ -1,6 +1,6 @@
 """Plain data as a checked curriculum, or everything that is wrong with them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from aimbot_lab.experiment.config.checks import (
     lesson_diagnostics,
     option_diagnostics,
     rollout_diagnostics,
+    world_diagnostics,
 )
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.key_path import KeyPath, is_parameters, starts_with
@@ -20,9 +21,9 @@ from aimbot_lab.experiment.config.parameter_checks import environment_diagnostic
 from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.parameters import DECLARED, GAPS
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import AnyWorld, named_type, world_types
 
 Section = TypeVar("Section")
 _ROLLOUT: frozenset[KeyPath] = frozenset(
@@ -40,7 +41,10 @@ _COST: frozenset[KeyPath] = frozenset(
 _ALGORITHM: frozenset[KeyPath] = frozenset({("train",), ("train", "algo")})
 # What a lesson's parameters are checked against.
 _FLOOR: frozenset[KeyPath] = frozenset(
-    {("env",), ("env", "rays"), *(("env", *name.split(".")) for name in (*DECLARED, *GAPS))}
+    {
+        ("env",),
+        *(("env", *key.split(".")) for one in world_types().values() for key in one.bounding_keys),
+    }
 )
 
 
@@ -54,10 +58,15 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
         faults = list(section_diagnostics(error, CurriculumFile))
     known = {fault.path for fault in faults}
     lessons, env, parameters, train = _sections(_without(data, known))
+    lessons = lessons and _with_known_mixes(lessons, known)
+    unmade = list(world_diagnostics(env))
+    env = None if unmade else env
     floor = None if known & _FLOOR else env
+    world = named_type(data.get("env"))
     between = [
-        *lesson_diagnostics(lessons, floor),
-        *environment_diagnostics(lessons, parameters, floor),
+        *unmade,
+        *lesson_diagnostics(lessons, floor, world),
+        *environment_diagnostics(lessons, parameters, floor, world=world),
         *rollout_diagnostics(None if known & _ROLLOUT else env, train),
         *cost_diagnostics(None if known & (_ROLLOUT | _COST) else env, train),
         *aim_diagnostics(env, train),
@@ -84,6 +93,14 @@ def _without(data: dict[str, Any], wrong: Iterable[KeyPath]) -> dict[str, Any]:
     return rest
 
 
+def _with_known_mixes(
+    lessons: Sequence[Lesson | None], wrong: Iterable[KeyPath]
+) -> list[Lesson | None]:
+    """`lessons`, None in the place of those whose targets are wrong by themselves."""
+    doubtful = {path[1] for path in wrong if path[:1] == ("lessons",) and path[2:3] == ("targets",)}
+    return [None if number in doubtful else one for number, one in enumerate(lessons)]
+
+
 def _remove(data: Any, path: KeyPath) -> None:
     *sections, key = _up_to_whole(path)
     for section in sections:
@@ -107,14 +124,14 @@ def _up_to_whole(path: KeyPath) -> KeyPath:
 def _sections(
     data: dict[str, Any],
 ) -> tuple[
-    list[Lesson | None] | None, ArenaSettings | None, Parameters | None, TrainSettings | None
+    list[Lesson | None] | None, WorldSettings | None, Parameters | None, TrainSettings | None
 ]:
     """Those sections that are right by themselves."""
     lessons = data.get("lessons")
     adapter = TypeAdapter(Lesson)
     return (
         [_checked(adapter, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
-        _checked(TypeAdapter(ArenaSettings), data.get("env", {})),
+        _checked(TypeAdapter(AnyWorld), data.get("env", {})),
         _checked(TypeAdapter(Parameters), data.get(SECTION, {})),
         _checked(TypeAdapter(TrainSettings), data.get("train", {})),
     )

@@ -20,6 +20,7 @@ from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.registry import with_shape_of
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,7 @@ def play_run(
     on_cell: Callable[[str, str], None],
 ) -> tuple[CellEpisodes, ...]:
     """The episodes of `task` that `agent` plays, seen with what it learned with."""
-    own = agent.saved.env
-    seen = replace(task.env, rays=own.rays, stacked_vectors=own.stacked_vectors)
+    seen = with_shape_of(task.env, agent.saved.env)
     return play_task(
         replace(task, env=seen),
         player_at(agent.saved, temperature),

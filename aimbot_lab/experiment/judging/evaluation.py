@@ -8,7 +8,6 @@ from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_ce
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.evaluation_task import (
     EvaluationTask,
-    MakePlayer,
     baselines,
     last_lesson,
     play_task,
@@ -16,6 +15,7 @@ from aimbot_lab.experiment.judging.evaluation_task import (
 )
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.world_type import MakePlayer
 
 OnCell = Callable[[str, str], None]  # player, cell
 

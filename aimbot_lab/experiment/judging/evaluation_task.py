@@ -1,29 +1,25 @@
 """What an agent is judged by: the cells of a curriculum's last lesson in its arena."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
-from aimbot_lab.evaluation.scripted import GreedyAgent, RandomAgent
+from aimbot_lab.evaluation.episodes import CellEpisodes, play
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec
-from aimbot_lab.worlds.registry import make_world
-
-MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
+from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 
 @dataclass(frozen=True)
 class EvaluationTask:
     """Cells to be played in an arena, so many episodes of each."""
 
-    env: ArenaSettings
+    env: WorldSettings
     cells: tuple[Cell, ...]
     parameters: Mapping[str, ParameterValue]
     episodes: int  # of each cell
@@ -33,7 +29,7 @@ class EvaluationTask:
 def last_lesson(config: CurriculumFile, *, episodes: int, seed: int) -> EvaluationTask:
     """The cells and parameters of the last lesson, in the curriculum's arena."""
     lesson = config.lessons[-1]
-    cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
+    cells = lesson_cells(lesson, spec_of(config.env).difficulties)
     return EvaluationTask(config.env, cells, dict(lesson.parameters), episodes, seed)
 
 
@@ -44,7 +40,7 @@ def play_task(
 
     Each cell has a player of its own, which remembers nothing of the cell before.
     """
-    world = make_world(replace(task.env, num_envs=task.episodes))
+    world = make_world(task.env, task.episodes)
     played = []
     for cell in task.cells:
         player = make_player(world, derive_seed(task.seed, "player", *cell))
@@ -71,12 +67,6 @@ def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, M
     return {way.label: player_at(saved, way) for way in (first, *others)}
 
 
-def baselines(env: ArenaSettings) -> dict[str, MakePlayer]:
-    """The scripted players."""
-    angles, turn = env.rays.angles, env.mouse_factor
-    return {
-        "random": lambda world, seed: RandomAgent(world.spec, seed),
-        "greedy": lambda world, _seed: GreedyAgent(
-            world.spec, ray_angles=angles, turn_per_unit=turn
-        ),
-    }
+def baselines(env: WorldSettings) -> Mapping[str, MakePlayer]:
+    """The scripted players of the world."""
+    return type_of(env).baselines(env)

@@ -15,7 +15,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.growing_files import growing_file
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
+from aimbot_lab.worlds.registry import spec_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,12 @@ def explain_run(
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
     config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
-    world = World(config.lessons, DIFFICULTIES, config.env.num_envs, config.train.total_steps)
+    world = World(
+        config.lessons,
+        spec_of(config.env).difficulties,
+        config.env.num_envs,
+        config.train.total_steps,
+    )
     record = _record(found, data_folder.run_folder(run_id), fetch)
     replayed = tuple(replays(record, world, threshold=threshold))
     refusals = [one.refused for one in replayed if one.refused]

@@ -1,7 +1,7 @@
 """Episodes of a tracked run's agent, recorded."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.temperature import Temperature
@@ -10,11 +10,11 @@ from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import Cell, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, Cell, new_step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import recorders
-from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.registry import make_world
 
 OnEpisode = Callable[[str], None]  # what was played
 
@@ -72,7 +72,7 @@ def _played(
     count: int,
     on_episode: OnEpisode,
 ) -> Sequence[Replay]:
-    arena = Arena(replace(agent.config.env, num_envs=count))
+    arena = make_world(agent.config.env, count)
     lesson = agent.config.lessons[-1]
     levels = arena.spec.difficulties[cell.target]
     arena.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
@@ -84,7 +84,7 @@ def _played(
 
 
 def _first_episodes(
-    agent: TrackedAgent, request: RecordingRequest, cell: Cell, *, arena: Arena
+    agent: TrackedAgent, request: RecordingRequest, cell: Cell, *, arena: BatchWorld
 ) -> Iterator[tuple[int, RecordedEpisode]]:
     player = agent.saved.agent.player(
         arena,

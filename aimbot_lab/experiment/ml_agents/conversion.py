@@ -30,7 +30,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
     whole_number,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.arena.parameters import parameter_bounds
+from aimbot_lab.worlds.registry import default_type
 
 MAX_ENVS = 65536
 
@@ -174,7 +174,7 @@ class _Converter:
     def _parameters(self) -> Any:
         """The environment parameters that the arena has."""
         given = self._file.data.get(SECTION) or {}
-        known = parameter_bounds()
+        known = default_type().parameters(None) or {}
         for name in given:
             if name not in known:
                 what = f"the arena has no such parameter ({advice(name, known)})"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from types import MappingProxyType
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
@@ -15,7 +15,6 @@ from aimbot_lab.experiment.runs.harmless_settings import harmless_settings, with
 from aimbot_lab.experiment.runs.result import RunResult, outcome
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.tracking.runs.opening import RunDescription
-from aimbot_lab.worlds.arena.presets.source import named_entries
 
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
 NOT_TRAINING_SETTINGS = frozenset({"seed", "tracking", "evaluation"})
@@ -89,8 +88,7 @@ def config_hash(config: CurriculumFile, start: InitialAgentRef | None = None) ->
 
 def _params(config: CurriculumFile) -> dict[str, str]:
     """At most `MAX_PARAMS`: what ends lessons comes last, and of it the first lessons."""
-    env = replace(config.env, presets=named_entries(config.env.presets))
-    parts = {"train": asdict(config.train), "env": asdict(env)}
+    parts = {"train": asdict(config.train), "env": plain_settings(config)["env"]}
     params = {"seed": str(config.seed), "lessons": str(len(config.lessons))}
     params |= flat_settings({**parts, "forgetting": asdict(config.forgetting)})
     for number, lesson in reversed([*enumerate(config.lessons)]):

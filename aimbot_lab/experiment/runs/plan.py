@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario
@@ -14,13 +13,13 @@ from aimbot_lab.curriculum.promotion.forecast import (
     halfway,
 )
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.checks import TRAINABLE_TARGETS
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_presets import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
 
@@ -49,7 +48,7 @@ class CurriculumPlan:
     """A curriculum's lessons, and what may keep them from being passed."""
 
     curriculum: LoadedCurriculum
-    longest_episode: int  # environment steps
+    longest_episode: int | None  # environment steps; None: not known
     lessons: tuple[PlannedLesson, ...]
     warnings: tuple[str, ...]
     cost: UpdateCost
@@ -76,7 +75,8 @@ def plan_curriculum(
     """The plan of `curriculum`."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
-    lessons = tuple(_planned(lesson, forecaster) for lesson in config.lessons)
+    targets = type_of(config.env).targets(config.env)
+    lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
     return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config))
@@ -87,9 +87,9 @@ def cost_of(config: CurriculumFile) -> UpdateCost:
     return update_cost(config.train, config.env)
 
 
-def longest_episode(env: ArenaSettings) -> int:
-    """Environment steps of an episode that lasts to the time limit."""
-    return ceil(env.time_limit / env.decision_seconds)
+def longest_episode(env: WorldSettings) -> int | None:
+    """Environment steps of the longest episode; None: not known."""
+    return spec_of(env).max_steps
 
 
 def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[PlannedCell]:
@@ -107,8 +107,8 @@ def cell_shares(lesson: Lesson, difficulties: Mapping[str, int]) -> Iterator[Pla
                 yield PlannedCell(target, level, share * part / sum(weights))
 
 
-def _planned(lesson: Lesson, forecaster: Forecaster) -> PlannedLesson:
-    cells = tuple(cell_shares(lesson, TRAINABLE_TARGETS))
+def _planned(lesson: Lesson, targets: Mapping[str, int], forecaster: Forecaster) -> PlannedLesson:
+    cells = tuple(cell_shares(lesson, targets))
     criteria = lesson.completion_criteria
     if not can_be_forecast(criteria):
         return PlannedLesson(lesson, cells, (), None)
@@ -135,7 +135,7 @@ def _lesson_json(planned: PlannedLesson) -> dict[str, Any]:
 
 
 def _warnings(
-    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int
+    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int | None
 ) -> Iterator[str]:
     for number, planned in enumerate(lessons):
         for what in _lesson_warnings(planned):
@@ -181,7 +181,7 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
 
 
 def _budget_warnings(
-    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int
+    config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int | None
 ) -> Iterator[str]:
     train, rollout = config.train, config.env.num_envs * config.train.n_steps
     if train.total_steps < rollout:
@@ -196,7 +196,7 @@ def _budget_warnings(
             f"train.total_steps {train.total_steps:,} cannot be enough: an agent that never loses "
             f"needs {least:,} episodes, and an episode takes a step at least"
         )
-    elif likely * longest > train.total_steps:
+    elif longest is not None and likely * longest > train.total_steps:
         yield (
             f"train.total_steps {train.total_steps:,} may not be enough: halfway between each "
             f"threshold and 1 the tests take {likely:,} episodes, up to {longest:,} steps each"

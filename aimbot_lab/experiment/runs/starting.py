@@ -26,7 +26,7 @@ from aimbot_lab.training.agents.agent_files import (
     load_agent,
 )
 from aimbot_lab.training.agents.weights_file import policy_of
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.registry import spec_of
 
 MUST_AGREE = (
     *("train.aim", "train.aim_bins", "train.masks", "train.network"),
@@ -102,7 +102,7 @@ def _incompatibilities(start: InitialAgent, config: CurriculumFile) -> Iterator[
     for key in dict.fromkeys((*theirs, *ours)):
         if key.startswith(MUST_AGREE) and theirs.get(key) != ours.get(key):
             yield f"{key} is {theirs.get(key)} there, {ours.get(key)} here; both must agree"
-    spec = arena_spec(config.env)
+    spec = spec_of(config.env)
     yield from _other_ranges(start.saved.agent.spec, spec)
     try:
         policy_of(start.files[WEIGHTS], config.train, spec)

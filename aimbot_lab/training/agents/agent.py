@@ -12,7 +12,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
-from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
+from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings, bins_within
 
 
 class Agent:
@@ -27,7 +27,7 @@ class Agent:
         self.policy = policy
         self.spec = spec
         self._algo = train.algo
-        self._codec = learner_codec(spec, face.actions, train.aim_bins)
+        self._codec = learner_codec(spec, face.actions, bins_within(train, spec.continuous_limit))
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
 

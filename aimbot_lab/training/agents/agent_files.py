@@ -14,11 +14,11 @@ from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.weights_file import policy_of
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.registry import AnyWorld, as_dict, spec_of
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
@@ -33,7 +33,7 @@ class SavedAgent:
     """An agent read from its files, with the settings it was trained under."""
 
     agent: Agent
-    env: ArenaSettings
+    env: WorldSettings
     train: TrainSettings
     about: dict[str, Any]
 
@@ -42,7 +42,7 @@ def save_agent(
     policy: BasePolicy,
     folder: Path,
     *,
-    env: ArenaSettings,
+    env: WorldSettings,
     train: TrainSettings,
     about: dict[str, Any],
 ) -> tuple[Path, Path]:
@@ -53,7 +53,7 @@ def save_agent(
     folder.mkdir(parents=True, exist_ok=True)
     # Copies, because a file keeps no two names for one tensor, as policies have for some.
     weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
-    description = {"format": FORMAT, "env": asdict(env), "train": asdict(train), "about": about}
+    description = {"format": FORMAT, "env": as_dict(env), "train": asdict(train), "about": about}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
     save_file(weights, fresh[0])
@@ -78,9 +78,9 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
         )
     try:
         description = _description(read_bounded(folder / DESCRIPTION, MAX_DESCRIPTION_BYTES))
-        env = TypeAdapter(ArenaSettings).validate_python(description["env"])
+        env = TypeAdapter(AnyWorld).validate_python(description["env"])
         train = TypeAdapter(TrainSettings).validate_python(description["train"])
-        spec = arena_spec(env)
+        spec = spec_of(env)
         policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error

@@ -58,6 +58,11 @@ class DeployedPolicy(nn.Module):
                 f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
                 "folder, as safetensors"
             )
+        if agent.spec.continuous != 1:
+            raise ConfigurationError(
+                "an ONNX file can hold agents whose actions have one continuous column "
+                f"(this one's have {agent.spec.continuous}); export it to a folder, as safetensors"
+            )
         policy: Any = agent.policy
         self.policy = policy
         self.temperature = agent.temperature(temperature)

@@ -26,7 +26,6 @@ NOISE = (
     "random numbers of an even distribution from 0 to 1, one for each column of the action, drawn "
     "anew for each decision; the same ones give the same action"
 )
-ACTION_NAMES = ("vertical", "horizontal", "attack", "mouse")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "made_by": "aimbot-lab",
         "algo": train.algo,
         "observation_names": list(spec.observation_names),
-        "action_names": list(ACTION_NAMES),
+        "action_names": list(spec.action_names),
         "scores": "values" if deployed.heads.flat else "logits",
         "choices": list(deployed.heads.choices),
         "temperature": float(deployed.temperature),
@@ -147,7 +146,7 @@ class Given(NamedTuple):
 
     observation: Float32Array  # [N, D]
     action_masks: BoolArray  # [N, sum of branches]
-    noise: Float32Array  # [N, 4], from 0 to 1
+    noise: Float32Array  # [N, columns of an action], from 0 to 1
 
 
 def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> Given:
@@ -161,7 +160,8 @@ def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> Given:
     masks = random.random((rows, sum(spec.branches))) < 0.7
     starts = np.cumsum([0, *spec.branches[:-1]])
     masks[:, starts] = True
-    return Given(drawn, masks, random.random((rows, len(ACTION_NAMES)), np.float32))
+    columns = len(spec.branches) + spec.continuous
+    return Given(drawn, masks, random.random((rows, columns), np.float32))
 
 
 def inputs_of(deployed: DeployedPolicy, given: Given) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     """Fewer weights than this no such network has; worked out before one is made."""
     layers, options = train.network.layers, train.options
     count = sum(one * other for one, other in pairwise(layers))
-    bins = len(train.aim_bins) if train.aim == "bins" else 0
+    bins = spec.continuous * len(train.aim_bins) if train.aim == "bins" else 0
     count += layers[-1] * max(bins, _whole(options.get("n_quantiles")))
     if train.algo != "recurrent_ppo":
         return count + layers[0] * len(spec.observation_names)

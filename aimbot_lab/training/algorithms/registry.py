@@ -22,7 +22,7 @@ from aimbot_lab.training.algorithms.policy_gradient import (
 )
 from aimbot_lab.training.algorithms.q_learning import DQN_ALGORITHM, QRDQN_ALGORITHM
 from aimbot_lab.training.networks.devices import chosen_device
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import TrainSettings, bins_within
 
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
     {
@@ -66,7 +66,7 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """An untrained policy to load weights into."""
     algorithm = ALGORITHMS[settings.algo]
     face = algorithm.face(settings)
-    actions = learner_codec(spec, face.actions, settings.aim_bins).space
+    actions = learner_codec(spec, face.actions, bins_within(settings, spec.continuous_limit)).space
     observations = observation_space(spec, masks=face.masks_shown)
     arguments = algorithm.policy_arguments(settings, spec)
     return algorithm.policy(observations, actions, lambda _: 0.0, **arguments)

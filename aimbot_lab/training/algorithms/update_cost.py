@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import type_of
 
 PASSES = 3  # over the weights for a sample: forwards, and backwards for weights and for inputs
-OWN_NUMBERS = 13  # of an observation, beside its rays
 NETWORKS = 2  # the policy and the value function; for dqn the network and its target
 PER_SECOND = 2e10  # multiply-adds of one core, roughly
 MAX_WEIGHTS = 2**25  # of one network: with gradients and Adam's moments some 0.5 GB
@@ -41,9 +41,9 @@ class UpdateCost(NamedTuple):
         )
 
 
-def update_cost(train: TrainSettings, env: ArenaSettings) -> UpdateCost:
+def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     """The cost of an update by a rollout of `env`."""
-    below, weights = _inputs(env), 0
+    below, weights = type_of(env).observation_size(env), 0
     for units in train.network.layers:
         weights += below * units
         below = units
@@ -54,12 +54,6 @@ def update_cost(train: TrainSettings, env: ArenaSettings) -> UpdateCost:
         per_sample * samples * train.n_epochs,
         per_sample * min(train.batch_size, samples),
     )
-
-
-def _inputs(env: ArenaSettings) -> int:
-    """Numbers of an observation: what and how far each ray hits, and the agent's own."""
-    each = 2 if env.rays.tags == "label" else 4
-    return env.stacked_vectors * (each * env.rays.count + OWN_NUMBERS)
 
 
 def _duration(seconds: float) -> str:

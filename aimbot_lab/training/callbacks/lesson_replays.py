@@ -12,7 +12,6 @@ from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.training.run_hooks import TextSink
-from aimbot_lab.worlds.arena.arena import Arena
 
 FOLDER = "replays"
 ROW = 0  # the environment whose episodes are recorded
@@ -43,7 +42,7 @@ class KeptEpisodesCallback(BaseCallback):
         self._sees_first = False
 
     def _on_training_start(self) -> None:
-        if isinstance(self._env.world, Arena):
+        if self._env.world.spec.can("replay"):
             self._recorder = RowRecorder(self._env.world, ROW)
         self._lesson = self._begun_in = self._progress.lesson
         # Of a lesson that is gone on with, the first episode was kept before.

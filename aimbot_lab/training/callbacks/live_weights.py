@@ -6,10 +6,10 @@ from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.training.run_hooks import Requests
-from aimbot_lab.worlds.arena.difficulty_weights import DifficultyWeights
 
 
 class LiveWeights:

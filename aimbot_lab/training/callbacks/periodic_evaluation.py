@@ -1,7 +1,6 @@
 """Evaluation while an agent trains: the last lesson's cells, on seeds of their own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from stable_baselines3.common.callbacks import BaseCallback
@@ -14,10 +13,10 @@ from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.callbacks.callbacks import MetricSink
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world
 
 SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes
@@ -37,8 +36,8 @@ class EvaluatedPlan(Protocol):
         ...
 
     @property
-    def env(self) -> ArenaSettings:
-        """The arena."""
+    def env(self) -> WorldSettings:
+        """The world."""
         ...
 
     @property
@@ -92,7 +91,7 @@ class EvaluationCallback(BaseCallback):
 
     def _metrics(self, episodes: int) -> dict[str, float]:
         if self._world is None:
-            self._world = make_world(replace(self._env, num_envs=episodes, threads=1))
+            self._world = make_world(self._env, episodes, one_thread=True)
         cells = lesson_cells(self._lesson, self._world.spec.difficulties)
         agent = Agent(self.model.policy, self._world.spec, self._train)
         played = []

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 NUMBERS = (
@@ -53,3 +54,9 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
         on_device = (tuple(t.to(model.device) for t in pair) for pair in state["memory"])
         setattr(model, MEMORY, kind(*on_device))
     model.logger.name_to_value.update(state["recorded"])
+
+
+def begin_episodes(model: BaseAlgorithm, observations: Any) -> None:
+    """Have `model` go on with new episodes in every row, which begin with `observations` [B, D]."""
+    model._last_obs = observations
+    model._last_episode_starts = np.ones(len(observations), np.bool_)

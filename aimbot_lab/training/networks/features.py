@@ -11,6 +11,7 @@ from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight, see_from_agent
 from aimbot_lab.training.networks.running_scale import Moments, RunningScale, moments
 
+WIDEST = 1e5  # range that is scaled to -1 to 1; within a wider one nothing could be told apart
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 EGOCENTRIC_COLUMNS = 5
 COLUMNS = {
@@ -22,6 +23,12 @@ COLUMNS = {
     "sine": "sin_yaw",
     "diameter": "fire_base_diameter",
 }
+
+
+def has_egocentric_columns(names: Sequence[str]) -> bool:
+    """Whether an observation says where the agent and its target are, and ends with rays."""
+    rays = [name for name in names if name.startswith("ray_") and name.endswith("_distance")]
+    return set(COLUMNS.values()) <= set(names) and bool(rays) and names[-1] == rays[-1]
 
 
 class ScaledFeatures(BaseFeaturesExtractor):
@@ -41,8 +48,11 @@ class ScaledFeatures(BaseFeaturesExtractor):
         self.statistics = RunningScale(columns) if running else None
         low = th.as_tensor(observation_space.low)
         high = th.as_tensor(observation_space.high)
-        self.register_buffer("scale", 2.0 / (high - low), persistent=False)
-        self.register_buffer("shift", -(high + low) / (high - low), persistent=False)
+        bounded = (high - low < WIDEST) & (high > low)  # others are left as they are
+        span = th.where(bounded, high - low, th.ones_like(low))
+        scale, shift = 2.0 / span, -(high + low) / span
+        self.register_buffer("scale", th.where(bounded, scale, 1.0), persistent=False)
+        self.register_buffer("shift", th.where(bounded, shift, 0.0), persistent=False)
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, D] of raw observations [N, D]."""

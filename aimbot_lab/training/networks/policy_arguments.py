@@ -5,7 +5,11 @@ from typing import Any
 import torch as th
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.networks.features import EgocentricFeatures, ScaledFeatures
+from aimbot_lab.training.networks.features import (
+    EgocentricFeatures,
+    ScaledFeatures,
+    has_egocentric_columns,
+)
 from aimbot_lab.training.settings import NetworkSettings
 
 ACTIVATIONS = {"tanh": th.nn.Tanh, "relu": th.nn.ReLU}
@@ -28,7 +32,7 @@ def _common(network: NetworkSettings, spec: WorldSpec) -> dict[str, Any]:
         "features_extractor_class": ScaledFeatures,
         "features_extractor_kwargs": {"running": network.scaling == "running"},
     }
-    if network.features == "egocentric":
+    if network.features == "egocentric" and has_egocentric_columns(spec.observation_names):
         arguments["features_extractor_class"] = EgocentricFeatures
         arguments["features_extractor_kwargs"]["names"] = spec.observation_names
     return arguments

@@ -4,6 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from aimbot_lab.foundation.argument_checks import (
+    BOOL,
+    FLOAT32,
+    MisuseError,
+    check_writable,
+    checked_row,
+    whole_seed,
+)
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.jit import Bound
@@ -19,18 +27,10 @@ from aimbot_lab.foundation.world import (
     new_step_buffers,
 )
 from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
-from aimbot_lab.worlds.arena.argument_checks import (
-    BOOL,
-    FLOAT32,
-    MisuseError,
-    check_writable,
-    checked_row,
-    whole_seed,
-)
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
 from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP
-from aimbot_lab.worlds.arena.core.state import ScenarioTables
-from aimbot_lab.worlds.arena.core.step import BRANCHES, advance_rows, first_bad_action
+from aimbot_lab.worlds.arena.core.state import BRANCHES, ScenarioTables
+from aimbot_lab.worlds.arena.core.step import advance_rows, first_bad_action
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
@@ -138,6 +138,7 @@ class Arena:
         self._check_buffers(buffers)
         self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
+        buffers.truncated.fill(False)  # a time-out is a loss: the time is observed
         ended = self._queue.ended
         ended.fill(0)
         task = self._task_for(buffers)

@@ -1,7 +1,6 @@
 """The arena's numbers that a scenario may set, by name, with the values they take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import ceil, floor, inf
 from typing import Any, get_args, get_type_hints
@@ -15,6 +14,7 @@ from aimbot_lab.foundation.samplers import (
     extremes,
     intervals_of,
 )
+from aimbot_lab.foundation.world_type import Bounds
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.crowding import most_bystanders, most_free_enemies
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -23,19 +23,6 @@ OPEN_BOUND = 1e-6  # distance that a sampled value keeps from a bound it must no
 DECLARED = ("time_limit", "floor_size", "rays.range")  # they bound the observation
 CROWD = ("enemy_radius", "agent_radius", "free_enemies", "bystanders")
 GAPS = ("block_gap_to_walls", "block_gap_to_agent", "agent_radius")  # they narrow the floor
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Which values a parameter takes."""
-
-    low: float
-    high: float
-    whole: bool
-
-    def __str__(self) -> str:
-        """What a value must do, for a person."""
-        return f"lie between {self.low:g} and {self.high:g}"
 
 
 def parameter_values(settings: ArenaSettings) -> dict[str, float]:

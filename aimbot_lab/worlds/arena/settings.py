@@ -103,6 +103,8 @@ class RaySettings:
 class ArenaSettings:
     """The arena: floor, motion, gun, targets, rays and rewards."""
 
+    world: Literal["arena"] = "arena"
+    """The world."""
     num_envs: Annotated[Int, Ge(1), Le(65536)] = 512
     """Environments stepped together, one row each."""
     threads: Annotated[Int, Ge(1), Le(64)] = 1

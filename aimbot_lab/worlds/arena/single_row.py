@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState
 from aimbot_lab.worlds.arena.enemy_capacity import MAX_ENEMIES_OF_ROW, OF_ENEMIES

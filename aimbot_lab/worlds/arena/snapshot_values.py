@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.worlds.arena.argument_checks import MisuseError
+from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core.state import ArenaState, PresetTables, ScenarioTables
 from aimbot_lab.worlds.arena.enemy_capacity import MAX_ENEMIES_OF_ROW, OF_ENEMIES
 from aimbot_lab.worlds.arena.settings import ArenaSettings

@@ -1,11 +1,11 @@
 """The arena's shape as every face and policy sees it."""
 
+from math import ceil
+
 import numpy as np
 
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world import ABILITIES, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.observation import TAG_KINDS
-from aimbot_lab.worlds.arena.core.step import BRANCHES
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
@@ -27,7 +27,7 @@ def _columns(settings: ArenaSettings) -> list[Column]:
         ("sin_yaw", -1.0, 1.0),
     ]
     if settings.rays.tags == "one_hot":
-        kinds = ("wall", "enemy", "player")[:TAG_KINDS]
+        kinds = ("wall", "enemy", "player")[: core.TAG_KINDS]
         columns += [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in rays for kind in kinds]
     else:
         columns += [(f"ray_{ray}_tag", -1.0, 2.0) for ray in rays]
@@ -55,11 +55,15 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         observation_names=names,
         observation_low=np.array(lows, np.float32),
         observation_high=np.array(highs, np.float32),
-        branches=BRANCHES,
+        branches=core.BRANCHES,
         continuous=1,
         continuous_limit=settings.mouse_limit,
         targets=TARGETS,
         difficulties=DIFFICULTIES,
         reward_terms=core.REWARD_TERMS,
         parameters=core.PARAMETERS,
+        action_names=("vertical", "horizontal", "attack", "mouse"),
+        decision_seconds=settings.decision_seconds,
+        abilities=frozenset(ABILITIES),
+        max_steps=ceil(settings.time_limit / settings.decision_seconds),
     )

@@ -9,6 +9,7 @@ from aimbot_lab.worlds.arena.core.reward import in_fire_base
 from aimbot_lab.worlds.arena.core.state import (
     NO_HIT,
     RAY_RANGE,
+    TAG_KINDS,
     WALL_HIT,
     ArenaState,
     ArenaTables,
@@ -17,7 +18,6 @@ from aimbot_lab.worlds.arena.core.state import (
 
 RAYS_FROM = 13  # first index after target and agent
 WALL_TAG, ENEMY_TAG, NO_TAG = np.float32(0.0), np.float32(1.0), np.float32(-1.0)
-TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 

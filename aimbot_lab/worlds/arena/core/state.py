@@ -21,6 +21,8 @@ MAX_PLACED = 100  # enemies that Free places, and bystanders
 RAY_LANES = 8  # rays are padded to a multiple of this
 CONSTANT, UNIFORM, GAUSSIAN, RANGES = range(4)  # kinds of samplers
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
+BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
+TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
 SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
 
 REWARD_TERMS = (

@@ -43,7 +43,6 @@ from aimbot_lab.worlds.arena.core.state import (
     Floats32,
 )
 
-BRANCHES = (3, 3, 2)
 LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch
 ZERO = np.float32(0.0)
 MOUSE = 3  # column of the mouse in an action

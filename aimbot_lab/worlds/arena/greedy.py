@@ -1,7 +1,7 @@
-"""Scripted agents: a plain greedy one and a random one, baselines for every target.
+"""The greedy player: a scripted baseline for every target of the arena.
 
-Both are functions from raw observations [B, D] to world actions [B, 4] and know nothing of a
-world but its spec: vertical move, horizontal move, attack, mouse.
+A function from raw observations [B, D] to world actions [B, 4] that knows nothing of the arena but
+its spec: vertical move, horizontal move, attack, mouse.
 """
 
 from collections.abc import Sequence
@@ -16,24 +16,6 @@ VERTICAL, ATTACK, MOUSE = 0, 2, 3  # columns of an action
 ENEMY_TAG = 1.0
 SEARCH_TURN = 0.2  # rad a decision, where there is nothing to turn to
 TURN_PER_UNIT = 0.08  # rad a unit of the mouse action, as in Aimbot-ParallelEnv
-
-
-class RandomAgent:
-    """Every branch and the mouse drawn evenly; the same actions for the same seed and batch."""
-
-    def __init__(self, spec: WorldSpec, seed: int) -> None:
-        self._branches = spec.branches
-        self._continuous = spec.continuous
-        self._limit = spec.continuous_limit
-        self._random = np.random.default_rng(seed)
-
-    def __call__(self, observations: Float32Array) -> Float32Array:
-        """The next actions [B, A]; of `observations` [B, D] only the number of rows counts."""
-        rows = len(observations)
-        discrete = self._random.integers(0, self._branches, (rows, len(self._branches)))
-        size = rows, self._continuous
-        continuous = self._random.uniform(-self._limit, self._limit, size)
-        return np.column_stack([discrete, continuous]).astype(np.float32)
 
 
 class _Sight(NamedTuple):

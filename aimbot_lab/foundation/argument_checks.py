@@ -1,4 +1,4 @@
-"""What the arena says to a call that it cannot carry out, and how it checks one."""
+"""What a world says to a call that it cannot carry out, and how it checks one."""
 
 import operator
 from contextlib import suppress
@@ -13,7 +13,7 @@ BOOL = np.dtype(np.bool_)
 
 
 class MisuseError(LabError, ValueError):
-    """A call that the arena cannot carry out; the arena is as it was."""
+    """A call that the world cannot carry out; the world is as it was."""
 
 
 def whole_seed(seed: Any) -> int:

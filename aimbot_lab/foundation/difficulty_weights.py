@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import as_parameter
-from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT
 
+DIFFICULTY_COUNT = 5  # of every target that has any
 SLACK = 1e-9  # that rounding may leave between a sum and 1
 
 

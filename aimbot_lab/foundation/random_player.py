@@ -1,0 +1,23 @@
+"""A player that acts at random: the baseline of every world."""
+
+import numpy as np
+
+from aimbot_lab.foundation.world import Float32Array, WorldSpec
+
+
+class RandomAgent:
+    """Draws every branch and continuous column uniformly; the same actions for the same seed."""
+
+    def __init__(self, spec: WorldSpec, seed: int) -> None:
+        self._branches = spec.branches
+        self._continuous = spec.continuous
+        self._limit = spec.continuous_limit
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """The next actions [B, A]; of `observations` [B, D] only the number of rows counts."""
+        rows = len(observations)
+        discrete = self._random.integers(0, self._branches, (rows, len(self._branches)))
+        size = rows, self._continuous
+        continuous = self._random.uniform(-self._limit, self._limit, size)
+        return np.column_stack([discrete, continuous]).astype(np.float32)

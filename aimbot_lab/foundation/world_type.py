@@ -1,0 +1,120 @@
+"""What the layers above know of a kind of world before one is made: its settings and its rules.
+
+A world's package makes one `WorldType`; `worlds.registry` finds them by name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec
+
+Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
+MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
+
+
+class WorldSettings(Protocol):
+    """What the settings of every world have: a frozen pydantic dataclass."""
+
+    @property
+    def world(self) -> str:
+        """The world's name in the registry."""
+        ...
+
+    @property
+    def num_envs(self) -> int:
+        """Rows that are stepped together."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which values a parameter takes."""
+
+    low: float
+    high: float
+    whole: bool
+
+    def __str__(self) -> str:
+        """What a value must do, for a person."""
+        return f"lie between {self.low:g} and {self.high:g}"
+
+
+class KeptFiles(NamedTuple):
+    """Files that the settings of a world name, and that a run keeps as one text."""
+
+    key: str  # of the settings, whose value is a list of paths
+    read: Callable[[Sequence[Path | str]], str]  # files, folders and kept texts as one text
+    holds: Callable[[Path], bool]  # whether a folder has any such file
+    name: Callable[[str], str]  # a text to the name that it is kept under, with its hash
+    is_name: Callable[[str], bool]
+    named: Callable[[Sequence[str]], tuple[str, ...]]  # entries, texts replaced by their names
+
+
+class WorldType(ABC):
+    """A kind of world, by the name that `env.world` gives it."""
+
+    name: str
+    settings: type[Any]
+    files: KeptFiles | None = None
+    shape_keys: tuple[str, ...] = ()
+    """Settings that decide what is observed and which actions there are."""
+    bounding_keys: tuple[str, ...] = ()
+    """Settings that parameters are checked against."""
+
+    @abstractmethod
+    def spec(self, settings: Any) -> WorldSpec:
+        """The shape of a world with `settings`, without making one."""
+
+    @abstractmethod
+    def make(self, settings: Any) -> BatchWorld:
+        """A world with `settings`, not yet reset."""
+
+    @abstractmethod
+    def targets(self, settings: Any | None) -> Mapping[str, int]:
+        """Targets that a lesson may mix, each with its number of difficulties (0: has none).
+
+        Without settings those of the world's defaults.
+        """
+
+    @abstractmethod
+    def baselines(self, settings: Any) -> Mapping[str, MakePlayer]:
+        """Scripted players to compare agents with."""
+
+    def observation_size(self, settings: Any) -> int:
+        """Numbers of an observation."""
+        return len(self.spec(settings).observation_names)
+
+    def parameters(self, settings: Any | None) -> Mapping[str, Bounds] | None:
+        """Parameters that a lesson may set; None: any, and the world itself judges them."""
+        del settings
+        return {}
+
+    def parameter_texts(self) -> Mapping[str, str]:
+        """What each parameter is, for a person; those that are not known beforehand left out."""
+        return {}
+
+    def parameter_fault(self, name: str, value: ParameterValue, settings: Any | None) -> str | None:
+        """What is wrong with giving parameter `name` that value; None: nothing is.
+
+        Without settings only what holds in every world of this kind is checked.
+        """
+        del name, value, settings
+        return None
+
+    def together_fault(self, given: Mapping[str, ParameterValue], settings: Any) -> str | None:
+        """What is wrong with these parameters together; None: nothing is."""
+        del given, settings
+        return None
+
+    def reward_bound(self, settings: Any) -> float:
+        """The largest reward weight, so that learners can check what 32 bits hold; 0: unknown."""
+        del settings
+        return 0.0
+
+    def warm_up(self, settings: Any) -> None:
+        """Compile, or read from a cache, what a first step would have to."""
+        del settings

@@ -1,0 +1,122 @@
+"""The arena as a kind of world: what is known of it before one is made."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, Scenario, WorldSpec, new_step_buffers
+from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, WorldType
+from aimbot_lab.worlds.arena.greedy import GreedyAgent
+from aimbot_lab.worlds.arena.parameters import (
+    DECLARED,
+    GAPS,
+    crowded_floor,
+    parameter_bounds,
+    parameter_fault,
+)
+from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
+from aimbot_lab.worlds.arena.presets.source import (
+    holds_presets,
+    is_kept_name,
+    kept_name,
+    named_entries,
+)
+from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import arena_spec
+
+OWN_NUMBERS = 13  # of an observation, beside its rays
+
+
+class ArenaType(WorldType):
+    """The FPS arena."""
+
+    name = "arena"
+    settings = ArenaSettings
+    files = KeptFiles(
+        "presets", kept_presets, holds_presets, kept_name, is_kept_name, named_entries
+    )
+    shape_keys = ("rays", "stacked_vectors", "mouse_limit")
+    bounding_keys = ("rays", *DECLARED, *GAPS)
+
+    def spec(self, settings: ArenaSettings) -> WorldSpec:
+        """The shape of an arena with `settings`."""
+        return arena_spec(settings)
+
+    def make(self, settings: ArenaSettings) -> BatchWorld:
+        """An arena with `settings`, not yet reset; it loads numba."""
+        from aimbot_lab.worlds.arena.arena import Arena
+
+        return Arena(settings)
+
+    def targets(self, settings: ArenaSettings | None) -> Mapping[str, int]:
+        """All but the stay, which never ends."""
+        del settings
+        return {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
+
+    def baselines(self, settings: ArenaSettings) -> Mapping[str, MakePlayer]:
+        """A random player and a greedy one."""
+        angles, turn = settings.rays.angles, settings.mouse_factor
+        return {
+            "random": lambda world, seed: RandomAgent(world.spec, seed),
+            "greedy": lambda world, _seed: GreedyAgent(
+                world.spec, ray_angles=angles, turn_per_unit=turn
+            ),
+        }
+
+    def observation_size(self, settings: ArenaSettings) -> int:
+        """Numbers of an observation: what and how far each ray hits, and the agent's own."""
+        each = 2 if settings.rays.tags == "label" else 4
+        return settings.stacked_vectors * (each * settings.rays.count + OWN_NUMBERS)
+
+    def parameters(self, settings: ArenaSettings | None) -> Mapping[str, Bounds]:
+        """Every number that an episode depends on."""
+        del settings
+        return parameter_bounds()
+
+    def parameter_texts(self) -> Mapping[str, str]:
+        """What the setting of each parameter's name says about itself."""
+        return {name: _description(name) for name in parameter_bounds()}
+
+    def parameter_fault(
+        self, name: str, value: ParameterValue, settings: ArenaSettings | None
+    ) -> str | None:
+        """Whether the value lies in the parameter's bounds and those that `settings` declare."""
+        return parameter_fault(name, value, settings)
+
+    def together_fault(
+        self, given: Mapping[str, ParameterValue], settings: ArenaSettings
+    ) -> str | None:
+        """Whether a block and the enemies fit on the floor."""
+        return crowded_floor(given, settings)
+
+    def reward_bound(self, settings: ArenaSettings) -> float:
+        """The largest of the reward weights."""
+        return float(max(map(abs, asdict(settings.rewards).values())))
+
+    def warm_up(self, settings: ArenaSettings) -> None:
+        """Take a step of a single row, which compiles the kernels or reads them from the cache."""
+        world = self.make(replace(settings, num_envs=1))
+        world.set_scenario(Scenario({"goto": 1.0}))
+        buffers = new_step_buffers(1, len(world.spec.observation_names))
+        world.reset(0, buffers.observations)
+        world.step(np.zeros((1, 4), np.float32), buffers)
+
+
+def _description(parameter: str) -> str:
+    """What the arena's setting of that name says about itself."""
+    *sections, key = parameter.split(".")
+    kind: Any = ArenaSettings
+    for section in sections:
+        kind = next(field.type for field in fields(kind) if field.name == section)
+    assert is_dataclass(kind)
+    properties = TypeAdapter(kind).json_schema()["properties"]
+    return str(properties[key]["description"])
+
+
+ARENA = ArenaType()

@@ -1,0 +1,85 @@
+"""Gymnasium environments made from settings, and what is known of them before they are played."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Scenario, WorldSpec
+from aimbot_lab.worlds.gymnasium.parameters import check_attributes
+from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
+from aimbot_lab.worlds.gymnasium.spaces import ActionColumns, action_columns, observation_columns
+
+Env = gymnasium.Env[Any, Any]
+
+
+def new_environment(settings: GymnasiumSettings) -> Env:
+    """One environment. Raises ConfigurationError, in a line, where it can't be made."""
+    if settings.module is not None:
+        _import(settings.module)
+    limit = (
+        {}
+        if settings.max_episode_steps is None
+        else {"max_episode_steps": settings.max_episode_steps}
+    )
+    try:
+        return gymnasium.make(
+            settings.id, disable_env_checker=True, **limit, **dict(settings.kwargs)
+        )
+    except Exception as error:  # whatever a stranger's environment raises
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigurationError(f"env.id: {settings.id} can't be made: {reason}") from error
+
+
+def _import(module: str) -> None:
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a module in the working directory
+    try:
+        import_module(module)
+    except Exception as error:  # whatever a stranger's module raises
+        raise ConfigurationError(f"env.module: {module} can't be imported: {error}") from error
+
+
+def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec, ActionColumns]:
+    """The spec of a world of environments like `env`, and the columns of its actions.
+
+    Raises ConfigurationError for spaces that can't be columns.
+    """
+    seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
+    abilities = {"paired"}
+    if hasattr(env.unwrapped, "action_masks"):
+        abilities.add("masks")
+    if env.render_mode == "rgb_array":
+        abilities.add("draw")
+    spec = WorldSpec(
+        observation_names=seen.names,
+        observation_low=seen.low,
+        observation_high=seen.high,
+        branches=actions.branches,
+        continuous=len(actions.low),
+        continuous_limit=1.0,
+        targets={TARGET: 1},
+        difficulties={TARGET: 0},
+        reward_terms=("reward",),
+        parameters=(),
+        action_names=actions.names,
+        max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
+        abilities=frozenset(abilities),
+    )
+    return spec, actions
+
+
+def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:
+    """Raise ConfigurationError for another target, and for a parameter that there is not."""
+    for target, weight in scenario.targets.items():
+        if target != TARGET:
+            raise ConfigurationError(f"scenario: no target {target!r}; there is {TARGET}")
+        if not (np.isfinite(weight) and weight > 0):
+            raise ConfigurationError(f"scenario: the weight of {TARGET} must be above 0")
+    if not scenario.targets:
+        raise ConfigurationError(f"scenario: the target {TARGET} is missing")
+    if settings.via == "attributes":
+        check_attributes(env, scenario.parameters)

@@ -1,0 +1,57 @@
+"""Which Gymnasium environment is meant, how many copies of it, and what counts as winning it."""
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import Annotated, Any, Literal
+
+from annotated_types import MinLen
+
+from aimbot_lab.foundation.settings import STRICT, Float, Ge, Int, Le, dataclass
+
+TARGET = "task"
+"""The one target: Gymnasium's environments have no others."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class WinRule:
+    """What counts as a won episode: exactly one of these."""
+
+    return_above: Annotated[Float, Ge(-1e12), Le(1e12)] | None = None
+    """The sum of its rewards is this or more."""
+    length_above: Annotated[Int, Ge(1), Le(2**31)] | None = None
+    """It lasted so many steps or more."""
+    info: Annotated[str, MinLen(1)] | None = None
+    """Its last step's info has this key, with a value that is true, such as is_success."""
+    terminated: Literal["win", "loss"] | None = None
+    """How it ended: `win` where ending by the environment's rules is winning and a cut-off by a
+    time limit is not; `loss` the other way round."""
+
+    def __post_init__(self) -> None:
+        given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        if len(given) != 1:
+            names = ", ".join(one.name for one in fields(self))
+            raise ValueError(f"must have exactly one of {names} (got {', '.join(given) or 'none'})")
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class GymnasiumSettings:
+    """Copies of a Gymnasium environment."""
+
+    world: Literal["gymnasium"] = "gymnasium"
+    """The world."""
+    id: Annotated[str, MinLen(1)]
+    """The environment's id, such as CartPole-v1."""
+    win: WinRule
+    """What counts as a won episode."""
+    module: Annotated[str, MinLen(1)] | None = None
+    """A module to import first, which registers the environment; it may lie in the working
+    directory."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that the environment is made with."""
+    max_episode_steps: Annotated[Int, Ge(1), Le(2**31)] | None = None
+    """Steps after which an episode is cut off; left out, as the environment is registered."""
+    num_envs: Annotated[Int, Ge(1), Le(4096)] = 16
+    """Copies, one row each; they are stepped one after the other."""
+    via: Literal["attributes", "options"] = "attributes"
+    """How a lesson's parameters reach the environment before an episode: as attributes of the
+    unwrapped environment, or as options of its reset."""

@@ -1,0 +1,114 @@
+"""Observations and actions of any Gymnasium environment as named columns of numbers."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Float32Array
+
+FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
+MAX_COLUMNS = 100_000  # of an observation
+
+
+class ObservationColumns(NamedTuple):
+    """The columns of a flat observation."""
+
+    names: tuple[str, ...]  # [D]
+    low: Float32Array  # [D] -inf where there is no bound
+    high: Float32Array  # [D]
+
+
+class ActionColumns(NamedTuple):
+    """The columns of an action: branches first, then numbers from -1 to 1."""
+
+    branches: tuple[int, ...]
+    names: tuple[str, ...]  # of the branches, then of the numbers
+    starts: tuple[int, ...]  # smallest value of each branch
+    low: Float32Array  # [C] of the numbers, in the environment's units
+    high: Float32Array  # [C]
+
+
+def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
+    """The columns of `space`, flattened as `gymnasium.spaces.flatten` does.
+
+    Raises ConfigurationError for a space whose elements have no fixed number of columns.
+    """
+    if not space.is_np_flattenable:
+        raise ConfigurationError(f"env.id: observations of {type(space).__name__} can't be used")
+    flat = spaces.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
+    names = tuple(_names(space, "obs"))
+    if len(names) > MAX_COLUMNS:
+        raise ConfigurationError(
+            f"env.id: an observation of {len(names):,} numbers is too large "
+            f"(at most {MAX_COLUMNS:,})"
+        )
+    low, high = flat.low.astype(np.float32).ravel(), flat.high.astype(np.float32).ravel()
+    low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
+    high = np.where(high > FARTHEST, np.float32(np.inf), high)
+    return ObservationColumns(names, low, high)
+
+
+def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
+    match space:
+        case spaces.Dict():
+            for key, inner in space.spaces.items():
+                yield from _names(inner, str(key))
+        case spaces.Tuple():
+            for index, inner in enumerate(space.spaces):
+                yield from _names(inner, f"{name}_{index}")
+        case spaces.Discrete():
+            yield from (f"{name}_is_{space.start + value}" for value in range(int(space.n)))
+        case spaces.MultiDiscrete():
+            for place, count in enumerate(space.nvec.ravel().tolist()):
+                yield from (f"{name}_{place}_is_{value}" for value in range(count))
+        case _:
+            yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
+
+
+def action_columns(space: spaces.Space[Any]) -> ActionColumns:
+    """The columns of actions of `space`.
+
+    Raises ConfigurationError for a space other than Discrete, MultiDiscrete, MultiBinary and a
+    bounded Box.
+    """
+    none = np.zeros(0, np.float32)
+    if isinstance(space, spaces.Discrete):
+        return ActionColumns((int(space.n),), ("action",), (int(space.start),), none, none)
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        sizes = _sizes(space)
+        starts = space.start.ravel().tolist() if isinstance(space, spaces.MultiDiscrete) else []
+        names = tuple(f"action_{index}" for index in range(len(sizes)))
+        return ActionColumns(sizes, names, tuple(starts) or (0,) * len(sizes), none, none)
+    if isinstance(space, spaces.Box) and space.is_bounded():
+        low, high = space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()
+        names = tuple(f"action_{index}" for index in range(len(low)))
+        return ActionColumns((), names, (), low, high)
+    raise ConfigurationError(
+        f"env.id: actions of {type(space).__name__} can't be used; allowed are Discrete, "
+        "MultiDiscrete, MultiBinary and a Box with bounds"
+    )
+
+
+def _sizes(space: spaces.MultiDiscrete | spaces.MultiBinary) -> tuple[int, ...]:
+    if isinstance(space, spaces.MultiDiscrete):
+        return tuple(space.nvec.ravel().tolist())
+    return (2,) * int(np.prod(space.shape))
+
+
+def environment_action(
+    space: spaces.Space[Any], columns: ActionColumns, action: Float32Array
+) -> Any:
+    """The action [branches + C] of a world as the environment takes it."""
+    if isinstance(space, spaces.Discrete):
+        return int(action[0]) + columns.starts[0]
+    if isinstance(space, spaces.Box):
+        share = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
+        values = columns.low + share * (columns.high - columns.low)
+        return values.reshape(space.shape).astype(space.dtype)
+    assert space.shape is not None
+    whole = action.astype(np.int64) + np.array(columns.starts, np.int64)
+    return whole.reshape(space.shape).astype(space.dtype)

@@ -1,0 +1,259 @@
+"""Copies of a Gymnasium environment behind the `BatchWorld` protocol."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pydantic import TypeAdapter
+
+from aimbot_lab.foundation.argument_checks import (
+    BOOL,
+    FLOAT32,
+    MisuseError,
+    check_writable,
+    checked_row,
+    whole_seed,
+)
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
+from aimbot_lab.foundation.samplers import ParameterValue, Sampler
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.settings import Float
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    Picture,
+    Scenario,
+    StepBuffers,
+    new_step_buffers,
+)
+from aimbot_lab.worlds.gymnasium.environments import (
+    checked_scenario,
+    environment_shape,
+    new_environment,
+)
+from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
+from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
+from aimbot_lab.worlds.gymnasium.spaces import environment_action
+
+PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
+
+
+class GymnasiumWorld:
+    """`settings.num_envs` copies of an environment, stepped one after the other.
+
+    Episode k that begins after a reset to `seed` begins from a seed that follows from `seed` and k
+    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes.
+    """
+
+    def __init__(self, settings: GymnasiumSettings) -> None:
+        self.settings, self.num_envs = settings, settings.num_envs
+        self._envs = [new_environment(settings) for _ in range(self.num_envs)]
+        self.spec, self._actions = environment_shape(self._envs[0], settings)
+        self._space = self._envs[0].observation_space
+        self.before_reset: Callable[[BoolArray], None] | None = None
+        self._scenario = 0
+        self._parameters: Mapping[str, ParameterValue] = {}
+        self._seed: int | None = None
+        self._begun = 0  # episodes since the reset
+        self._order = np.zeros(self.num_envs, np.int64)
+        self._scenarios = np.zeros(self.num_envs, np.int64)
+        self._lengths = np.zeros(self.num_envs, np.int64)
+        self._returns = np.zeros(self.num_envs)
+        self._masks = np.ones((self.num_envs, sum(self.spec.branches)), np.bool_)
+
+    @property
+    def scenario_number(self) -> int:
+        """Number of the scenario in force; 0 until one is set."""
+        return self._scenario
+
+    def set_scenario(self, scenario: Scenario) -> int:
+        """Number of the scenario that every episode from now on is drawn from.
+
+        Raises ConfigurationError for another target and for a parameter that there is not.
+        """
+        checked_scenario(scenario, self._envs[0], self.settings)
+        self._parameters = dict(scenario.parameters)
+        self._scenario += 1
+        return self._scenario
+
+    def reset(self, seed: int, observations: Float32Array) -> None:
+        """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
+        self._seed, self._begun = whole_seed(seed), 0
+        shape = (self.num_envs, len(self.spec.observation_names))
+        check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
+        for row in range(self.num_envs):
+            observations[row] = self._begin(row)
+
+    def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
+        """Episodes that ended in this step; writes `buffers`.
+
+        Raises ActionError, with the world as it was, for an action that does not exist.
+        """
+        if self._seed is None:
+            raise MisuseError("step: reset the world first")
+        self._check(buffers)
+        actions = self._checked(actions)
+        buffers.finished[:] = buffers.truncated[:] = False
+        infos = {}
+        for row in range(self.num_envs):
+            info = self._step_row(row, actions[row], buffers)
+            if buffers.finished[row]:
+                infos[row] = info
+        try:
+            if infos and self.before_reset is not None:
+                self.before_reset(buffers.finished)
+        finally:
+            batch = self._ended(infos, buffers.truncated)
+            for row in infos:
+                buffers.observations[row] = self._begin(row)
+        return batch._replace(running_order=self._order, running_scenario=self._scenarios)
+
+    def action_masks(self, masks: BoolArray) -> None:
+        """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
+        if self.spec.can("masks"):
+            for row, env in enumerate(self._envs):
+                self._masks[row] = np.concatenate(
+                    [np.ravel(part) for part in _parts(env.unwrapped.action_masks())]  # type: ignore[attr-defined]
+                )
+        masks[:] = self._masks
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Its counters and the scenario in force; an environment's own state can't be read."""
+        kept = {
+            "seed": self._seed,
+            "begun": self._begun,
+            "scenario": self._scenario,
+            "parameters": PARAMETERS.dump_python(self._parameters, mode="json"),
+        }
+        return {"kept": np.frombuffer(json.dumps(kept).encode(), np.uint8).copy()}
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Count on from `snapshot`, in its scenario; `begin_anew` is due before the next step."""
+        kept = json.loads(snapshot["kept"].tobytes())
+        parameters = PARAMETERS.validate_python(kept["parameters"])
+        checked_scenario(Scenario({TARGET: 1.0}, {}, parameters), self._envs[0], self.settings)
+        self._seed, self._begun, self._scenario = kept["seed"], kept["begun"], kept["scenario"]
+        self._parameters = parameters
+
+    def begin_anew(self, observations: Float32Array) -> None:
+        """Break off what runs and begin an episode in every row; writes `observations` [B, D]."""
+        for row in range(self.num_envs):
+            observations[row] = self._begin(row)
+
+    def draw(self, row: int) -> Picture:
+        """Row `row` as the environment renders it. Raises LabError where it does not."""
+        frame = self._envs[checked_row(row, self.num_envs)].render()
+        if not isinstance(frame, np.ndarray):
+            raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
+        return frame.astype(np.uint8)
+
+    def _begin(self, row: int) -> Float32Array:
+        assert self._seed is not None
+        values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
+        env = self._envs[row]
+        options: dict[str, Any] | None = None
+        if self.settings.via == "options":
+            options = dict(values)
+        else:
+            set_attributes(env, values)
+        seed = derive_seed(self._seed, "episode", self._begun) % 2**31
+        observation, _ = env.reset(seed=seed, options=options)
+        self._order[row], self._scenarios[row] = self._begun, self._scenario
+        self._lengths[row], self._returns[row] = 0, 0.0
+        self._begun += 1
+        return self._flat(observation)
+
+    def _step_row(self, row: int, action: Float32Array, buffers: StepBuffers) -> dict[str, Any]:
+        env = self._envs[row]
+        given = environment_action(env.action_space, self._actions, action)
+        observation, reward, terminated, truncated, info = env.step(given)
+        buffers.observations[row] = self._flat(observation)
+        buffers.rewards[row] = reward
+        self._lengths[row] += 1
+        self._returns[row] += float(reward)
+        if terminated or truncated:
+            buffers.finished[row] = True
+            buffers.truncated[row] = not terminated
+            buffers.final_observations[row] = buffers.observations[row]
+        return info
+
+    def _flat(self, observation: Any) -> Float32Array:
+        return np.asarray(spaces.flatten(self._space, observation), np.float32)
+
+    def _ended(self, infos: Mapping[int, Mapping[str, Any]], truncated: BoolArray) -> EpisodeBatch:
+        rows = np.array(sorted(infos), np.int64)
+        returns = self._returns[rows]
+        lines = [self._line(row, infos[row], bool(truncated[row])) for row in rows.tolist()]
+        return EpisodeBatch(
+            lines=tuple(lines),
+            row=rows,
+            order=self._order[rows],
+            scenario=self._scenarios[rows],
+            length=self._lengths[rows],
+            terms=returns[:, None],
+            running_order=self._order,
+            running_scenario=self._scenarios,
+        )
+
+    def _line(self, row: int, info: Mapping[str, Any], truncated: bool) -> str:
+        total, length = float(self._returns[row]), int(self._lengths[row])
+        won = _is_won(self.settings, info, truncated=truncated, total=total, length=length)
+        return format_result_line(
+            EpisodeResult(
+                won, target=TARGET, difficulty=0, seconds=float(length), episode_return=total
+            )
+        )
+
+    def _checked(self, actions: Float32Array) -> Float32Array:
+        """`actions` as an array. Raises ActionError for one that does not exist."""
+        branches = self.spec.branches
+        given = np.asarray(actions, np.float32)
+        shape = (self.num_envs, len(branches) + self.spec.continuous)
+        if given.shape != shape:
+            raise ActionError(f"actions: the shape is {given.shape}; it must be {shape}")
+        choices = given[:, : len(branches)]
+        wrong = ~np.isfinite(given)
+        wrong[:, : len(branches)] |= (
+            (choices < 0) | (choices >= np.array(branches)) | (choices % 1 != 0)
+        )
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
+            allowed = f"0 to {branches[column] - 1}" if column < len(branches) else "a number"
+            raise ActionError(
+                f"environment {row}: {self.spec.action_names[column]} is "
+                f"{given[row, column]:g}; allowed is {allowed}"
+            )
+        return given
+
+    def _check(self, buffers: StepBuffers) -> None:
+        usual = new_step_buffers(0, len(self.spec.observation_names))
+        for name, array, like in zip(buffers._fields, buffers, usual, strict=True):
+            kind = BOOL if like.dtype == BOOL else FLOAT32
+            check_writable(array, name, shape=(self.num_envs, *like.shape[1:]), dtype=kind)
+
+
+def _parts(masks: Any) -> list[Any]:
+    """The masks of each branch; of a single one they come without a list around them."""
+    return list(masks) if isinstance(masks, list | tuple) else [masks]
+
+
+def _is_won(
+    settings: GymnasiumSettings,
+    info: Mapping[str, Any],
+    *,
+    truncated: bool,
+    total: float,
+    length: int,
+) -> bool:
+    rule = settings.win
+    if rule.return_above is not None:
+        return total >= rule.return_above
+    if rule.length_above is not None:
+        return length >= rule.length_above
+    if rule.info is not None:
+        return bool(info.get(rule.info, False))
+    return truncated == (rule.terminated == "loss")

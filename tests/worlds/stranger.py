@@ -1,0 +1,42 @@
+"""What a package has to write to bring a world: its settings, and what is known of it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+from aimbot_lab.foundation.world_type import MakePlayer, WorldType
+from tests.worlds.walk import SPEC, Walk
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class WalkSettings:
+    """Walkers on a line."""
+
+    world: Literal["walk"] = "walk"
+    """The world."""
+    num_envs: Annotated[Int, Ge(1)] = 8
+    """Walkers."""
+
+
+class WalkType(WorldType):
+    """Walkers on a line."""
+
+    name = "walk"
+    settings = WalkSettings
+
+    def spec(self, settings: WalkSettings) -> WorldSpec:
+        return SPEC
+
+    def make(self, settings: WalkSettings) -> BatchWorld:
+        return Walk(settings.num_envs)
+
+    def targets(self, settings: WalkSettings | None) -> Mapping[str, int]:
+        return SPEC.difficulties
+
+    def baselines(self, settings: WalkSettings) -> Mapping[str, MakePlayer]:
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
+
+
+WALK = WalkType()

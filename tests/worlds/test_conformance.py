@@ -1,0 +1,85 @@
+"""Every world obeys the laws of worlds, by itself and through each adapter."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as check_sb3
+
+from aimbot_lab.adapters.gymnasium_env import WorldEnv
+from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
+from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.testing import CHECKS, Subject
+from tests.worlds.walk import WALK
+
+
+def gymnasium_subject(name: str, win: WinRule, **given: object) -> Subject:
+    settings = {"id": name, "win": win, **given}
+    return Subject(
+        lambda rows: GymnasiumWorld(GymnasiumSettings(num_envs=rows, **settings)),  # type: ignore[arg-type]
+        Scenario({"task": 1.0}),
+    )
+
+
+ARENA = Subject(
+    lambda rows: Arena(ArenaSettings(num_envs=rows, time_limit=4.0)),
+    Scenario({"goto": 1.0, "attack": 1.0, "free": 1.0}),
+)
+SUBJECTS = {
+    "arena": ARENA,
+    "walk": WALK,
+    "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475)),
+    "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
+    "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),
+    "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1)),
+    "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_world_obeys_the_laws_of_worlds(check, name: str) -> None:
+    check(SUBJECTS[name])
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # of checkers about what they prefer
+def test_a_world_passes_gymnasiums_and_stable_baselines3s_own_checks(name: str) -> None:
+    world = SUBJECTS[name].make(1)
+    world.set_scenario(SUBJECTS[name].scenario)
+    env = WorldEnv(world)
+    check_env(env, skip_render_check=True)
+    check_sb3(env)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_both_batch_adapters_tell_the_same_of_a_world(name: str) -> None:
+    subject = SUBJECTS[name]
+    worlds = [subject.make(3) for _ in range(2)]
+    for world in worlds:
+        world.set_scenario(subject.scenario)
+    ours, theirs = WorldVecEnv(worlds[0]), WorldVectorEnv(worlds[1])
+    assert isinstance(theirs, gymnasium.vector.VectorEnv)
+    ours.seed(5)
+    seen, (other, _) = ours.reset(), theirs.reset(seed=5)
+    np.testing.assert_array_equal(seen, other)
+    random = np.random.default_rng(0)
+    sizes = np.asarray(ours.action_space.nvec)  # type: ignore[attr-defined]
+    cut_off = 0
+    for _ in range(subject.steps):
+        actions = random.integers(0, sizes, (3, len(sizes)))
+        seen, rewards, done, infos = ours.step(actions)
+        other, raw, terminated, truncated, _ = theirs.step(actions)
+        np.testing.assert_array_equal(seen, other)
+        np.testing.assert_array_equal(rewards, raw)
+        np.testing.assert_array_equal(done, terminated | truncated)
+        told = [infos[row].get("TimeLimit.truncated", False) for row in range(3)]
+        np.testing.assert_array_equal(told, truncated)
+        cut_off += truncated.sum()
+    if name in ("walk", "Pendulum-v1", "Acrobot-v1"):
+        assert cut_off > 0

@@ -1,0 +1,79 @@
+"""A world that an installed package brings by an entry point is known to every command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+CURRICULUM = """
+name: walk
+env: {world: walk, num_envs: 8}
+lessons:
+  - name: right
+    completion_criteria: {threshold: 0.6, min_lesson_length: 30}
+train: {algo: hybrid_ppo, total_steps: 40_000, n_steps: 32, batch_size: 64, learning_rate: 0.003}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory beside an installed package `stranger`."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "walk.yaml").write_text(CURRICULUM, encoding="utf-8")
+    about = folder / "site" / "stranger-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[aimbot_lab.worlds]\nwalk = tests.worlds.stranger:WALK\n"
+    )
+    return folder
+
+
+def call(folder: Path, *words: str, site: str = "site") -> tuple[int, str, str]:
+    paths = os.pathsep.join([str(folder / site), str(REPOSITORY)])
+    done = subprocess.run(
+        [sys.executable, "-m", "aimbot_lab", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_commands_know_a_world_that_a_package_brings(folder: Path) -> None:
+    code, output, messages = call(folder, "check", "walk.yaml")
+    assert code == 0, messages
+    code, output, messages = call(folder, "run", "walk.yaml", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["status"] == "FINISHED"
+    code, output, messages = call(folder, "evaluate", "latest", "--episodes", "20", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["players"]["sampled"]["overall"]["win_rate"] > 0.6
+    code, output, _ = call(folder, "schema", "curriculum")
+    assert code == 0
+    assert "WalkSettings" in json.loads(output)["$defs"]
+
+
+def test_without_the_package_its_world_is_refused_with_those_there_are(folder: Path) -> None:
+    code, _, messages = call(folder, "check", "walk.yaml", site="nowhere")
+    assert code == 2
+    assert messages.strip() == (
+        "walk.yaml:3:14: env.world: must be 'arena' or 'gymnasium' (got 'walk')"
+    )
+
+
+def test_a_package_that_is_broken_is_named_in_one_line(folder: Path) -> None:
+    about = folder / "broken" / "broken-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[aimbot_lab.worlds]\nx = no_such_module:X\n")
+    code, _, messages = call(folder, "check", "walk.yaml", site="broken")
+    assert code == 2
+    assert messages.count("\n") == 1
+    assert "the world x of no_such_module:X can't be loaded" in messages
