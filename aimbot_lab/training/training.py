@@ -106,6 +106,12 @@ class Training:
         self._random = random_state(self._spaces)
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know before it starts, each in a line."""
+        why = getattr(self.model, "why_torch", None)
+        return () if why is None else (f"engine torch, not the faster fused one: {why}",)
+
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""
         self.model.policy.load_state_dict(agent.policy.state_dict())

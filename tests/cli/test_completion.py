@@ -42,7 +42,7 @@ def test_shipped_names_and_ones_own_are_completed(here: Path) -> None:
     (here / "curricula" / "gorge.yaml").write_text("", encoding="utf-8")
     assert completed("run", "go") == ["gorge", "goto"]
     assert completed("check", "") == [
-        *("gorge", "attack", "free", "goto", "mix", "short", "planted", "rewards")
+        *("gorge", "attack", "cartpole", "free", "goto", "mix", "short", "planted", "rewards")
     ]
     assert completed("sweep", "start", "pl") == ["planted"]
     assert completed("sweep", "re") == ["report", "rerun", "rewards"]

@@ -53,5 +53,5 @@ def test_a_run_that_is_not_there_takes_nothing(data_folder):
 
 @pytest.mark.parametrize("name", ["../above.txt", "/etc/passwd", "a/../../b"])
 def test_a_file_cannot_leave_the_runs_folder(data_folder, run_id, tmp_path: Path, name: str):
-    with pytest.raises(ValueError, match="no artifact name"):
+    with pytest.raises(ValueError, match="is not an artifact name"):
         add_to_run(data_folder, run_id, Addition(texts={name: "x"}))

@@ -293,3 +293,13 @@ def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.Monk
         assert training.progress.finished
     finally:
         gymnasium.registry.pop("Reach-v0", None)
+
+
+def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
+    text = "name: x\nlessons:\n  - name: one\n"
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(tmp_path / "c.yaml")
+    assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
+        "3:5: lessons.0.targets: is missing"
+    ]

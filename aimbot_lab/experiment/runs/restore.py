@@ -21,6 +21,11 @@ from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training
 from aimbot_lab.training.versions import versions
 
+NEW_EPISODES = (
+    "its environments can't be restored in the middle of an episode: new episodes begin, and the "
+    "run differs from one that was not interrupted"
+)
+
 
 class RestoredRun(NamedTuple):
     """From where a run goes on."""
@@ -54,6 +59,8 @@ def resume_run(
     try:
         restored = restore(replace(run, folder=claimed), training, notify=notify)
         observer.stage(f"resuming run {run.run_id} from step {restored.step:,}")
+        if restored.step and not training.env.world.spec.can("snapshot"):
+            notify(NEW_EPISODES)
         tracker = reopen_run(data_folder, run.run_id, claimed=claimed, on_outage=notify)
     except BaseException:
         if claimed.give_back():

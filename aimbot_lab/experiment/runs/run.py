@@ -121,6 +121,8 @@ def _prepared(request: RunRequest, observer: Observer) -> Training:
     observer.stage("preparing the simulator (compiled once, then kept)")
     parts = config.seed, config.env, config.lessons, config.train
     training = Training(TrainingPlan(*parts, config.forgetting, config.evaluation))
+    for remark in training.remarks:
+        observer.notice(remark)
     if start is not None:
         training.start_from(start.saved.agent)
     return training

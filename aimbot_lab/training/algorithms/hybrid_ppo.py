@@ -42,6 +42,7 @@ class HybridPPO(PPO):
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
         self.objective, self.dual_clip, self.engine = objective, dual_clip, engine
         self.fused: FusedEngine | None = None
+        self.why_torch: str | None = None  # why `auto` took torch
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
@@ -66,6 +67,7 @@ class HybridPPO(PPO):
         except UnsuitedError as error:
             if self.engine == "fused":
                 raise ValueError(f"engine fused: {error}") from error
+            self.why_torch = str(error)
         return None
 
     def _excluded_save_params(self) -> list[str]:
