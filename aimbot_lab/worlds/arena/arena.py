@@ -135,10 +135,10 @@ class Arena:
         rows have made their decision or not; episodes that ended are restarted and not told.
         """
         self._check_started()
-        self._check_buffers(buffers)
+        if not _fit(buffers, self._shape):
+            self._check_buffers(buffers)
         self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
-        buffers.truncated.fill(False)  # a time-out is a loss: the time is observed
         ended = self._queue.ended
         ended.fill(0)
         task = self._task_for(buffers)
@@ -222,12 +222,11 @@ class Arena:
     def _check_buffers(self, buffers: StepBuffers) -> None:
         if not isinstance(buffers, StepBuffers):
             raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
-        rows = (self.num_envs,)
-        check_writable(buffers.observations, "observations", shape=self._shape, dtype=FLOAT32)
-        check_writable(buffers.rewards, "rewards", shape=rows, dtype=FLOAT32)
-        check_writable(buffers.finished, "finished", shape=rows, dtype=BOOL)
-        final = buffers.final_observations
-        check_writable(final, "final_observations", shape=self._shape, dtype=FLOAT32)
+        for name, array in buffers._asdict().items():
+            wide = name in ("observations", "final_observations")
+            kind = BOOL if name in ("finished", "truncated") else FLOAT32
+            shape = self._shape if wide else self._shape[:1]
+            check_writable(array, name, shape=shape, dtype=kind)
 
     def _checked(self, actions: Float32Array) -> Float32Array:
         """`actions` as kernels read them. Raises ActionError for what no player could do."""
@@ -257,3 +256,26 @@ def _describe(action: Float32Array, row: int) -> str:
             return f"environment {row}: {name} is {value:g}; allowed is {allowed}"
     name, value = ACTION_NAMES[-1], float(action[-1])
     return f"environment {row}: {name} is {value:g}; allowed is any finite number"
+
+
+def _fit(buffers: StepBuffers, shape: tuple[int, int]) -> bool:
+    """Whether kernels can surely fill `buffers`; what is not sure is checked array by array."""
+    if type(buffers) is not StepBuffers:
+        return False
+    seen, rewards, finished, truncated, last = buffers
+    return (
+        type(seen) is np.ndarray
+        and type(rewards) is np.ndarray
+        and type(finished) is np.ndarray
+        and type(truncated) is np.ndarray
+        and type(last) is np.ndarray
+        and seen.shape == last.shape == shape
+        and rewards.shape == finished.shape == truncated.shape == shape[:1]
+        and seen.dtype is rewards.dtype is last.dtype is FLOAT32
+        and finished.dtype is truncated.dtype is BOOL
+        and seen.flags.carray
+        and rewards.flags.carray
+        and finished.flags.carray
+        and truncated.flags.carray
+        and last.flags.carray
+    )

@@ -144,6 +144,7 @@ def settle(
         record_end(state, log, row, won)
     buffers.rewards[row] = reward
     buffers.finished[row] = finished
+    buffers.truncated[row] = False  # a time-out is a loss: the time is observed
     return int(finished)
 
 
