@@ -33,6 +33,7 @@ from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.training.callbacks.lesson_replays import FOLDER as REPLAYS
 from aimbot_lab.training.observer import SilentObserver
 
+UNFINISHED_COPY = ".artifact.uploading."  # how MLflow names one
 CURRICULUM = """
 name: small
 seed: {seed}
@@ -133,7 +134,8 @@ def in_fork(work: Callable[[], None], *, kill_after: float = inf) -> float:
 def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
     """What the store holds of a run, times and speeds left out.
 
-    Replays too: of an episode that was running when the process died the beginning is lost.
+    Replays too: of an episode that was running when the process died the beginning is lost. And
+    what MLflow leaves of a copy that it was making: a hidden file beside the artifact.
     """
     with sqlite3.connect(data.database) as database:
         rows = database.execute(
@@ -155,7 +157,9 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
         "files": {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.parent.name != REPLAYS
+            if path.is_file()
+            and path.parent.name != REPLAYS
+            and not path.name.startswith(UNFINISHED_COPY)
         },
     }
 

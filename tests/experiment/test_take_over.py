@@ -29,6 +29,13 @@ def data_folder(tmp_path: Path) -> DataFolder:
     return folder
 
 
+def trained(resume: Any) -> SimpleNamespace:
+    """A training that can only resume, in a world with snapshots."""
+    spec = SimpleNamespace(can=lambda _ability: True)
+    world = SimpleNamespace(spec=spec)
+    return SimpleNamespace(resume=resume, remarks=(), env=SimpleNamespace(world=world))
+
+
 def take_over(
     data_folder: DataFolder, monkeypatch: pytest.MonkeyPatch, resume: Any = lambda *_: None
 ) -> list[str]:
@@ -36,7 +43,7 @@ def take_over(
     (run,) = resumable_runs(data_folder)
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
-    monkeypatch.setattr(run_module, "Training", lambda _: SimpleNamespace(resume=resume))
+    monkeypatch.setattr(run_module, "Training", lambda _: trained(resume))
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):

@@ -157,6 +157,7 @@ def test_an_older_versions_folder_is_judged_by_its_process_number(data_folder, d
 
 def test_who_was_taken_over_writes_nothing_any_more(data_folder, monkeypatch, store):
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the old owner is in this very thread
+    monkeypatch.setattr(ownership, "RENEWAL_SECONDS", 3600.0)  # it looks when it is asked to
     old = begun(data_folder)
     run_id = old.run_id
     old.grow("a.csv", "1\n", place=0)
