@@ -1,4 +1,4 @@
-"""The action spaces of the Gymnasium faces, and how their actions become the world's."""
+"""The action spaces of the Gymnasium adapters, and how their actions become the world's."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol

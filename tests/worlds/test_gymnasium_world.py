@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
 from aimbot_lab.foundation.samplers import MultiRangeUniform, Uniform
@@ -303,3 +303,9 @@ def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
     assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
         "3:5: lessons.0.targets: is missing"
     ]
+
+
+def test_what_an_environment_raises_is_told_in_one_line() -> None:
+    world = corridors(WinRule(terminated="win"), kwargs={"length": None})
+    with pytest.raises(LabError, match=r"^Corridor-v0: its step raised TypeError: '>=' not"):
+        results(world)

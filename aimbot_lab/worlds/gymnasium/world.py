@@ -1,7 +1,8 @@
 """Copies of a Gymnasium environment behind the `BatchWorld` protocol."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,8 @@ class GymnasiumWorld:
         else:
             set_attributes(env, values)
         seed = derive_seed(self._seed, "episode", self._begun) % 2**31
-        observation, _ = env.reset(seed=seed, options=options)
+        with self._blamed("reset"):
+            observation, _ = env.reset(seed=seed, options=options)
         self._order[row], self._scenarios[row] = self._begun, self._scenario
         self._lengths[row], self._returns[row] = 0, 0.0
         self._begun += 1
@@ -170,7 +172,8 @@ class GymnasiumWorld:
     def _step_row(self, row: int, action: Float32Array, buffers: StepBuffers) -> dict[str, Any]:
         env = self._envs[row]
         given = environment_action(env.action_space, self._actions, action)
-        observation, reward, terminated, truncated, info = env.step(given)
+        with self._blamed("step"):
+            observation, reward, terminated, truncated, info = env.step(given)
         buffers.observations[row] = self._flat(observation)
         buffers.rewards[row] = reward
         self._lengths[row] += 1
@@ -180,6 +183,17 @@ class GymnasiumWorld:
             buffers.truncated[row] = not terminated
             buffers.final_observations[row] = buffers.observations[row]
         return info
+
+    @contextmanager
+    def _blamed(self, call: str) -> Iterator[None]:
+        """Raise LabError, in a line, for whatever the environment raises in `call`."""
+        try:
+            yield
+        except Exception as error:  # whatever a stranger's environment raises
+            reason = str(error).splitlines()[0] if str(error) else "no reason given"
+            raise LabError(
+                f"{self.settings.id}: its {call} raised {type(error).__name__}: {reason}"
+            ) from error
 
     def _flat(self, observation: Any) -> Float32Array:
         return np.asarray(spaces.flatten(self._space, observation), np.float32)
