@@ -1,6 +1,7 @@
 """The project's own folder: the embedded store, artifacts, and journals of running runs."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -12,6 +13,7 @@ FOLDER_NAME = ".aimbot-lab"
 DATABASE_NAME = "mlflow.db"
 ENVIRONMENT_VARIABLE = "AIMBOT_LAB_DATA_DIR"
 _PROJECT_MARKS = (".git", "pyproject.toml")
+_UNFINISHED_COPY = ".artifact.uploading.*"  # MLflow's name for one
 _LEAST_ROOM = 1024 * 1024  # bytes; an empty store is about that large
 _CHOOSE_ANOTHER = f"choose another with --data-dir or {ENVIRONMENT_VARIABLE}"
 
@@ -73,6 +75,15 @@ class DataFolder:
                 file.flush()
         except OSError as error:
             raise ConfigurationError(self._fault(error.strerror or str(error))) from error
+
+    def drop_unfinished_copies(self, run_id: str) -> None:
+        """Delete what a kill left of artifacts of a run that were being stored.
+
+        They will be stored anew. Only for who owns the run: nobody else may be storing one.
+        """
+        for path in (self.artifacts / run_id).rglob(_UNFINISHED_COPY):
+            with suppress(OSError):
+                path.unlink()
 
     def _unusable(self, reason: str) -> StoreError:
         return StoreError(self._fault(reason))

@@ -33,7 +33,6 @@ from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.training.callbacks.lesson_replays import FOLDER as REPLAYS
 from aimbot_lab.training.observer import SilentObserver
 
-UNFINISHED_COPY = ".artifact.uploading."  # how MLflow names one
 CURRICULUM = """
 name: small
 seed: {seed}
@@ -157,9 +156,7 @@ def tracked(data: DataFolder, run_id: str) -> dict[str, Any]:
         "files": {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file()
-            and path.parent.name != REPLAYS
-            and not path.name.startswith(UNFINISHED_COPY)
+            if path.is_file() and path.parent.name != REPLAYS
         },
     }
 

@@ -30,6 +30,14 @@ def test_a_dead_run_is_delivered_and_killed(data_folder, store, dead_run):
     assert close_orphan_runs(data_folder) == []
 
 
+def test_what_a_kill_left_of_an_artifact_goes(data_folder, dead_run):
+    artifacts = data_folder.artifacts / dead_run.run_id / "artifacts"
+    (artifacts / "notes").mkdir(parents=True)
+    (artifacts / "notes" / ".artifact.uploading.x1y2").write_text("hal")
+    close_orphan_runs(data_folder)
+    assert [path.name for path in (artifacts / "notes").iterdir()] == ["a.txt"]
+
+
 def test_what_grew_in_a_dead_run_is_delivered(data_folder, store, dead_run):
     growing = GrowingFiles(dead_run.path)
     growing.write("episodes.csv", b"1\n2\n", place=0)

@@ -81,6 +81,14 @@ def test_it_runs_again_and_ends_anew(data_folder, stopped, store):
     assert ended.seconds is not None
 
 
+def test_what_a_kill_left_of_an_artifact_goes(data_folder, stopped):
+    artifacts = data_folder.artifacts / stopped / "artifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    (artifacts / ".artifact.uploading.x1y2").write_text("hal")
+    reopen_run(data_folder, stopped).finish("FINISHED")
+    assert list(artifacts.iterdir()) == []
+
+
 def test_what_was_logged_before_is_logged_once(data_folder, stopped, store):
     tracker = reopen_run(data_folder, stopped)
     tracker.log_metrics(20, {"a": 3.0, "speed": 7.0})

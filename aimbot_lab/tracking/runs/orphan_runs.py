@@ -50,6 +50,8 @@ def close_orphan_runs(data_folder: DataFolder, *, status_of: StatusOf = killed) 
                 continue
             try:
                 stores[uri] = stores.get(uri) or _connect(data_folder, uri)
+                if folder.run_id is not None:
+                    data_folder.drop_unfinished_copies(folder.run_id)
                 closed += _settle(folder, stores[uri], status_of)
             except LabError:
                 unreachable.add(uri)

@@ -89,6 +89,7 @@ def reopen_run(
         if folder.hold is not None and folder.hold.before is not None:
             folder.part()
         folder.unsettle()
+        data_folder.drop_unfinished_copies(run_id)
         tracker = _start(run, folder, store, on_outage=on_outage)
     except BaseException:
         if claimed is None:
