@@ -189,9 +189,6 @@ ARENA_ONLY = (
     "adapters/sb3_envs.py",
     "bench/",
     "cli/bench/",
-    "cli/commands/convert.py",
-    "cli/commands/presets.py",
-    "experiment/ml_agents/conversion.py",
     "replay/",
 )
 

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
+    from aimbot_lab.foundation.world_type import WorldType
     from aimbot_lab.tracking.data_folder import DataFolder
 
 Result = TypeVar("Result")
@@ -55,6 +56,25 @@ class TemperatureType(click.ParamType[Any]):
             self.fail(str(error).removeprefix("temperature "), param, ctx)
         except ValueError:
             self.fail(f"{value!r} is not a number.", param, ctx)
+
+
+class TargetChoice(click.Choice[str]):
+    """A target of the world that is meant where none is named, `first` of it before the others.
+
+    Worlds are looked up when the targets are asked for, and load nothing for other commands.
+    """
+
+    def __init__(self, first: Callable[["WorldType"], str]) -> None:
+        self._first = first
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every target's name."""
+        from aimbot_lab.worlds.registry import default_type
+
+        world = default_type()
+        return tuple(dict.fromkeys((self._first(world), *sorted(world.targets(None)))))
 
 
 class Place(NamedTuple):

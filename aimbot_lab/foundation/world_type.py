@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
 MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
@@ -43,8 +46,20 @@ class Bounds:
         return f"lie between {self.low:g} and {self.high:g}"
 
 
+class FileTable(NamedTuple):
+    """What some files hold, as a table for a person and as plain data, in the same order."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str | int, ...], ...]
+    documents: tuple[dict[str, Any], ...]
+
+
 class KeptFiles(NamedTuple):
-    """Files that the settings of a world name, and that a run keeps as one text."""
+    """Files that the settings of a world name, and that a run keeps as one text.
+
+    `listed`, `count` and `draw` take files and folders, and mean the world's own files where they
+    are given none. They raise ConfigurationError with every fault of every file.
+    """
 
     key: str  # of the settings, whose value is a list of paths
     read: Callable[[Sequence[Path | str]], str]  # files, folders and kept texts as one text
@@ -52,6 +67,9 @@ class KeptFiles(NamedTuple):
     name: Callable[[str], str]  # a text to the name that it is kept under, with its hash
     is_name: Callable[[str], bool]
     named: Callable[[Sequence[str]], tuple[str, ...]]  # entries, texts replaced by their names
+    listed: Callable[[Sequence[Path]], FileTable]
+    count: Callable[[Sequence[Path]], int]  # how many they hold, each fit to use beside the world's
+    draw: Callable[[Sequence[Path]], "Image"]  # all that they hold on one sheet
 
 
 class WorldType(ABC):
@@ -79,6 +97,10 @@ class WorldType(ABC):
 
         Without settings those of the world's defaults.
         """
+
+    def default_target(self) -> str:
+        """The target that is meant where none is named."""
+        return next(iter(self.targets(None)))
 
     @abstractmethod
     def baselines(self, settings: Any) -> Mapping[str, MakePlayer]:

@@ -15,7 +15,7 @@ from pydantic import Discriminator, Tag
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 
@@ -98,6 +98,15 @@ def named_type(env: Any) -> WorldType | None:
     """The kind of world that the mapping `env` of a file names; None where there is none such."""
     name = world(env if isinstance(env, Mapping) else {})
     return world_types().get(name) if isinstance(name, str) else None
+
+
+def files_of_key(key: str) -> KeptFiles:
+    """The files that some world's settings name under `key`; ConfigurationError: there are none."""
+    found = (one.files for one in world_types().values() if one.files and one.files.key == key)
+    files = next(found, None)
+    if files is None:
+        raise ConfigurationError(f"no world that is installed has {key}")
+    return files
 
 
 def default_settings() -> WorldSettings:

@@ -14,6 +14,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import files_of_key
 
 GOOD = """\
 goto:
@@ -141,6 +142,11 @@ def test_a_sheet_that_cannot_be_written_is_one_line(folder: Path) -> None:
     assert fault == f"--output {missing}: cannot be written: No such file or directory"
     (fault,) = refusal("draw", "-o", folder)
     assert fault.endswith("Is a directory")
+
+
+def test_files_that_no_world_has_are_refused_in_one_line() -> None:
+    with pytest.raises(ConfigurationError, match=r"^no world that is installed has maps$"):
+        files_of_key("maps")
 
 
 def test_listing_loads_no_compiler_and_no_drawing_library() -> None:

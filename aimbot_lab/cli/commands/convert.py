@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from aimbot_lab.cli import options
 from aimbot_lab.cli.views.files import write_output
 from aimbot_lab.foundation.shown_text import one_line
 
@@ -20,7 +21,7 @@ from aimbot_lab.foundation.shown_text import one_line
     "--target",
     "targets",
     multiple=True,
-    type=click.Choice(["goto", "attack", "free"]),
+    type=options.TargetChoice(lambda world: world.default_target()),
     help="What its lessons play; repeatable, then in equal parts. [default: goto]",
 )
 @click.option("--behavior", metavar="NAME", help="Which behavior is meant. [default: the first]")

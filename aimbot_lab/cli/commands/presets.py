@@ -1,7 +1,7 @@
 """`aimbot-lab presets`: the target blocks, shipped ones and a user's own."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,9 +9,9 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
-    from aimbot_lab.worlds.arena.presets.block import Preset
+    from aimbot_lab.foundation.world_type import KeptFiles
 
-HEAD = ("name", "target", "difficulty", "FireBase", "obstacles", "enemies")
+KEY = "presets"  # of the settings of a world that has such files
 
 any_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 
@@ -38,11 +38,11 @@ def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
     Example:
       aimbot-lab presets list --json
     """
-    found = _load(files)
+    found = _presets().listed(files)
     if as_json:
-        print_json([_document(preset) for preset in found])
+        print_json(found.documents)
     else:
-        click.echo(table(HEAD, [_row(preset) for preset in found]))
+        click.echo(table(found.head, found.rows))
 
 
 @presets.command("check", short_help="List the faults of preset files.")
@@ -57,10 +57,7 @@ def check_presets(files: tuple[Path, ...]) -> None:
     Example:
       aimbot-lab presets check my_presets/
     """
-    from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets, preset_files
-
-    wanted = preset_files(files) if files else SHIPPED_FILES
-    count = len(load_presets(wanted, beside=SHIPPED_FILES))
+    count = _presets().count(files)
     click.echo(f"{count} {'preset is' if count == 1 else 'presets are'} fit to use")
 
 
@@ -82,9 +79,8 @@ def draw_presets(files: tuple[Path, ...], output: Path) -> None:
       aimbot-lab presets draw my_presets/ -o sheet.png
     """
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.worlds.arena.presets.sheet import draw_preset_sheet
 
-    sheet = draw_preset_sheet(_load(files))
+    sheet = _presets().draw(files)
     try:
         sheet.save(output, format="PNG")
     except OSError as error:
@@ -93,29 +89,7 @@ def draw_presets(files: tuple[Path, ...], output: Path) -> None:
     click.echo(f"the sheet is {output}")
 
 
-def _load(paths: tuple[Path, ...]) -> tuple["Preset", ...]:
-    from aimbot_lab.worlds.arena.presets.files import load_presets, preset_files
+def _presets() -> "KeptFiles":
+    from aimbot_lab.worlds.registry import files_of_key
 
-    return load_presets(preset_files(paths) if paths else None)
-
-
-def _document(preset: "Preset") -> dict[str, Any]:
-    return {
-        "name": preset.name,
-        "target": preset.target,
-        "difficulty": preset.difficulty,
-        "fire_base_diameter": preset.fire_base[2],
-        "obstacles": len(preset.obstacles),
-        "enemies": len(preset.enemies),
-    }
-
-
-def _row(preset: "Preset") -> tuple[str, str, int, str, int, int]:
-    return (
-        preset.name,
-        preset.target,
-        preset.difficulty,
-        f"{preset.fire_base[2]:g} m",
-        len(preset.obstacles),
-        len(preset.enemies),
-    )
+    return files_of_key(KEY)

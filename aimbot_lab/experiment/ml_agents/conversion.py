@@ -30,6 +30,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
     whole_number,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.worlds.registry import default_type
 
 MAX_ENVS = 65536
@@ -67,17 +68,17 @@ BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_s
 HORIZON = ("time_horizon",)
 LIKE_PPO = ("ppo", "poca")
 
-# Why something has no counterpart, by the last keys of its place.
+# Why something has no counterpart in {world}, by the last keys of its place.
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "self_play": "there is no self-play",
         "memory": "a network with a memory is train.algo: recurrent_ppo",
-        "normalize": "observations are scaled by the ranges that the arena declares",
-        "curiosity": "there is no reward but the arena's",
-        "gail": "there is no reward but the arena's",
-        "rnd": "there is no reward but the arena's",
+        "normalize": "observations are scaled by the ranges that the {world} declares",
+        "curiosity": "there is no reward but the {world}'s",
+        "gail": "there is no reward but the {world}'s",
+        "rnd": "there is no reward but the {world}'s",
         "behavioral_cloning": "there are no demonstrations",
-        "env_settings": "the arena is no program of its own",
+        "env_settings": "the {world} is no program of its own",
         "engine_settings": "there is no engine that draws",
         "checkpoint_settings": "runs are kept by aimbot-lab's tracking",
         "curriculum": "an old form; ML-Agents' upgrade_config makes environment_parameters of it",
@@ -98,8 +99,8 @@ def convert(
 ) -> Conversion:
     """The curriculum that does what the trainer file at `path` (`-`: standard input) says.
 
-    Its lessons play `targets`, goto where none are given. Raises ConfigurationError with every
-    fault that keeps the file from being converted.
+    Its lessons play `targets`, the world's default one where none are given. Raises
+    ConfigurationError with every fault that keeps the file from being converted.
     """
     name = fspath(path)
     document, file = read_yaml(read_text(name)), shown_file(name)
@@ -108,13 +109,16 @@ def convert(
     faults = document.faults or list(form_diagnostics(document.data))
     if faults:
         raise ConfigurationError(*origins.lines(faults))
-    converter = _Converter(document, behavior, list(targets) or ["goto"])
+    world = default_type()
+    played = list(targets) or [world.default_target()]
+    converter = _Converter(document, behavior, world=world, targets=played)
     config, faults = converter.curriculum()
     if config is None:
         raise ConfigurationError(*origins.lines(faults))
     notes = origins.lines(list(converter.notes()))
     if not targets:
-        notes.insert(0, f"{file}: names no targets: goto is taken; --target chooses others")
+        taken = world.default_target()
+        notes.insert(0, f"{file}: names no targets: {taken} is taken; --target chooses others")
     text = (
         f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(_written(config))}"
     )
@@ -124,8 +128,16 @@ def convert(
 class _Converter:
     """Builds the data of a curriculum, and remembers which place in the file gave what."""
 
-    def __init__(self, document: YamlDocument, behavior: str | None, targets: list[str]) -> None:
+    def __init__(
+        self,
+        document: YamlDocument,
+        behavior: str | None,
+        *,
+        world: WorldType,
+        targets: list[str],
+    ) -> None:
         self._file = TrainerFile(document, behavior)
+        self._world = world
         self._targets = targets
         self._notes: list[Diagnostic] = []
         self._came_from: dict[KeyPath, KeyPath] = {}
@@ -154,7 +166,9 @@ class _Converter:
         for path in self._file.left():
             reason = next((REASONS[str(key)] for key in path[::-1] if key in REASONS), None)
             what = "has no counterpart"
-            yield Diagnostic(path, f"{what}: {reason}" if reason else what, about_key=True)
+            if reason:
+                what += f": {reason.format(world=self._world.name)}"
+            yield Diagnostic(path, what, about_key=True)
 
     def _source(self, path: KeyPath) -> KeyPath:
         """The place in the file that the value at `path` of the curriculum came from."""
@@ -172,12 +186,12 @@ class _Converter:
         return {"seed": seed}
 
     def _parameters(self) -> Any:
-        """The environment parameters that the arena has."""
+        """The environment parameters that the world has."""
         given = self._file.data.get(SECTION) or {}
-        known = default_type().parameters(None) or {}
+        known = self._world.parameters(None) or {}
         for name in given:
             if name not in known:
-                what = f"the arena has no such parameter ({advice(name, known)})"
+                what = f"the {self._world.name} has no such parameter ({advice(name, known)})"
                 self._notes.append(Diagnostic((SECTION, name), what, about_key=True))
         self._file.taken.update((SECTION, name) for name in given)
         self._file.taken.add((SECTION,))

@@ -20,6 +20,7 @@ from aimbot_lab.worlds.arena.parameters import (
     parameter_fault,
 )
 from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
+from aimbot_lab.worlds.arena.presets.listing import drawn_presets, listed_presets, preset_count
 from aimbot_lab.worlds.arena.presets.source import (
     holds_presets,
     is_kept_name,
@@ -39,7 +40,15 @@ class ArenaType(WorldType):
     name = "arena"
     settings = ArenaSettings
     files = KeptFiles(
-        "presets", kept_presets, holds_presets, kept_name, is_kept_name, named_entries
+        key="presets",
+        read=kept_presets,
+        holds=holds_presets,
+        name=kept_name,
+        is_name=is_kept_name,
+        named=named_entries,
+        listed=listed_presets,
+        count=preset_count,
+        draw=drawn_presets,
     )
     shape_keys = ("rays", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
@@ -58,6 +67,10 @@ class ArenaType(WorldType):
         """All but the stay, which never ends."""
         del settings
         return {target: DIFFICULTIES[target] for target in ("free", "goto", "attack")}
+
+    def default_target(self) -> str:
+        """Goto, which is learned soonest."""
+        return "goto"
 
     def baselines(self, settings: ArenaSettings) -> Mapping[str, MakePlayer]:
         """A random player and a greedy one."""
