@@ -1,21 +1,17 @@
 """aimbot-lab: train game agents by curriculum on a fast FPS arena.
 
 The package is layered; `tests/test_layers.py` holds the rules. Import the part you need: nothing
-heavy is imported here, so that the command line answers at once. Importing the package makes its
-environments known to Gymnasium, now or as soon as that is imported.
+heavy is imported here, so that the command line answers at once. Importing `aimbot_lab.envs` makes
+its environments known to Gymnasium.
 """
 
 from typing import TYPE_CHECKING, Any
-
-from aimbot_lab.adapters.gymnasium_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from aimbot_lab.api import compare, evaluate, load, train
 
 __all__ = ["__version__", "compare", "evaluate", "load", "train"]
 __version__ = "0.1.0"
-
-register_with_gymnasium()
 
 
 def __getattr__(name: str) -> Any:

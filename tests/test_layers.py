@@ -183,10 +183,6 @@ def test_a_folder_holds_at_most_twenty_modules(folder: Path) -> None:
 
 # Of the layers above worlds, these alone still know the arena itself.
 ARENA_ONLY = (
-    "adapters/arena_envs.py",
-    "adapters/gymnasium_ids.py",
-    "adapters/sb3.py",  # names a target in a hint
-    "adapters/sb3_envs.py",
     "bench/",
     "cli/bench/",
     "replay/",

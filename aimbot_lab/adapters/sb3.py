@@ -80,8 +80,8 @@ class WorldVecEnv(VecEnv):
         if self.world.scenario_number == 0:
             raise ConfigurationError(
                 "the world has no target, so no episode would ever end: make it with "
-                'aimbot_lab.adapters.sb3_envs.make_vec_env("goto", num_envs=...), or call '
-                "world.set_scenario first"
+                "aimbot_lab.adapters.sb3_envs.make_vec_env(TARGET, num_envs=...), or call "
+                f"world.set_scenario first; its targets are {', '.join(self.world.spec.targets)}"
             )
         given = self._seeds[0]
         seed = derive_seed(self._seed, "reset", self._resets) if given is None else given

@@ -1,14 +1,14 @@
-"""The arena for stable-baselines3, made from keywords: with a target, ready to learn."""
+"""A world for stable-baselines3, made from keywords: with a target, ready to learn."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aimbot_lab.adapters.arena_envs import GivenSettings, arena_settings, arena_with
+from aimbot_lab.adapters.registered_envs import GivenSettings, world_settings, world_with
 from aimbot_lab.adapters.reward_scale import RewardScale
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.registry import spec_of
 
 Targets = str | Mapping[str, float]  # one target, or a mix of them by weight
 Difficulty = int | Sequence[float] | None  # one of 1 to 5, a weight for each, or all alike
@@ -25,15 +25,15 @@ def make_vec_env(
     reward_scale: float | RewardScale = 1.0,
     **fields: Any,
 ) -> WorldVecEnv:
-    """`num_envs` rows of the arena with `target`: "goto", "attack", "free", or {target: weight}.
+    """`num_envs` rows of a world with `target`: one of its targets, or {target: weight}.
 
-    `difficulty` holds for every target that has difficulties. `settings` are ArenaSettings or a
-    mapping of their fields, and any field can be given by keyword. Raises ConfigurationError for
-    what the arena does not have.
+    The world is the arena, or that of `settings` or `world=NAME`. `difficulty` holds for every
+    target that has difficulties. `settings` are the world's or a mapping of their fields, and any
+    field can be given by keyword. Raises ConfigurationError for what the world does not have.
     """
-    chosen = arena_settings(settings, {**fields, "num_envs": num_envs})
-    scenario = _scenario(arena_spec(chosen).difficulties, target, difficulty)
-    world = arena_with(chosen, scenario)
+    chosen = world_settings(settings, {**fields, "num_envs": num_envs})
+    scenario = _scenario(spec_of(chosen).difficulties, target, difficulty)
+    world = world_with(chosen, scenario)
     return WorldVecEnv(world, aim_bins, seed=seed, reward_scale=reward_scale)
 
 

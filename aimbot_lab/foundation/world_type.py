@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -82,6 +83,9 @@ class WorldType(ABC):
     """Settings that decide what is observed and which actions there are."""
     bounding_keys: tuple[str, ...] = ()
     """Settings that parameters are checked against."""
+    gymnasium_ids: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    """Ids such as `package/Name-v0` under which Gymnasium knows it, each with the targets that its
+    episodes mix, by weight."""
 
     @abstractmethod
     def spec(self, settings: Any) -> WorldSpec:

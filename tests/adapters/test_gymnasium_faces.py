@@ -15,16 +15,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 from stable_baselines3.common.env_checker import check_env as check_with_sb3
 
-from aimbot_lab.adapters.arena_envs import ArenaEnv, ArenaVectorEnv
 from aimbot_lab.adapters.gymnasium_env import WorldEnv
-from aimbot_lab.adapters.gymnasium_ids import TARGETS, register_ids
+from aimbot_lab.adapters.gymnasium_ids import register_ids
+from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type
 
-IDS = sorted(TARGETS)
+IDS = sorted(default_type().gymnasium_ids)
 GOTO = {"targets": {"goto": 1.0}}
 MIX = {"targets": {"free": 1.0, "goto": 1.0, "attack": 1.0}}
 STAND = np.array([0, 0, 0, 5])  # aim bin 5 of 11 is 0
@@ -82,7 +83,7 @@ def test_the_hybrid_action_passes_gymnasiums_checker(tags: str) -> None:
 
 @pytest.mark.parametrize("target", ["goto", "attack", "free"])
 def test_random_play_keeps_every_promise(target: str) -> None:
-    vector = ArenaVectorEnv(64, {"targets": {target: 1.0}})
+    vector = RegisteredVectorEnv(64, {"targets": {target: 1.0}})
     low, high = vector.single_observation_space.low, vector.single_observation_space.high
     vector.reset(seed=1)
     state = vector.unwrapped.world.state
@@ -115,8 +116,8 @@ def overlaps_an_obstacle(state) -> np.ndarray:
 
 
 def test_a_single_environment_is_row_0_of_the_batch_with_the_same_seed() -> None:
-    vector = ArenaVectorEnv(5, MIX, time_limit=3.0)
-    single = ArenaEnv(MIX, time_limit=3.0)
+    vector = RegisteredVectorEnv(5, MIX, time_limit=3.0)
+    single = RegisteredEnv(MIX, time_limit=3.0)
     first, _ = vector.reset(seed=7)
     np.testing.assert_array_equal(single.reset(seed=7)[0], first[0])
     ended = 0
@@ -134,10 +135,10 @@ def test_a_single_environment_is_row_0_of_the_batch_with_the_same_seed() -> None
 
 
 def test_every_row_of_the_batch_goes_on_as_a_single_environment_would() -> None:
-    vector = ArenaVectorEnv(3, MIX, time_limit=2.0)
+    vector = RegisteredVectorEnv(3, MIX, time_limit=2.0)
     vector.reset(seed=3)
     snapshot, fields = vector.world.snapshot(), vector.world.state._fields
-    singles = [ArenaEnv(MIX, time_limit=2.0) for _ in range(3)]
+    singles = [RegisteredEnv(MIX, time_limit=2.0) for _ in range(3)]
     for row, single in enumerate(singles):
         single.reset(seed=0)
         one_row = {
@@ -154,8 +155,8 @@ def test_every_row_of_the_batch_goes_on_as_a_single_environment_would() -> None:
 
 
 def test_infos_have_the_form_of_gymnasiums_own_vector_environments() -> None:
-    ours = ArenaVectorEnv(1, GOTO, time_limit=1.0)
-    make = [lambda: ArenaEnv(GOTO, time_limit=1.0)]
+    ours = RegisteredVectorEnv(1, GOTO, time_limit=1.0)
+    make = [lambda: RegisteredEnv(GOTO, time_limit=1.0)]
     theirs = gymnasium.vector.SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP)
     assert ours.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     for vector in (ours, theirs):
@@ -174,7 +175,7 @@ def test_infos_have_the_form_of_gymnasiums_own_vector_environments() -> None:
 
 
 def test_gymnasiums_vector_wrappers_work() -> None:
-    vector = DictInfoToList(RecordEpisodeStatistics(ArenaVectorEnv(4, GOTO, time_limit=1.0)))
+    vector = DictInfoToList(RecordEpisodeStatistics(RegisteredVectorEnv(4, GOTO, time_limit=1.0)))
     vector.reset(seed=0)
     for _ in range(10):
         *_, infos = vector.step(np.tile(STAND, (4, 1)))
@@ -188,7 +189,7 @@ def test_gymnasiums_vector_wrappers_work() -> None:
 
 
 def test_a_time_out_is_a_terminated_loss_with_its_result() -> None:
-    env = ArenaEnv(
+    env = RegisteredEnv(
         {"targets": {"goto": 1.0}, "difficulty": {"goto": (0, 0, 0, 1, 0)}}, time_limit=1
     )
     env.reset(seed=4)
@@ -204,7 +205,7 @@ def test_a_time_out_is_a_terminated_loss_with_its_result() -> None:
 
 
 def test_a_win_is_terminated_and_free_has_no_difficulty() -> None:
-    env = ArenaEnv({"targets": {"free": 1.0}}, free_enemies=1)
+    env = RegisteredEnv({"targets": {"free": 1.0}}, free_enemies=1)
     env.reset(seed=0)
     state = env.world.state
     state.position[0], state.yaw[0], state.enemies[0, 0] = (10.0, 10.0), 0.0, (10.0, 15.0)
@@ -216,7 +217,7 @@ def test_a_win_is_terminated_and_free_has_no_difficulty() -> None:
 
 
 def test_a_reset_after_an_episode_keeps_the_place_and_one_with_a_seed_does_not() -> None:
-    env = ArenaEnv(GOTO, time_limit=1.0)
+    env = RegisteredEnv(GOTO, time_limit=1.0)
     names = env.world.spec.observation_names
     place = [names.index("agent_x"), names.index("agent_z")]
     first, _ = env.reset(seed=5)
@@ -231,7 +232,7 @@ def test_a_reset_after_an_episode_keeps_the_place_and_one_with_a_seed_does_not()
 
 
 def test_unseeded_resets_in_the_middle_go_on_by_the_seed_before() -> None:
-    for env in (ArenaEnv(GOTO), ArenaVectorEnv(3, GOTO)):
+    for env in (RegisteredEnv(GOTO), RegisteredVectorEnv(3, GOTO)):
         first, _ = env.reset(seed=6)
         second, third = env.reset()[0], env.reset()[0]
         assert not np.array_equal(first, second)
@@ -242,12 +243,12 @@ def test_unseeded_resets_in_the_middle_go_on_by_the_seed_before() -> None:
 
 
 def test_a_step_without_an_episode_and_reset_options_are_refused() -> None:
-    for env in (ArenaEnv(GOTO, time_limit=0.1), ArenaVectorEnv(1, GOTO)):
+    for env in (RegisteredEnv(GOTO, time_limit=0.1), RegisteredVectorEnv(1, GOTO)):
         with pytest.raises(ResetNeeded):
             env.step(STAND)
         with pytest.raises(ConfigurationError, match="reset_mask"):
             env.reset(options={"reset_mask": np.ones(1, bool)})
-    env = ArenaEnv(GOTO, time_limit=0.1)
+    env = RegisteredEnv(GOTO, time_limit=0.1)
     env.reset()
     assert env.step(STAND)[2]
     with pytest.raises(ResetNeeded):
@@ -255,7 +256,7 @@ def test_a_step_without_an_episode_and_reset_options_are_refused() -> None:
 
 
 def test_nothing_that_was_handed_out_changes_later() -> None:
-    vector = ArenaVectorEnv(4, GOTO, time_limit=0.5)
+    vector = RegisteredVectorEnv(4, GOTO, time_limit=0.5)
     kept = [vector.reset(seed=0)[0]]
     copies = [kept[0].copy()]
     for actions in held_actions(vector, 20):
@@ -272,7 +273,7 @@ def test_nothing_that_was_handed_out_changes_later() -> None:
 
 
 def test_the_hybrid_action_is_the_worlds_own() -> None:
-    bins, hybrid = ArenaVectorEnv(6, GOTO), ArenaVectorEnv(6, GOTO, action="hybrid")
+    bins, hybrid = RegisteredVectorEnv(6, GOTO), RegisteredVectorEnv(6, GOTO, action="hybrid")
     for vector in (bins, hybrid):
         vector.reset(seed=1)
     values = np.array(TrainSettings().aim_bins, np.float32)
@@ -287,13 +288,13 @@ def test_the_hybrid_action_is_the_worlds_own() -> None:
 
 
 def test_the_default_bins_are_those_of_training() -> None:
-    env = ArenaEnv(GOTO)
+    env = RegisteredEnv(GOTO)
     np.testing.assert_array_equal(env._codec._bins, np.float32(TrainSettings().aim_bins))
 
 
 @pytest.mark.parametrize("bad", [-1, 11, 0.5, np.nan])
 def test_an_aim_bin_that_does_not_exist_is_refused_with_its_row(bad: float) -> None:
-    vector = ArenaVectorEnv(3, GOTO)
+    vector = RegisteredVectorEnv(3, GOTO)
     vector.reset(seed=0)
     before = vector.world.snapshot()
     actions = np.tile(STAND, (3, 1)).astype(float)
@@ -305,7 +306,7 @@ def test_an_aim_bin_that_does_not_exist_is_refused_with_its_row(bad: float) -> N
 
 
 def test_a_branch_that_does_not_exist_or_nan_is_refused_with_its_row() -> None:
-    vector = ArenaVectorEnv(3, GOTO, action="hybrid")
+    vector = RegisteredVectorEnv(3, GOTO, action="hybrid")
     vector.reset(seed=0)
     branches, mouse = np.zeros((3, 3)), np.zeros((3, 1))
     branches[2, 1] = 3
@@ -317,7 +318,7 @@ def test_a_branch_that_does_not_exist_or_nan_is_refused_with_its_row() -> None:
 
 
 def test_actions_of_a_wrong_shape_are_refused() -> None:
-    vector = ArenaVectorEnv(3, GOTO)
+    vector = RegisteredVectorEnv(3, GOTO)
     vector.reset(seed=0)
     for shape in [(4,), (1, 4), (3, 5), (4, 3)]:
         with pytest.raises(ActionError, match="shape"):
@@ -328,14 +329,27 @@ def test_actions_of_a_wrong_shape_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "imports", ["import aimbot_lab, gymnasium", "import gymnasium, aimbot_lab"]
+    "imports",
+    ["import aimbot_lab.envs, gymnasium", "import gymnasium, aimbot_lab.envs"],
 )
-def test_the_ids_are_known_once_both_packages_are_imported(imports: str) -> None:
+def test_the_ids_are_known_once_the_environments_are_imported(imports: str) -> None:
     assert _in_a_new_process(f"{imports}\nmake = lambda name: name")
 
 
-def test_an_id_with_the_package_in_front_needs_no_import() -> None:
-    assert _in_a_new_process("import gymnasium\nmake = lambda name: 'aimbot_lab:' + name")
+@pytest.mark.parametrize("imports", ["import gymnasium", "import aimbot_lab, gymnasium"])
+def test_an_id_with_the_module_in_front_needs_no_import(imports: str) -> None:
+    assert _in_a_new_process(f"{imports}\nmake = lambda name: 'aimbot_lab.envs:' + name")
+
+
+def test_the_package_itself_neither_loads_gymnasium_nor_changes_how_modules_are_found() -> None:
+    code = """
+import sys
+before = list(sys.meta_path)
+import aimbot_lab
+print("gymnasium" in sys.modules, sys.meta_path == before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
 
 
 def _in_a_new_process(head: str) -> bool:
@@ -346,7 +360,7 @@ many = gymnasium.make_vec(make("aimbot_lab/Mix-v0"), num_envs=64, time_limit=1.0
 many.reset(seed=0)
 for _ in range(10):
     many.step(many.action_space.sample())
-assert type(many).__name__ == "ArenaVectorEnv", many
+assert type(many).__name__ == "RegisteredVectorEnv", many
 print(env.step(env.action_space.sample())[0].shape, many.num_envs)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -363,7 +377,7 @@ def test_a_spec_that_went_through_json_makes_the_same_environment() -> None:
 
 
 def test_a_pickled_environment_goes_on_where_it_was() -> None:
-    env = ArenaEnv(MIX, render_mode="rgb_array", time_limit=1.0)
+    env = RegisteredEnv(MIX, render_mode="rgb_array", time_limit=1.0)
     env.reset(seed=8)
     play(env, [STAND] * 5)
     again = pickle.loads(pickle.dumps(env))
@@ -399,6 +413,8 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
         ({"aim_bins": 1.0}, "aim_bins must be a list of finite numbers"),
         ({"aim_bins": (-1.0, 1.0), "action": "hybrid"}, "aim_bins: action=.hybrid."),
         ({"settings": 5}, "settings must be"),
+        ({"settings": {"world": "mars"}}, "world: must be arena or gymnasium .got 'mars'."),
+        ({"world": ["arena"]}, "world: must be arena or gymnasium"),
         ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
         ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
         ({"presets": "mine.yaml"}, "^presets: must be a list of files"),
@@ -414,7 +430,7 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
 )
 def test_what_the_arena_does_not_have_is_refused(keywords: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        ArenaEnv(**{"scenario": GOTO, **keywords})
+        RegisteredEnv(**{"scenario": GOTO, **keywords})
 
 
 def test_a_sampler_may_come_as_a_mapping_through_gymnasium() -> None:
@@ -440,7 +456,7 @@ def test_make_vec_says_why_another_autoreset_mode_is_refused() -> None:
 def test_a_finite_mouse_of_any_size_is_clipped_and_an_endless_one_refused() -> None:
     turned = []
     for mouse in (1e300, 5.0):
-        env = ArenaEnv(GOTO, action="hybrid")
+        env = RegisteredEnv(GOTO, action="hybrid")
         env.reset(seed=0)
         env.step({"branches": np.zeros(3, int), "mouse": np.array([mouse])})
         turned.append(env.world.state.yaw[0])
@@ -458,18 +474,18 @@ def test_a_world_of_many_rows_is_no_single_environment() -> None:
 
 
 def test_frames_are_pictures_of_the_rows() -> None:
-    vector = ArenaVectorEnv(3, GOTO, render_mode="rgb_array")
+    vector = RegisteredVectorEnv(3, GOTO, render_mode="rgb_array")
     vector.reset(seed=0)
     frames = vector.render()
     assert [(frame.shape, frame.dtype) for frame in frames] == [((480, 480, 3), np.uint8)] * 3
     assert not np.array_equal(frames[0], frames[1])
     assert vector.metadata["render_fps"] == 10.0
-    assert ArenaEnv(GOTO, decision_period=1).metadata["render_fps"] == 50.0
+    assert RegisteredEnv(GOTO, decision_period=1).metadata["render_fps"] == 50.0
 
 
 def test_the_frame_after_the_end_shows_how_the_episode_ended() -> None:
-    env = ArenaEnv(GOTO, render_mode="rgb_array", time_limit=0.5)
-    twin = ArenaEnv(GOTO, render_mode="rgb_array", time_limit=0.5)
+    env = RegisteredEnv(GOTO, render_mode="rgb_array", time_limit=0.5)
+    twin = RegisteredEnv(GOTO, render_mode="rgb_array", time_limit=0.5)
     for one in (env, twin):
         one.reset(seed=3)
         play(one, [STAND] * 4)
@@ -482,7 +498,18 @@ def test_the_frame_after_the_end_shows_how_the_episode_ended() -> None:
 
 
 def test_without_a_render_mode_there_is_a_warning_and_no_frame() -> None:
-    for env in (ArenaEnv(GOTO), ArenaVectorEnv(2, GOTO)):
+    for env in (RegisteredEnv(GOTO), RegisteredVectorEnv(2, GOTO)):
         env.reset(seed=0)
         with pytest.warns(UserWarning, match="rgb_array"):
             assert env.render() is None
+
+
+def test_another_world_is_made_from_keywords_too() -> None:
+    options = {"world": "gymnasium", "id": "CartPole-v1", "win": {"return_above": 20}}
+    env = RegisteredEnv({"targets": {"task": 1.0}}, **options)
+    same = RegisteredEnv({"targets": {"task": 1.0}}, env.world.settings)
+    first, _ = env.reset(seed=3)
+    np.testing.assert_array_equal(first, same.reset(seed=3)[0])
+    assert first.shape == (4,)
+    many = RegisteredVectorEnv(3, {"targets": {"task": 1.0}}, **options)
+    assert many.reset(seed=3)[0].shape == (3, 4)

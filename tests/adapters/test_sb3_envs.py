@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "aimbot_lab" / "worlds" / "arena" / "README.m
 
 def test_a_world_without_a_target_is_refused_before_anyone_learns_from_it() -> None:
     env = WorldVecEnv(Arena(ArenaSettings(num_envs=8)))
-    with pytest.raises(ConfigurationError, match=r"has no target.*make_vec_env"):
+    with pytest.raises(ConfigurationError, match=r"no target.*make_vec_env.*are free, goto,"):
         PPO("MlpPolicy", env, n_steps=16, batch_size=64).learn(256)
 
 
@@ -36,6 +36,14 @@ def test_one_difficulty_is_a_weight_for_that_alone() -> None:
     np.testing.assert_array_equal(one.reset(), weights.reset())
     other = make_vec_env("attack", num_envs=16, difficulty=4, seed=5)
     assert not np.array_equal(one.reset(), other.reset())
+
+
+def test_another_world_is_ready_to_learn_as_well() -> None:
+    env = make_vec_env(
+        "task", num_envs=4, world="gymnasium", id="CartPole-v1", win={"return_above": 20}
+    )
+    PPO("MlpPolicy", env, n_steps=32, batch_size=64).learn(128)
+    assert env.world.spec.targets.keys() == {"task"}
 
 
 @pytest.mark.parametrize(

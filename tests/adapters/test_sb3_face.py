@@ -7,7 +7,7 @@ import pytest
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
-from aimbot_lab.adapters.arena_envs import ArenaEnv
+from aimbot_lab.adapters.registered_envs import RegisteredEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
@@ -122,7 +122,7 @@ def test_a_win_is_a_success_in_its_row_alone() -> None:
 
 def test_the_usual_bins_are_those_of_the_gymnasium_face() -> None:
     face = WorldVecEnv(Arena(ArenaSettings(num_envs=1, mouse_limit=2.0)))
-    theirs = ArenaEnv({"targets": {"goto": 1.0}}, mouse_limit=2.0)
+    theirs = RegisteredEnv({"targets": {"goto": 1.0}}, mouse_limit=2.0)
     assert face.action_space == theirs.action_space
     np.testing.assert_array_equal(face._codec._bins, theirs._codec._bins)
 

@@ -1,6 +1,7 @@
 """What a package has to write to bring a world: its settings, and what is known of it."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from aimbot_lab.foundation.random_player import RandomAgent
@@ -25,6 +26,7 @@ class WalkType(WorldType):
 
     name = "walk"
     settings = WalkSettings
+    gymnasium_ids = MappingProxyType({"stranger/Walk-v0": {"right": 1.0}})
 
     def spec(self, settings: WalkSettings) -> WorldSpec:
         return SPEC

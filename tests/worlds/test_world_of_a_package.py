@@ -33,16 +33,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(folder: Path, *words: str, site: str = "site") -> tuple[int, str, str]:
+def python(folder: Path, *words: str, site: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(folder / site), str(REPOSITORY)])
-    done = subprocess.run(
-        [sys.executable, "-m", "aimbot_lab", *words],
+    return subprocess.run(
+        [sys.executable, *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def call(folder: Path, *words: str, site: str = "site") -> tuple[int, str, str]:
+    done = python(folder, "-m", "aimbot_lab", *words, site=site)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -58,6 +62,17 @@ def test_commands_know_a_world_that_a_package_brings(folder: Path) -> None:
     code, output, _ = call(folder, "schema", "curriculum")
     assert code == 0
     assert "WalkSettings" in json.loads(output)["$defs"]
+
+
+def test_gymnasium_knows_the_ids_of_a_world_that_a_package_brings(folder: Path) -> None:
+    code = (
+        "import gymnasium\n"
+        "envs = gymnasium.make_vec('aimbot_lab.envs:stranger/Walk-v0', num_envs=3)\n"
+        "print(envs.reset(seed=1)[0].shape, envs.unwrapped.world.num_envs)\n"
+    )
+    done = python(folder, "-c", code, site="site")
+    assert done.stderr == ""
+    assert done.stdout.endswith(" 3\n")
 
 
 def test_without_the_package_its_world_is_refused_with_those_there_are(folder: Path) -> None:

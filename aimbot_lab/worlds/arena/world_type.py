@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,14 @@ class ArenaType(WorldType):
     )
     shape_keys = ("rays", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
+    gymnasium_ids = MappingProxyType(
+        {
+            "aimbot_lab/Goto-v0": {"goto": 1.0},
+            "aimbot_lab/Attack-v0": {"attack": 1.0},
+            "aimbot_lab/Free-v0": {"free": 1.0},
+            "aimbot_lab/Mix-v0": {"goto": 1.0, "attack": 1.0, "free": 1.0},
+        }
+    )
 
     def spec(self, settings: ArenaSettings) -> WorldSpec:
         """The shape of an arena with `settings`."""

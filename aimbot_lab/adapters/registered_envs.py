@@ -1,11 +1,11 @@
-"""The arena's Gymnasium environments, made from keywords: what the registered ids stand for."""
+"""Gymnasium environments made from keywords, of any world: what the registered ids stand for."""
 
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,14 +15,13 @@ from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.world import BatchWorld, Scenario
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.registry import make_world
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.worlds.registry import DEFAULT, make_world, world_types
 
-GivenSettings = ArenaSettings | Mapping[str, Any]
+GivenSettings = WorldSettings | Mapping[str, Any]
 GivenScenario = Scenario | Mapping[str, Any]
 
 SCENARIO_KEYS = tuple(field.name for field in fields_of(Scenario))
-SETTINGS_KEYS = tuple(field.name for field in fields_of(ArenaSettings))
 HINTS = MappingProxyType(
     {
         **{key: f"give it as scenario={{{key!r}: ...}}" for key in SCENARIO_KEYS},
@@ -32,12 +31,13 @@ HINTS = MappingProxyType(
 )
 
 
-class ArenaEnv(WorldEnv):
-    """One row of the arena.
+class RegisteredEnv(WorldEnv):
+    """One row of a world.
 
     `scenario` and `settings` are the dataclasses or mappings of their fields; any other field
-    of `ArenaSettings` can be given by keyword and wins over `settings`. Raises
-    ConfigurationError for what the arena does not have.
+    of the world's settings can be given by keyword and wins over `settings`. `world` is its name
+    in the registry, the arena where it is left out. Raises ConfigurationError for what the world
+    does not have.
     """
 
     def __init__(
@@ -50,16 +50,15 @@ class ArenaEnv(WorldEnv):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        chosen = arena_settings(settings, {**fields, "num_envs": 1})
-        world = arena_with(chosen, scenario)
+        world = world_with(world_settings(settings, {**fields, "num_envs": 1}), scenario)
         super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
-        self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
+        self.metadata = {**self.metadata, "render_fps": 1.0 / world.spec.decision_seconds}
 
 
-class ArenaVectorEnv(WorldVectorEnv):
-    """`num_envs` rows of the arena; the rest as in `ArenaEnv`.
+class RegisteredVectorEnv(WorldVectorEnv):
+    """`num_envs` rows of a world; the rest as in `RegisteredEnv`.
 
-    An `autoreset_mode` is refused: it is always SAME_STEP, because the arena resets a finished
+    An `autoreset_mode` is refused: it is always SAME_STEP, because a world resets a finished
     row within the step that ends its episode.
     """
 
@@ -74,26 +73,37 @@ class ArenaVectorEnv(WorldVectorEnv):
         render_mode: str | None = None,
         **fields: Any,
     ) -> None:
-        chosen = arena_settings(settings, {**fields, "num_envs": num_envs})
-        world = arena_with(chosen, scenario)
+        world = world_with(world_settings(settings, {**fields, "num_envs": num_envs}), scenario)
         super().__init__(world, action=action, aim_bins=aim_bins, render_mode=render_mode)
-        self.metadata = {**self.metadata, "render_fps": _frame_rate(chosen)}
+        self.metadata = {**self.metadata, "render_fps": 1.0 / world.spec.decision_seconds}
 
 
-def arena_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) -> ArenaSettings:
+def world_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) -> WorldSettings:
     """`settings` with `fields` in the place of theirs. Raises ConfigurationError for no such."""
-    if not isinstance(settings, ArenaSettings | Mapping | None):
-        raise ConfigurationError(
-            f"settings must be ArenaSettings or a mapping of its fields (got {settings!r:.80})"
-        )
     given = {**(settings if isinstance(settings, Mapping) else {}), **fields}
-    _refuse_unknown("", given, SETTINGS_KEYS)
+    kind = _settings_class(settings, given.get("world", DEFAULT))
+    if not isinstance(settings, kind | Mapping | None):
+        raise ConfigurationError(
+            f"settings must be {kind.__name__} or a mapping of its fields (got {settings!r:.80})"
+        )
+    _refuse_unknown("", given, tuple(field.name for field in fields_of(kind)))
+    old: Any = settings
     try:
-        if isinstance(settings, ArenaSettings):
-            return replace(settings, **fields)
-        return ArenaSettings(**given)
+        chosen = replace(old, **fields) if isinstance(settings, kind) else kind(**given)
     except ValidationError as error:
         raise ConfigurationError(*_faults("", error)) from error
+    return cast(WorldSettings, chosen)
+
+
+def _settings_class(settings: object, name: Any) -> type[Any]:
+    """The class of `settings` where they are of a world, else of those of the world `name`."""
+    worlds = world_types()
+    for world in worlds.values():
+        if isinstance(settings, world.settings):
+            return world.settings
+    if not isinstance(name, str) or name not in worlds:
+        raise ConfigurationError(f"world: must be {' or '.join(worlds)} (got {name!r:.80})")
+    return worlds[name].settings
 
 
 def _refuse_unknown(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -117,10 +127,10 @@ def _faults(where: str, error: ValidationError) -> list[str]:
     ]
 
 
-def arena_with(settings: ArenaSettings, scenario: GivenScenario) -> BatchWorld:
-    """The arena of `settings` that draws its episodes from `scenario`, not yet reset.
+def world_with(settings: WorldSettings, scenario: GivenScenario) -> BatchWorld:
+    """The world of `settings` that draws its episodes from `scenario`, not yet reset.
 
-    Raises ConfigurationError for what the arena does not have.
+    Raises ConfigurationError for what the world does not have.
     """
     world = make_world(settings)
     world.set_scenario(scenario if isinstance(scenario, Scenario) else _scenario(scenario))
@@ -152,8 +162,3 @@ def _parameter(name: str, value: Any) -> ParameterValue:
     except ValidationError as error:
         raise ConfigurationError(*_faults(f"scenario.parameters.{name}: ", error)) from error
     return sampler
-
-
-def _frame_rate(settings: ArenaSettings) -> float:
-    """Decisions in a second."""
-    return 1.0 / settings.decision_seconds
