@@ -182,11 +182,7 @@ def test_a_folder_holds_at_most_twenty_modules(folder: Path) -> None:
 
 
 # Of the layers above worlds, these alone still know the arena itself.
-ARENA_ONLY = (
-    "bench/",
-    "cli/bench/",
-    "replay/",
-)
+ARENA_ONLY = ("replay/",)
 
 
 def knows_a_world(text: str) -> bool:

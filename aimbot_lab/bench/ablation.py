@@ -5,7 +5,7 @@ Seconds are those of the processor, so that other programs on the machine count 
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type, settings_with
 
 SWITCHES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -39,7 +39,7 @@ SWITCHES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 class AblationPlan:
     """The task that every variant learns, each from the same seeds."""
 
-    target: str = "attack"
+    target: str = field(default_factory=lambda: default_type().hardest_target())
     threshold: float = 0.7  # win rate over all difficulties that a training must prove
     most_steps: int = 4_000_000  # after which it has failed
     seeds: int = 5
@@ -63,7 +63,7 @@ class AblationPlan:
             **switches,
         )
         lesson = Lesson(name=self.target, targets={self.target: 1.0}, completion_criteria=criteria)
-        return TrainingPlan(seed, ArenaSettings(num_envs=self.num_envs), (lesson,), train)
+        return TrainingPlan(seed, settings_with(num_envs=self.num_envs), (lesson,), train)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type, settings_with
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,13 @@ class _Sink:
 def measure_evaluation_cost(
     evaluation: EvaluationSettings, *, steps: int, repeats: int
 ) -> EvaluationCost:
-    """The cost in a training of `steps` with `hybrid_ppo` on Goto in its five difficulties."""
+    """The cost in a training of `steps` with `hybrid_ppo` on a target in all its difficulties."""
+    world = default_type()
+    target = world.default_target()
     plan = TrainingPlan(
         seed=1,
-        env=ArenaSettings(num_envs=512),
-        lessons=(Lesson(name="all", targets={"goto": 1.0}),),
+        env=settings_with(num_envs=512),
+        lessons=(Lesson(name="all", targets={target: 1.0}),),
         train=TrainSettings(algo="hybrid_ppo", total_steps=steps),
     )
     _trained(replace(plan, train=replace(plan.train, total_steps=1)))  # compiles
@@ -58,7 +60,7 @@ def measure_evaluation_cost(
     number = pairs[0][1][1]
     return EvaluationCost(
         evaluations=number,
-        episodes=5 * evaluation.episodes,
+        episodes=max(world.targets(None)[target], 1) * evaluation.episodes,
         seconds_without=without,
         seconds_with=with_it,
         seconds_an_evaluation=(with_it - without) / number,

@@ -5,19 +5,19 @@ import time
 
 
 def seconds_to_first_step() -> float:
-    """How long this process, which has imported nothing yet, takes until an arena has stepped."""
+    """How long this process, which has imported nothing yet, takes until a world has stepped."""
     started = time.perf_counter()
     import numpy as np
 
     from aimbot_lab.foundation.world import Scenario, new_step_buffers
-    from aimbot_lab.worlds.arena.arena import Arena
-    from aimbot_lab.worlds.arena.settings import ArenaSettings
+    from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
-    arena = Arena(ArenaSettings(num_envs=16))
-    arena.set_scenario(Scenario({"free": 1.0, "goto": 1.0, "attack": 1.0}))
-    buffers = new_step_buffers(16, len(arena.spec.observation_names))
-    arena.reset(0, buffers.observations)
-    arena.step(np.zeros((16, 4), np.float32), buffers)
+    world = make_world(settings_with(num_envs=16))
+    world.set_scenario(Scenario(dict.fromkeys(default_type().targets(None), 1.0)))
+    spec = world.spec
+    buffers = new_step_buffers(16, len(spec.observation_names))
+    world.reset(0, buffers.observations)
+    world.step(np.zeros((16, len(spec.branches) + spec.continuous), np.float32), buffers)
     return time.perf_counter() - started
 
 

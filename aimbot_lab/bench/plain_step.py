@@ -1,4 +1,4 @@
-"""Steps per second of a small arena on one thread; run as a program, with the JIT off."""
+"""Steps per second of a small world on one thread; run as a program, with the JIT off."""
 
 import sys
 
@@ -7,17 +7,15 @@ import numpy as np
 from aimbot_lab.bench.plan import FULL
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.presets.files import load_presets
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import settings_with
 
 
 def plain_steps_per_second(num_envs: int, repeats: int, *, seconds: float) -> float:
     """The best of `repeats` measurements, with all targets mixed evenly."""
-    settings = ArenaSettings(num_envs=num_envs)
     scenario = Scenario(dict.fromkeys(FULL.targets, 1.0))
     # Random words wrap round on purpose; uncompiled, numpy would warn of it.
     with np.errstate(over="ignore"):
-        play = Play(settings, load_presets(), scenario=scenario)
+        play = Play(settings_with(num_envs=num_envs), scenario)
         return num_envs / min(play.time_step(seconds) for _ in range(repeats))
 
 

@@ -1,13 +1,15 @@
 """How much a benchmark measures, and how long."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from aimbot_lab.worlds.registry import default_type
 
 
 @dataclass(frozen=True)
 class BenchPlan:
     """What `bench_sim` measures."""
 
-    targets: tuple[str, ...] = ("free", "goto", "attack")
+    targets: tuple[str, ...] = field(default_factory=lambda: (*default_type().targets(None),))
     num_envs: tuple[int, ...] = (1, 16, 256, 1024, 4096)
     threads: tuple[int, ...] = (1, 2)
     repeats: int = 25  # of each measurement; the best one counts

@@ -1,15 +1,11 @@
-"""An arena in full play: what every measurement is taken on."""
+"""A world in full play: what every measurement is taken on."""
 
 import time
-from collections.abc import Sequence
-
-import numpy as np
 
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.worlds.registry import type_of
 
 SEED = 20_240_229
 PREPARED_STEPS = 64  # random actions, played again and again
@@ -17,37 +13,21 @@ WARM_UP_STEPS = 10
 
 
 class Play:
-    """Rows of an arena, spread over the floor and over the time of their episodes.
+    """Rows of a world in the midst of random play, whose episodes end at all times."""
 
-    Without that spread all episodes would end in the same step, and a short measurement would
-    hold either no reset or all of them.
-    """
-
-    def __init__(
-        self, settings: ArenaSettings, presets: Sequence[Preset], *, scenario: Scenario
-    ) -> None:
-        self.arena = Arena(settings, presets)
-        self.buffers = new_step_buffers(settings.num_envs, len(self.arena.spec.observation_names))
-        agent = RandomAgent(self.arena.spec, SEED)
+    def __init__(self, settings: WorldSettings, scenario: Scenario) -> None:
+        self.kind, self.scenario = type_of(settings), scenario
+        self.world = self.kind.make(settings)
+        self.buffers = new_step_buffers(settings.num_envs, len(self.world.spec.observation_names))
+        agent = RandomAgent(self.world.spec, SEED)
         self.actions = [agent(self.buffers.observations) for _ in range(PREPARED_STEPS)]
         self._next = 0
-        self._spread(scenario)
-
-    def _spread(self, scenario: Scenario) -> None:
-        """First episodes in Free, since those begin at random places; then staggered ones."""
-        state, settings = self.arena.state, self.arena.settings
-        decisions = round(settings.time_limit / settings.decision_seconds)
-        self.arena.set_scenario(Scenario({"free": 1.0}))
-        self.arena.reset(SEED, self.buffers.observations)
-        self.arena.set_scenario(scenario)
-        state.decisions[:] = decisions
-        self.run(1)
-        state.decisions[:] = np.random.default_rng(SEED).integers(decisions, size=len(state.yaw))
+        self.kind.spread_episodes(self.world, scenario, seed=SEED, play=self.run)
         self.run(WARM_UP_STEPS)
 
     def run(self, steps: int) -> int:
         """How many episodes ended in the next `steps` steps of random play."""
-        step, buffers, ended = self.arena.step, self.buffers, 0
+        step, buffers, ended = self.world.step, self.buffers, 0
         for index in range(self._next, self._next + steps):
             ended += len(step(self.actions[index % PREPARED_STEPS], buffers).lines)
         self._next = (self._next + steps) % PREPARED_STEPS

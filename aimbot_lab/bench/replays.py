@@ -18,8 +18,7 @@ from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import TrainingPlan
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
 RESAMPLES = 2000
 REPLAYS_A_LESSON = 3
@@ -45,8 +44,8 @@ def measure_replay_cost(rollouts: int, *, num_envs: int = 512, n_steps: int = 64
     steps = (2 * rollouts + WARM_UP) * num_envs * n_steps
     plan = TrainingPlan(
         seed=1,
-        env=ArenaSettings(num_envs=num_envs),
-        lessons=(Lesson(name="all", targets={"goto": 1.0}),),
+        env=settings_with(num_envs=num_envs),
+        lessons=(Lesson(name="all", targets={default_type().default_target(): 1.0}),),
         train=TrainSettings(total_steps=steps, n_steps=n_steps, batch_size=num_envs * n_steps // 4),
     )
     times = rollout_times(plan)
@@ -73,13 +72,15 @@ def _cost(seconds: list[float], keeping: float) -> ReplayCost:
 
 
 def _seconds_a_lesson() -> float:
-    arena = Arena(ArenaSettings(num_envs=1))
-    arena.set_scenario(Scenario({"goto": 1.0}))
-    buffers = new_step_buffers(1, len(arena.spec.observation_names))
-    arena.reset(1, buffers.observations)
-    recorder, still, episode = RowRecorder(arena, 0), np.zeros((1, 4), np.float32), None
+    world = make_world(settings_with(num_envs=1))
+    world.set_scenario(Scenario({default_type().default_target(): 1.0}))
+    spec = world.spec
+    buffers = new_step_buffers(1, len(spec.observation_names))
+    world.reset(1, buffers.observations)
+    still = np.zeros((1, len(spec.branches) + spec.continuous), np.float32)
+    recorder, episode = RowRecorder(world, 0), None
     while episode is None:
-        episode = recorder.add(still, arena.step(still, buffers))
+        episode = recorder.add(still, world.step(still, buffers))
     began = time.process_time()
     for _ in range(REPLAYS_A_LESSON):
         replay_text(as_replay(episode, {}))

@@ -7,26 +7,16 @@ result lines) is the rest.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
-from aimbot_lab.foundation.world import Float32Array, Scenario
-from aimbot_lab.worlds.arena.allocate import new_tables
-from aimbot_lab.worlds.arena.core.parts import (
-    begin_all,
-    cast_all_rays,
-    move_all,
-    observe_all,
-    reward_all,
-)
-from aimbot_lab.worlds.arena.presets.files import load_presets
-from aimbot_lab.worlds.arena.scenario import scenario_tables
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.foundation.world_type import StepParts
+from aimbot_lab.worlds.registry import settings_with
 
+UNKNOWN_STEPS = 1000  # over which resets are counted where the longest episode is not known
 STATES = 4  # that one timing of the parts takes the mean over
 
 
@@ -47,41 +37,21 @@ class Shares:
 
 def measure_shares(plan: BenchPlan) -> Shares:
     """The shares of a step in which all targets of `plan` are mixed evenly, on one thread."""
-    settings = ArenaSettings(num_envs=plan.mixed_num_envs)
     scenario = Scenario(dict.fromkeys(plan.targets, 1.0))
-    play = Play(settings, load_presets(), scenario=scenario)
-    parts = _parts(play, scenario)
+    play = Play(settings_with(num_envs=plan.mixed_num_envs), scenario)
+    parts = play.kind.step_parts(play.world, scenario, play.buffers)
     _time_parts(play, parts)  # compiles them
-    counted = round(settings.time_limit / settings.decision_seconds)
-    resets = play.run(counted) / counted / settings.num_envs
+    counted = play.world.spec.max_steps or UNKNOWN_STEPS
+    resets = play.run(counted) / counted / plan.mixed_num_envs
     rounds = [_time_parts(play, parts) for _ in range(plan.mixed_repeats)]
     best = {name: min(times[name] for times in rounds) for name in rounds[0]}
-    best["reset"] *= resets
+    if "reset" in best:
+        best["reset"] *= resets
     step = best.pop("step")
-    return Shares(_shares(best, step), settings.num_envs, step, resets)
+    return Shares(_shares(best, step), plan.mixed_num_envs, step, resets)
 
 
-def _parts(play: Play, scenario: Scenario) -> dict[str, Callable[[Float32Array], None]]:
-    """For each part, what runs it on all rows with given actions [B, 4]."""
-    state, buffers, settings = play.arena.state, play.buffers, play.arena.settings
-    tables = new_tables(settings, load_presets())
-    drawn_from = scenario_tables(scenario, settings, tables.presets, number=1)
-    tables = tables._replace(scenario=drawn_from)
-    scratch = np.zeros((4, state.ray_cos.shape[1]), np.float32)
-    span = 0, settings.num_envs
-    every_row = buffers._replace(finished=np.ones(settings.num_envs, np.bool_))
-    return {
-        "rays": lambda _: cast_all_rays(state, scratch, span),
-        "movement": lambda actions: move_all(state, actions, span),
-        "reward": lambda actions: reward_all(state, tables, actions, buffers, span),
-        "observation": lambda _: observe_all(state, tables, buffers.observations, span),
-        "reset": lambda _: begin_all(state, tables, scratch, every_row, span),
-    }
-
-
-def _time_parts(
-    play: Play, parts: Mapping[str, Callable[[Float32Array], None]]
-) -> dict[str, float]:
+def _time_parts(play: Play, parts: StepParts) -> dict[str, float]:
     """Mean seconds of the whole step and of each part, on all rows.
 
     Every run meets a new state, as in play: on one that it has met before, the processor would
@@ -89,12 +59,12 @@ def _time_parts(
     """
     total = dict.fromkeys(("step", *parts), 0.0)
     for actions in play.actions[:STATES]:
-        before = play.arena.snapshot()
+        before = play.world.snapshot()
         for name, run in parts.items():
             started = time.perf_counter()
             run(actions)
             total[name] += time.perf_counter() - started
-            play.arena.restore(before)
+            play.world.restore(before)
         started = time.perf_counter()
         play.run(1)
         total["step"] += time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""Steps per second of the arena under random play."""
+"""Steps per second of a world under random play."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from itertools import product
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.arena.presets.files import load_presets
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import settings_with
 
 Say = Callable[[str], None]  # takes a line of progress
 
@@ -30,7 +29,7 @@ def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
     machine does not hit all of them.
     """
     cells = list(product(plan.targets, plan.num_envs, plan.threads))
-    say(f"setting up {len(cells)} arenas")
+    say(f"setting up {len(cells)} worlds")
     plays = list(_plays(cells))
     best = [float("inf")] * len(cells)
     say(f"steps per second: {len(cells) * plan.repeats * plan.seconds:.0f} s or somewhat more")
@@ -45,7 +44,5 @@ def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
 
 
 def _plays(cells: list[tuple[str, int, int]]) -> Iterator[Play]:
-    presets = load_presets()
     for target, num_envs, threads in cells:
-        settings = ArenaSettings(num_envs=num_envs, threads=threads)
-        yield Play(settings, presets, scenario=Scenario({target: 1.0}))
+        yield Play(settings_with(num_envs=num_envs, threads=threads), Scenario({target: 1.0}))

@@ -6,11 +6,10 @@ from typing import NamedTuple
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.settings import Algo, NetworkSettings, TrainSettings
 from aimbot_lab.training.training import TrainingPlan
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.registry import default_type, settings_with
 
 OURS, THEIRS = "hybrid_ppo", "stable-baselines3"
 ALGORITHMS: dict[str, Algo] = {OURS: "hybrid_ppo", THEIRS: "ppo"}
-TARGETS = ("goto", "attack", "free")
 SEED = 1
 
 
@@ -67,8 +66,8 @@ class TrainBenchPlan:
             network=NetworkSettings(layers=variant.layers, activation="relu"),
             torch_threads=variant.threads,
         )
-        env = ArenaSettings(num_envs=self.num_envs, threads=variant.threads)
-        lesson = Lesson(name="everything", targets=dict.fromkeys(TARGETS, 1.0))
+        env = settings_with(num_envs=self.num_envs, threads=variant.threads)
+        lesson = Lesson(name="everything", targets=dict.fromkeys(default_type().targets(None), 1.0))
         return TrainingPlan(SEED, env, (lesson,), train)
 
 

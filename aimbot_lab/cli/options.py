@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -75,6 +75,15 @@ class TargetChoice(click.Choice[str]):
 
         world = default_type()
         return tuple(dict.fromkeys((self._first(world), *sorted(world.targets(None)))))
+
+
+class TargetOption(click.Option):
+    """An option whose default is the first of its `TargetChoice`."""
+
+    def get_default(self, ctx: click.Context, call: bool = True) -> Any:
+        """The target that is meant where none is given."""
+        del ctx, call
+        return cast(TargetChoice, self.type).choices[0]
 
 
 class Place(NamedTuple):

@@ -10,14 +10,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Float32Array,
+    Scenario,
+    StepBuffers,
+    WorldSpec,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
 MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
+
+StepParts = Mapping[str, Callable[[Float32Array], None]]
 
 
 class WorldSettings(Protocol):
@@ -106,6 +116,10 @@ class WorldType(ABC):
         """The target that is meant where none is named."""
         return next(iter(self.targets(None)))
 
+    def hardest_target(self) -> str:
+        """The target on which benchmarks compare learners."""
+        return self.default_target()
+
     @abstractmethod
     def baselines(self, settings: Any) -> Mapping[str, MakePlayer]:
         """Scripted players to compare agents with."""
@@ -144,3 +158,23 @@ class WorldType(ABC):
     def warm_up(self, settings: Any) -> None:
         """Compile, or read from a cache, what a first step would have to."""
         del settings
+
+    def spread_episodes(
+        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Begin episodes of `scenario` in all rows, where possible so that they end at all times.
+
+        Benchmarks measure from there. `play` takes so many steps of random play.
+        """
+        del play
+        world.set_scenario(scenario)
+        world.reset(seed, np.empty((world.num_envs, len(world.spec.observation_names)), np.float32))
+
+    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
+        """The parts of a step of `scenario`, by name, for benchmarks; "reset" runs on every row.
+
+        Each runs on all rows of `world` by itself, given actions [B, A]. Empty: a step can't be
+        taken apart.
+        """
+        del world, scenario, buffers
+        return {}

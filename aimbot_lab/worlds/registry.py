@@ -111,7 +111,12 @@ def files_of_key(key: str) -> KeptFiles:
 
 def default_settings() -> WorldSettings:
     """The settings of the world that is meant where none is named."""
-    chosen: WorldSettings = world_types()[DEFAULT].settings()
+    return settings_with()
+
+
+def settings_with(**values: Any) -> WorldSettings:
+    """Settings of the world that is meant where none is named, with these `values`."""
+    chosen: WorldSettings = default_type().settings(**values)
     return chosen
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @click.command(short_help="Compare hybrid_ppo's switches, each by itself.")
 @click.option(
     "--target",
-    type=click.Choice(["attack", "free", "goto"]),
-    default="attack",
+    cls=options.TargetOption,
+    type=options.TargetChoice(lambda world: world.hardest_target()),
     show_default=True,
     help="What is learned, in all its difficulties.",
 )

@@ -1,6 +1,6 @@
 """The arena as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -10,8 +10,14 @@ from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, Scenario, WorldSpec, new_step_buffers
-from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, WorldType
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    Scenario,
+    StepBuffers,
+    WorldSpec,
+    new_step_buffers,
+)
+from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.parameters import (
     DECLARED,
@@ -81,6 +87,10 @@ class ArenaType(WorldType):
         """Goto, which is learned soonest."""
         return "goto"
 
+    def hardest_target(self) -> str:
+        """Attack, in which both ways and shots count."""
+        return "attack"
+
     def baselines(self, settings: ArenaSettings) -> Mapping[str, MakePlayer]:
         """A random player and a greedy one."""
         angles, turn = settings.rays.angles, settings.mouse_factor
@@ -128,6 +138,20 @@ class ArenaType(WorldType):
         buffers = new_step_buffers(1, len(world.spec.observation_names))
         world.reset(0, buffers.observations)
         world.step(np.zeros((1, 4), np.float32), buffers)
+
+    def spread_episodes(
+        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Rows in full play, over the floor and over the time of their episodes."""
+        from aimbot_lab.worlds.arena.benchmark import spread_episodes
+
+        spread_episodes(world, scenario, seed=seed, play=play)
+
+    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step."""
+        from aimbot_lab.worlds.arena.benchmark import step_parts
+
+        return step_parts(world, scenario, buffers)
 
 
 def _description(parameter: str) -> str:
