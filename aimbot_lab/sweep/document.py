@@ -18,6 +18,7 @@ from aimbot_lab.experiment.config.document import (
     refuse_unless_mapping,
 )
 from aimbot_lab.experiment.config.key_path import starts_with
+from aimbot_lab.experiment.config.one_core import one_core_overrides
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
 from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -32,7 +33,6 @@ from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
 
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
 _SEARCH = re.compile(r"^search[ \t]*:", re.MULTILINE)
-ONE_THREAD = ("env.threads=1", "train.torch_threads=1")  # a worker has one core
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurri
         raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
-        return load_curriculum(path, [*overrides, *ONE_THREAD])
+        of_a_worker = one_core_overrides(load_curriculum(path, overrides).config)
+        return load_curriculum(path, [*overrides, *of_a_worker])
     except ConfigurationError as error:
         faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]
         raise ConfigurationError(*origins.lines(faults)) from error

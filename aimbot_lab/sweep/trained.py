@@ -122,8 +122,13 @@ def _run(
 
 
 def _unfinished(trial_training: TrialTraining) -> ResumableRun | None:
-    """The resumable run of `trial_training` on this machine; None where it has to start again."""
-    if trial_training.key is None:
+    """The resumable run of `trial_training` on this machine; None where it has to start again.
+
+    A world without snapshots begins new episodes after a checkpoint: another result than that of
+    an unbroken training.
+    """
+    env = trial_training.curriculum().config.env
+    if trial_training.key is None or not spec_of(env).can("snapshot"):
         return None
     left = resumable_runs(trial_training.data_folder, key=trial_training.key)
     return next((run for run in left if not run.alive and run.record.spent_steps is None), None)

@@ -9,6 +9,7 @@ from sweep_files import RACE, SWEEP, changed, params, write_sweep
 from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
+from aimbot_lab.sweep.search.space import Params
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
@@ -30,11 +31,13 @@ class Watch:
         self.steps.append(step)
 
 
-def task_of(sweep: LoadedSweep, folder: Path, key: str | None) -> TrialTraining:
+def task_of(
+    sweep: LoadedSweep, folder: Path, key: str | None, values: Params = VALUES
+) -> TrialTraining:
     return TrialTraining(
         sweep=sweep.config,
         base=sweep.base,
-        params=VALUES,
+        params=values,
         seed=5,
         evaluation_seed=6,
         episodes=10,

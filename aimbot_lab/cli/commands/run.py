@@ -129,6 +129,7 @@ def _train_seeds(
     given: RunOptions,
 ) -> int:
     from aimbot_lab.cli.processes.seeds import SeedsRequest, train_seeds
+    from aimbot_lab.experiment.config.one_core import one_core_overrides
 
     if given["resume"] or str(file) == "-":
         what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
@@ -139,7 +140,9 @@ def _train_seeds(
     words += [] if start is None else ["--init-from", start.ref.source]
     for option, value in zip(("--data-dir", "--tracking-uri"), given["place"], strict=True):
         words += [] if value is None else [option, str(value)]
-    request = SeedsRequest(words, given["name"], curriculum.config.seed, given["seeds"] or 1)
+    one_core = _each("--set", one_core_overrides(curriculum.config))
+    first, seeds = curriculum.config.seed, given["seeds"] or 1
+    request = SeedsRequest(words, one_core, given["name"], first_seed=first, seeds=seeds)
     return train_seeds(request, given["place"], as_json=given["as_json"])
 
 

@@ -18,7 +18,6 @@ from aimbot_lab.cli.views.compare_configurations import compared_configurations,
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.cli.views.training import EXIT_CODES, SHORT_ID
 
-ONE_THREAD = ("--set", "env.threads=1", "--set", "train.torch_threads=1")
 EPISODES = 100  # of each cell, that every agent plays at the end
 
 
@@ -26,6 +25,7 @@ class SeedsRequest(NamedTuple):
     """The trainings: the words of `aimbot-lab run` that all share, and the first seed."""
 
     words: Sequence[str]
+    one_core: Sequence[str]  # further words for one that trains beside others
     name: str | None
     first_seed: int
     seeds: int  # how many
@@ -90,7 +90,7 @@ def side_by_side(count: int) -> int:
 
 def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
     name = [] if request.name is None else ["--name", f"{request.name} seed {seed}"]
-    threads = () if alone else ONE_THREAD
+    threads = () if alone else request.one_core
     process = subprocess.Popen(
         _tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
         stdin=subprocess.PIPE,  # never written to: its end shows that this process is gone
