@@ -2,25 +2,37 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
+from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
 from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
+from aimbot_lab.training.networks.registry import AnyNetwork
+from aimbot_lab.training.networks.settings import NetworkSettings
+
+__all__ = ["AIM_BINS", "NetworkSettings", "TrainSettings", "bins_within"]
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
-Units = Annotated[Int, Ge(1), Le(4096)]
-Algo = Literal["ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"]
-ALGOS: tuple[Algo, ...] = get_args(Algo)
-ONE_CHOICE: frozenset[Algo] = frozenset({"dqn", "qrdqn"})
-"""Algorithms that choose one of all combinations of branches and aim bin; these also learn
-from a replay buffer."""
-MAX_LAYERS = 32
+ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"
+"""The algorithms of this package."""
+GROUP = "aimbot_lab.algorithms"
+"""Entry points by which installed packages bring algorithms."""
+if TYPE_CHECKING:
+    Algo = str
+else:
+    Algo = Literal[(*ALGOS, *(name for name in installed_names(GROUP) if name not in ALGOS))]
+"""The names of all algorithms."""
 MAX_FUSED_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
+USUAL_BINS: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {"dqn": FEW_AIM_BINS, "qrdqn": FEW_AIM_BINS}
+)
+"""Mouse values by algorithm, where not AIM_BINS."""
 
 
 def _plain(value: Any) -> Any:
@@ -47,21 +59,6 @@ RewardScale = Annotated[
     ),
 ]
 OptionValue = Annotated[Any, AfterValidator(_plain)]
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class NetworkSettings:
-    """The policy's and the value function's network, each with its own layers."""
-
-    layers: tuple[Units, ...] = (64, 64)
-    """Units of each hidden layer."""
-    activation: Literal["tanh", "relu"] = "tanh"
-    """Non-linearity between the layers."""
-    features: Literal["scaled", "egocentric"] = "egocentric"
-    """Input: the scaled observation, or that and where the target lies as seen by the agent."""
-    scaling: Literal["ranges", "running"] = "ranges"
-    """How observations are scaled: by their declared ranges, or by the mean and the standard
-    deviation of all that was seen, brought up to date between rollouts."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -116,8 +113,8 @@ class TrainSettings:
     """hybrid_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
     on. `fused` is several times as fast; its random numbers are others, its updates the same
     within rounding. `auto` is fused wherever that can be: networks of equal layers on the CPU."""
-    network: NetworkSettings = NetworkSettings()
-    """The networks."""
+    network: AnyNetwork = NetworkSettings()
+    """The networks; `kind` says which, by default `mlp`."""
     device: Literal["auto", "cpu", "cuda"] = "cpu"
     """Where the networks are: on the CPU, on the CUDA device, or there if there is one. The same
     seed gives the same training on a CPU; on CUDA nothing of that is promised."""
@@ -131,14 +128,10 @@ class TrainSettings:
     """Further hyper-parameters of the algorithm, by the names that its class gives them."""
 
     def __post_init__(self) -> None:
-        if self.aim_bins is AIM_BINS and self.algo in ONE_CHOICE:  # nothing was given
-            object.__setattr__(self, "aim_bins", FEW_AIM_BINS)
+        if self.aim_bins is AIM_BINS:  # nothing was given
+            object.__setattr__(self, "aim_bins", USUAL_BINS.get(self.algo, AIM_BINS))
         if len(self.aim_bins) < 2 or list(self.aim_bins) != sorted(set(self.aim_bins)):
             raise ValueError("aim_bins must hold at least two rising values")
-        if not self.network.layers:
-            raise ValueError("network.layers must name at least one layer")
-        if len(self.network.layers) > MAX_LAYERS:
-            raise ValueError(f"network.layers must name at most {MAX_LAYERS} layers")
 
 
 def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:
@@ -150,9 +143,3 @@ def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:
     if farthest <= limit:
         return train.aim_bins
     return tuple(value / farthest * limit for value in train.aim_bins)
-
-
-def any_threads(train: TrainSettings) -> bool:
-    """Whether any number of threads surely learns the same: where the fused engine does it."""
-    fused = train.algo == "hybrid_ppo" and train.engine != "torch" and train.device == "cpu"
-    return fused and not train.options and max(train.network.layers) <= MAX_FUSED_UNITS

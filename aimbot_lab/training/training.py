@@ -22,7 +22,8 @@ from aimbot_lab.training.agents.agent_files import save_agent
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import adjustments
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, new_model
+from aimbot_lab.training.algorithms.models import new_model
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.callbacks import (
     BestAgentCallback,
     CheckpointCallback,
@@ -86,7 +87,7 @@ class Training:
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
         )
-        face = ALGORITHMS[plan.train.algo].face(plan.train)
+        face = algorithm_of(plan.train).face(plan.train)
         self.env = WorldVecEnv(
             world,
             bins_within(plan.train, world.spec.continuous_limit),
@@ -171,7 +172,7 @@ class Training:
                 links.checkpoints.keep(self._checkpoint(report, best, evaluation))
 
         # Adjustments first: what is reported or kept where a rollout begins includes them.
-        first = adjustments(self.plan.train)
+        first = adjustments(self.plan.train, self.model.policy)
         last = [report, evaluation, best, CheckpointCallback(self._set_mark, keep)]
         callback = CallbackList([*first, lessons, *self._kept(links), *last])
         if not self._run(callback, should_stop) or lessons.stopped:

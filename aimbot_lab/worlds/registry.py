@@ -6,46 +6,38 @@ world's and whose object is a `foundation.world_type.WorldType`.
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import cache
-from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Union
-
-from pydantic import Discriminator, Tag
+from typing import Annotated, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.registry import Registry
+from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 
-GROUP = "aimbot_lab.worlds"
 DEFAULT = ARENA.name
+WORLDS: Registry[WorldType] = Registry(
+    group="aimbot_lab.worlds",
+    noun="world",
+    key="world",
+    kind=WorldType,
+    own=MappingProxyType({one.name: one for one in (ARENA, GYMNASIUM)}),
+)
+_BY_NAME = SettingsByName(WORLDS, default=DEFAULT)
+AnyWorld = Annotated[WorldSettings, _BY_NAME]
+"""The settings of any world, as pydantic validates them; `world` says which."""
 
 
-@cache
 def world_types() -> Mapping[str, WorldType]:
-    """Every world by its name. Raises ConfigurationError where an installed package is broken."""
-    found: dict[str, WorldType] = {one.name: one for one in (ARENA, GYMNASIUM)}
-    for entry in entry_points(group=GROUP):
-        try:
-            world = entry.load()
-        except Exception as error:  # whatever a stranger's module raises
-            raise ConfigurationError(
-                f"the world {entry.name} of {entry.value} can't be loaded: {error}"
-            ) from error
-        if not isinstance(world, WorldType) or world.name != entry.name:
-            raise ConfigurationError(
-                f"the entry point {entry.name} of {GROUP} must be a WorldType with that name "
-                f"(got {world!r:.80})"
-            )
-        found[entry.name] = world
-    return MappingProxyType(found)
+    """Every world by its name, all loaded; those of broken packages are left out."""
+    return WORLDS.loadable()[0]
 
 
 def type_of(settings: WorldSettings) -> WorldType:
     """The kind of world that `settings` describe."""
-    return world_types()[settings.world]
+    return WORLDS[settings.world]
 
 
 def make_world(
@@ -82,22 +74,18 @@ def as_dict(settings: WorldSettings) -> dict[str, Any]:
     return asdict(chosen)
 
 
-def world(data: Any) -> Any:
-    """Which world `data`, a mapping or settings, mean; the usual one where they are neither."""
-    if isinstance(data, Mapping):
-        return data.get("world", DEFAULT)
-    return getattr(data, "world", DEFAULT)
-
-
 def default_type() -> WorldType:
     """The kind of world that is meant where none is named."""
-    return world_types()[DEFAULT]
+    return WORLDS[DEFAULT]
 
 
 def named_type(env: Any) -> WorldType | None:
     """The kind of world that the mapping `env` of a file names; None where there is none such."""
-    name = world(env if isinstance(env, Mapping) else {})
-    return world_types().get(name) if isinstance(name, str) else None
+    name = _BY_NAME.named(env if isinstance(env, Mapping) else {})
+    try:
+        return WORLDS[name] if isinstance(name, str) and name in WORLDS else None
+    except ConfigurationError:  # which the settings themselves report
+        return None
 
 
 def files_of_key(key: str) -> KeptFiles:
@@ -118,15 +106,3 @@ def settings_with(**values: Any) -> WorldSettings:
     """Settings of the world that is meant where none is named, with these `values`."""
     chosen: WorldSettings = default_type().settings(**values)
     return chosen
-
-
-if TYPE_CHECKING:
-    AnyWorld = WorldSettings
-else:
-    AnyWorld = Annotated[
-        Union[  # noqa: UP007
-            tuple(Annotated[one.settings, Tag(name)] for name, one in world_types().items())
-        ],
-        Discriminator(world),
-    ]
-"""The settings of any world, as pydantic validates them; `world` says which."""

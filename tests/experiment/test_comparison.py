@@ -22,7 +22,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.training.algorithms.registry import new_policy
+from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.arena.spec import arena_spec

@@ -42,7 +42,7 @@ def learned(algo: str) -> tuple[Training, Sink]:
 
 def test_the_registry_holds_exactly_what_a_curriculum_can_name() -> None:
     assert set(ALGORITHMS) == set(ALGOS)
-    assert {name: ALGORITHMS[name].model for name in CLASSES} == CLASSES
+    assert {name: ALGORITHMS[name].classes().model for name in CLASSES} == CLASSES
 
 
 @pytest.mark.parametrize("algo", CLASSES)

@@ -24,7 +24,7 @@ from aimbot_lab.training.agents.onnx_export import (
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.branches import FORBIDDEN
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import ONE_CHOICE, NetworkSettings
+from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training
 from tests.training.tiny_training import Sink, plan
 
@@ -109,7 +109,7 @@ def test_onnxruntime_plays_as_torch_on_ten_thousand_observations(
 
 @pytest.mark.parametrize("temperature", [SAMPLED, Temperature(0.4)])
 @pytest.mark.parametrize(
-    ("algo", "train"), [kind for kind in KINDS if kind[0] not in ONE_CHOICE], ids=str
+    ("algo", "train"), [kind for kind in KINDS if not ALGORITHMS[kind[0]].ranks_actions], ids=str
 )
 def test_with_even_noise_the_deployed_network_acts_as_often_as_the_agent_does(
     tmp_path: Path, algo: str, train: dict[str, Any], temperature: Temperature

@@ -7,7 +7,7 @@ import torch as th
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, new_step_buffers
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.algorithms.registry import new_policy
+from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world

@@ -114,7 +114,7 @@ def test_a_training_that_goes_on_has_the_value_of_where_it_stopped() -> None:
     training = Training(plan("ppo", total_steps=2048, ent_coef=Linear(start=0.04, end=0.0)))
     training.model.num_timesteps = 512
     training.model._total_timesteps = 2048
-    (callback,) = adjustments(training.plan.train)
+    (callback,) = adjustments(training.plan.train, training.model.policy)
     callback.init_callback(training.model)
     callback.on_training_start({}, {})
     callback.on_rollout_start()

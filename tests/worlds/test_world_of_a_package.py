@@ -83,12 +83,34 @@ def test_without_the_package_its_world_is_refused_with_those_there_are(folder: P
     )
 
 
-def test_a_package_that_is_broken_is_named_in_one_line(folder: Path) -> None:
-    about = folder / "broken" / "broken-1.0.dist-info"
+def add_package(folder: Path, site: str, name: str, entry_points: str) -> None:
+    about = folder / site / f"{name}-1.0.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[aimbot_lab.worlds]\nx = no_such_module:X\n")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(entry_points)
+
+
+def test_a_world_of_a_broken_package_is_refused_in_one_line_where_it_is_named(
+    folder: Path,
+) -> None:
+    add_package(folder, "broken", "broken", "[aimbot_lab.worlds]\nwalk = no_such_module:X\n")
     code, _, messages = call(folder, "check", "walk.yaml", site="broken")
     assert code == 2
-    assert messages.count("\n") == 1
-    assert "the world x of no_such_module:X can't be loaded" in messages
+    assert messages.strip() == (
+        "walk.yaml:3:14: env.world: the world walk of no_such_module:X can't be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_module'"
+    )
+
+
+def test_a_broken_package_hurts_no_file_that_does_not_use_it(folder: Path) -> None:
+    entry_points = "[aimbot_lab.worlds]\nx = no_such_module:X\narena = tests.worlds.stranger:WALK\n"
+    add_package(folder, "broken_beside", "broken", entry_points)
+    code, _, messages = call(folder, "check", "goto", site="broken_beside")
+    assert (code, messages) == (0, "")
+    code, output, messages = call(folder, "schema", "curriculum", site="broken_beside")
+    assert code == 0
+    assert "ArenaSettings" in json.loads(output)["$defs"]
+    assert [line.partition(" can't be loaded")[0] for line in messages.splitlines()] == [
+        "warning: the world x of no_such_module:X",
+        "warning: the world arena: an installed package brings one of that name, which is not used",
+    ]

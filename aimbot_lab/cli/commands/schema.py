@@ -55,8 +55,10 @@ def schema(kind: str, output: Path | None) -> None:
     Example:
       aimbot-lab schema curriculum -o curriculum.schema.json
     """
-    from aimbot_lab.experiment.config.schema import document_schema, schema_text
+    from aimbot_lab.experiment.config.schema import document_schema, missing_entries, schema_text
 
+    for line in missing_entries():
+        click.echo(f"warning: {line}", err=True)
     document = DOCUMENTS[kind]
     text = schema_text(document_schema(document.load(), title=document.title))
     write_output(text, output)

@@ -14,8 +14,11 @@ from aimbot_lab.experiment.config.parameter_checks import (
 from aimbot_lab.experiment.config.parameter_lessons import Parameters
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.training.algorithms.options import settings_faults
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
-from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings
+from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
@@ -36,6 +39,7 @@ def cross_section_diagnostics(
     yield from cost_diagnostics(env, train)
     yield from aim_diagnostics(env, train)
     yield from option_diagnostics(train)
+    yield from network_diagnostics(env, train)
 
 
 def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
@@ -84,10 +88,15 @@ def rollout_diagnostics(
     if _is_too_large(env, train):
         what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Diagnostic(("train", "n_steps"), what)
-    elif steps % train.batch_size and train.algo not in ONE_CHOICE:
+    elif steps % train.batch_size and _takes_whole_minibatches(train):
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
+
+
+def _takes_whole_minibatches(train: TrainSettings) -> bool:
+    algorithm = algorithm_of(train)
+    return "batch_size" in algorithm.takes and not algorithm.replay_buffer
 
 
 def _is_too_large(env: WorldSettings, train: TrainSettings) -> bool:
@@ -103,7 +112,8 @@ def cost_diagnostics(
     cost = update_cost(train, env)
     if cost.weights > MAX_WEIGHTS:
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
-        yield Diagnostic(("train", "network", "layers"), what)
+        key = ("layers",) if hasattr(train.network, "layers") else ()
+        yield Diagnostic(("train", "network", *key), what)
     elif cost.multiply_adds > MAX_MULTIPLY_ADDS and not _is_too_large(env, train):
         what = (
             f"is too much work: an update would take {cost.multiply_adds:.1e} multiply-adds, "
@@ -134,10 +144,8 @@ def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> I
 
 def option_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
     """What the algorithm does not take, where `train` is not None."""
-    if train is None or _is_plain_ppo(train):
-        return  # which spares most checks the loading of torch
-    from aimbot_lab.training.algorithms.options import settings_faults
-
+    if train is None:
+        return
     for key, option, what, known in settings_faults(train):
         path: KeyPath = ("train", key) if option is None else ("train", key, option)
         if known and option is not None:
@@ -148,13 +156,16 @@ def option_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
             yield Diagnostic(path, what)
 
 
-def _is_plain_ppo(train: TrainSettings) -> bool:
-    """Whether nothing is asked of PPO, or of ours, that a class might not take."""
-    if train.algo == "hybrid_ppo":
-        return not train.options and train.engine != "fused"
-    switches = train.aim, train.masks, train.objective, train.dual_clip, train.engine
-    usual = ("bins", False, "joint", None, "auto")
-    return train.algo == "ppo" and not train.options and switches == usual
+def network_diagnostics(
+    env: WorldSettings | None, train: TrainSettings | None
+) -> Iterator[Diagnostic]:
+    """Why the network can't be trained in that world, where neither part is None."""
+    if env is None or train is None:
+        return
+    network = network_of(train.network)
+    what = network.fault(train.network, spec_of(env), algo=train.algo)
+    if what is not None:
+        yield Diagnostic(("train", "network"), what)
 
 
 def _mix_diagnostics(

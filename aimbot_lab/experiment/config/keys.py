@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import Tag
 
 from aimbot_lab.experiment.config.key_path import KeyPath
+from aimbot_lab.foundation.settings_by_name import SettingsByName
 
 
 def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
@@ -17,6 +18,9 @@ def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
     kind: Any = root
     for part in path:
         kind = _child(kind, part)
+    by_name = _by_name(kind)
+    if by_name is not None:
+        return by_name.keys()
     names = (
         field.name
         for member in _members(kind) or (kind,)
@@ -31,13 +35,16 @@ def without_tags(root: type, path: KeyPath) -> KeyPath:
     kind: Any = root
     plain: KeyPath = ()
     for part in path:
-        if not _members(kind):
+        if not _members(kind) and _by_name(kind) is None:
             plain = (*plain, part)
         kind = _child(kind, part)
     return plain
 
 
 def _child(kind: Any, part: str | int) -> Any:
+    by_name = _by_name(kind)
+    if by_name is not None:
+        return by_name.settings(str(part))
     members = _members(kind)
     if members:
         return next((member for member in members if _is_tagged(member, part)), kind)
@@ -55,6 +62,12 @@ def _child(kind: Any, part: str | int) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
+
+
+def _by_name(kind: Any) -> SettingsByName | None:
+    """What chooses the class of such settings by a name in them, if anything does."""
+    marks = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((mark for mark in marks if isinstance(mark, SettingsByName)), None)
 
 
 def _plain(kind: Any) -> Any:

@@ -9,6 +9,7 @@ from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.error_messages import describe, describe_tag
 from aimbot_lab.experiment.config.key_path import KeyPath
 from aimbot_lab.experiment.config.keys import advice, keys_at, without_tags
+from aimbot_lab.foundation.settings_by_name import BROKEN
 
 
 def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagnostic]:
@@ -16,6 +17,9 @@ def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagno
     for error in refusal.errors(include_url=False):
         if error["type"].startswith("union_tag_"):
             yield from _kind_diagnostics(error, root)
+        elif error["type"] == BROKEN:
+            path = without_tags(root, error["loc"])
+            yield Diagnostic((*path, error["ctx"]["key"]), error["ctx"]["what"])
         elif not _is_echo(error):
             for fault in _diagnostics(error, root):
                 yield fault._replace(path=without_tags(root, fault.path))

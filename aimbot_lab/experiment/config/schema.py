@@ -13,7 +13,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from aimbot_lab.worlds.registry import default_type, world_types
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.networks.registry import NETWORKS
+from aimbot_lab.worlds.registry import WORLDS, default_type, world_types
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 WIDTH = 100
@@ -54,6 +56,12 @@ def document_schema(document: type, *, title: str) -> Schema:
         **_lessons_by_world(plain.get("properties", {})),
         "$defs": {**{name: _writable(kind) for name, kind in definitions.items()}, **_WRITTEN},
     }
+
+
+def missing_entries() -> tuple[str, ...]:
+    """What installed packages bring and a schema can't know, a line each."""
+    registries = WORLDS, ALGORITHMS, NETWORKS
+    return tuple(line for registry in registries for line in registry.loadable()[1])
 
 
 def _plain(node: Any) -> Any:

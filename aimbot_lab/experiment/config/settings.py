@@ -14,6 +14,7 @@ from aimbot_lab.experiment.config.key_path import shown_path
 from aimbot_lab.experiment.config.parameter_lessons import with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.training.algorithms.registry import AnyTrain
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, type_of
 
@@ -38,7 +39,7 @@ class CurriculumFile:
     """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
     a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix
     they all play."""
-    train: TrainSettings = TrainSettings()
+    train: AnyTrain = TrainSettings()
     """The algorithm and its hyper-parameters."""
     tracking: TrackingSettings = TrackingSettings()
     """Where the run is tracked."""

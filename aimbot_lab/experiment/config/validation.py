@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -11,21 +11,23 @@ from aimbot_lab.experiment.config.checks import (
     aim_diagnostics,
     cost_diagnostics,
     lesson_diagnostics,
+    network_diagnostics,
     option_diagnostics,
     rollout_diagnostics,
     world_diagnostics,
 )
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.key_path import KeyPath, is_parameters, starts_with
+from aimbot_lab.experiment.config.keys import without_tags
 from aimbot_lab.experiment.config.parameter_checks import environment_diagnostics
 from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.training.algorithms.registry import AnyTrain
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, named_type, world_types
+from aimbot_lab.worlds.registry import AnyWorld, named_type
 
-Section = TypeVar("Section")
 _ROLLOUT: frozenset[KeyPath] = frozenset(
     {
         ("env",),
@@ -38,14 +40,8 @@ _ROLLOUT: frozenset[KeyPath] = frozenset(
 _COST: frozenset[KeyPath] = frozenset(
     {("env", "rewards"), ("train", "n_epochs"), ("train", "reward_scale"), ("train", "network")}
 )
+_NETWORK: frozenset[KeyPath] = frozenset({("train",), ("train", "algo"), ("train", "network")})
 _ALGORITHM: frozenset[KeyPath] = frozenset({("train",), ("train", "algo")})
-# What a lesson's parameters are checked against.
-_FLOOR: frozenset[KeyPath] = frozenset(
-    {
-        ("env",),
-        *(("env", *key.split(".")) for one in world_types().values() for key in one.bounding_keys),
-    }
-)
 
 
 def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
@@ -61,8 +57,8 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
     lessons = lessons and _with_known_mixes(lessons, known)
     unmade = list(world_diagnostics(env))
     env = None if unmade else env
-    floor = None if known & _FLOOR else env
     world = named_type(data.get("env"))
+    floor = None if known & _floor(world) else env
     between = [
         *unmade,
         *lesson_diagnostics(lessons, floor, world),
@@ -71,11 +67,18 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
         *cost_diagnostics(None if known & (_ROLLOUT | _COST) else env, train),
         *aim_diagnostics(env, train),
         *option_diagnostics(None if known & _ALGORITHM else train),
+        *network_diagnostics(env, None if known & _NETWORK else train),
     ]
     for fault in between:
         if not any(starts_with(place, fault.path) for place in known):
             faults.append(fault)
     return (None if faults else config), faults
+
+
+def _floor(world: WorldType | None) -> frozenset[KeyPath]:
+    """What a lesson's parameters are checked against in `world`."""
+    keys = () if world is None else world.bounding_keys
+    return frozenset({("env",), *(("env", *key.split(".")) for key in keys)})
 
 
 def _without(data: dict[str, Any], wrong: Iterable[KeyPath]) -> dict[str, Any]:
@@ -128,22 +131,22 @@ def _sections(
 ]:
     """Those sections that are right by themselves."""
     lessons = data.get("lessons")
-    adapter = TypeAdapter(Lesson)
     return (
-        [_checked(adapter, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
-        _checked(TypeAdapter(AnyWorld), data.get("env", {})),
-        _checked(TypeAdapter(Parameters), data.get(SECTION, {})),
-        _checked(TypeAdapter(TrainSettings), data.get("train", {})),
+        [_checked(Lesson, lesson) for lesson in lessons] if isinstance(lessons, list) else None,
+        _checked(AnyWorld, data.get("env", {})),
+        _checked(Parameters, data.get(SECTION, {})),
+        _checked(AnyTrain, data.get("train", {})),
     )
 
 
-def _checked(adapter: TypeAdapter[Section], data: Any) -> Section | None:
+def _checked(kind: Any, data: Any) -> Any:
     """The section in `data`, if need be without keys that are wrong, None where that won't do."""
     for _ in range(2):
         try:
-            return adapter.validate_python(data)
+            return TypeAdapter(kind).validate_python(data)
         except ValidationError as error:
-            wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+            places = (without_tags(kind, detail["loc"]) for detail in error.errors())
+            wrong = {place[0] for place in places if place}
         if isinstance(data, dict):
             data = {key: value for key, value in data.items() if key not in wrong}
     return None

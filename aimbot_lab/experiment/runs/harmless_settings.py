@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aimbot_lab.training.settings import TrainSettings, any_threads
+from aimbot_lab.training.algorithms.registry import any_threads
+from aimbot_lab.training.settings import TrainSettings
 
 ALWAYS = frozenset({"name", "env.threads"})
 TORCH_THREADS = "train.torch_threads"  # harmless where the engine is the project's own

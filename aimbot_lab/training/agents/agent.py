@@ -10,23 +10,23 @@ from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
-from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
-from aimbot_lab.training.settings import ONE_CHOICE, TrainSettings, bins_within
+from aimbot_lab.training.settings import TrainSettings, bins_within
 
 
 class Agent:
     """A trained policy with the world's observations as input and its actions as output."""
 
     def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
-        algorithm = ALGORITHMS[train.algo]
+        algorithm = algorithm_of(train)
         face = algorithm.face(train)
         self.masked = algorithm.masked or face.masks_shown
         self.recurrent = algorithm.recurrent
         self._masks_shown = face.masks_shown
         self.policy = policy
         self.spec = spec
-        self._algo = train.algo
+        self._algo, self._ranks = train.algo, algorithm.ranks_actions
         self._codec = learner_codec(spec, face.actions, bins_within(train, spec.continuous_limit))
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
@@ -34,7 +34,7 @@ class Agent:
     @property
     def samples(self) -> bool:
         """Whether its policy has probabilities, as not where an algorithm ranks actions."""
-        return self._algo not in ONE_CHOICE
+        return not self._ranks
 
     def temperature(self, asked: Temperature | None = None) -> Temperature:
         """The temperature it plays at: what was `asked`, else what is advised.

@@ -17,6 +17,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.weights_file import policy_of
+from aimbot_lab.training.algorithms.registry import AnyTrain
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, as_dict, spec_of
 
@@ -79,7 +80,7 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
     try:
         description = _description(read_bounded(folder / DESCRIPTION, MAX_DESCRIPTION_BYTES))
         env = TypeAdapter(AnyWorld).validate_python(description["env"])
-        train = TypeAdapter(TrainSettings).validate_python(description["train"])
+        train = TypeAdapter(AnyTrain).validate_python(description["train"])
         spec = spec_of(env)
         policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:

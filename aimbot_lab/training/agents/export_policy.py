@@ -6,14 +6,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch as th
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from sb3_contrib.qrdqn.policies import QRDQNPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.branches import FORBIDDEN
-from aimbot_lab.training.settings import ONE_CHOICE
 
 OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
 NEAR = (
@@ -67,12 +70,13 @@ class DeployedPolicy(nn.Module):
         self.policy = policy
         self.temperature = agent.temperature(temperature)
         self.noisy = self.temperature != LIKELIEST
-        self.masked, self._masks_seen = agent.masked, ALGORITHMS[train.algo].face(train).masks_shown
-        self._scores = SCORES.get(train.algo, actor_scores)
+        algorithm = algorithm_of(train)
+        self.masked, self._masks_seen = agent.masked, algorithm.face(train).masks_shown
+        self._scores = _scores_of(policy, train.algo)
         hybrid = train.aim == "hybrid"
         bins = () if hybrid else (len(train.aim_bins),)
         limit = agent.spec.continuous_limit if hybrid else None
-        self.heads = Heads((*agent.spec.branches, *bins), limit, train.algo in ONE_CHOICE)
+        self.heads = Heads((*agent.spec.branches, *bins), limit, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
         self.register_buffer("bins", th.tensor(train.aim_bins, dtype=th.float32))
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
@@ -182,5 +186,22 @@ def _mean_quantiles(policy: Any, seen: th.Tensor) -> th.Tensor:
     return values
 
 
-SCORES: Mapping[str, Scores] = MappingProxyType({"dqn": _q_values, "qrdqn": _mean_quantiles})
-"""How the algorithms that value actions score them; all others by their actor."""
+SCORES: Mapping[type[BasePolicy], Scores] = MappingProxyType(
+    {
+        ActorCriticPolicy: actor_scores,
+        MaskableActorCriticPolicy: actor_scores,
+        DQNPolicy: _q_values,
+        QRDQNPolicy: _mean_quantiles,
+    }
+)
+"""How policies score actions."""
+
+
+def _scores_of(policy: BasePolicy, algo: str) -> Scores:
+    found = next((one for kind, one in SCORES.items() if isinstance(policy, kind)), None)
+    if found is None:
+        raise ConfigurationError(
+            f"{algo}: no ONNX file can hold its kind of policy; export it to a folder, as "
+            "safetensors"
+        )
+    return found

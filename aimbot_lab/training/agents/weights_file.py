@@ -1,7 +1,6 @@
 """Weights read from a file that anyone may have made, fitted to the network they belong to."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import torch as th
@@ -9,7 +8,9 @@ from safetensors.torch import load
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.algorithms.registry import new_policy
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
 
 
@@ -35,19 +36,12 @@ def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
 
 def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     """Fewer weights than this no such network has; worked out before one is made."""
-    layers, options = train.network.layers, train.options
-    count = sum(one * other for one, other in pairwise(layers))
     bins = spec.continuous * len(train.aim_bins) if train.aim == "bins" else 0
-    count += layers[-1] * max(bins, _whole(options.get("n_quantiles")))
-    if train.algo != "recurrent_ppo":
-        return count + layers[0] * len(spec.observation_names)
-    width, depth = (_whole(options.get(name)) for name in ("lstm_hidden_size", "n_lstm_layers"))
-    return count + layers[0] * width + 4 * max(width, 1) ** 2 * max(depth, 1)
-
-
-def _whole(value: Any) -> int:
-    """`value` where it is a size, else 0: the class itself refuses what is none."""
-    return value if isinstance(value, int) and value > 0 else 0
+    quantiles = train.options.get("n_quantiles")
+    outputs = max(bins, quantiles if isinstance(quantiles, int) else 0)
+    memory = algorithm_of(train).memory(train, len(spec.observation_names))
+    network = network_of(train.network)
+    return memory.weights + network.weights(train.network, memory.outputs, outputs)
 
 
 def _check(weights: Mapping[str, th.Tensor], wanted: Mapping[str, th.Tensor]) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from torch.nn import Module
 
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.algorithms.schedules import Cosine, Linear, Schedule
@@ -12,14 +13,19 @@ from aimbot_lab.training.networks.running_scale import Moments
 from aimbot_lab.training.settings import TrainSettings
 
 
-def adjustments(settings: TrainSettings) -> list[BaseCallback]:
-    """The callbacks that `settings` ask for."""
+def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:
+    """The callbacks that `settings` and the features of `policy` ask for."""
     callbacks: list[BaseCallback] = []
     if isinstance(settings.ent_coef, Linear | Cosine):
         callbacks.append(EntropyScheduleCallback(settings.ent_coef))
-    if settings.network.scaling == "running":
+    if any(features.statistics is not None for features in scaled_features(policy)):
         callbacks.append(StatisticsCallback())
     return callbacks
+
+
+def scaled_features(policy: Module) -> list[ScaledFeatures]:
+    """All of `policy`; a network and its target network have one each."""
+    return [module for module in policy.modules() if isinstance(module, ScaledFeatures)]
 
 
 class EntropyScheduleCallback(BaseCallback):
@@ -85,9 +91,7 @@ class StatisticsCallback(BaseCallback):
         self._seen = None
 
     def _features(self) -> list[ScaledFeatures]:
-        """All of the policy; a network and its target network have one each."""
-        modules = self.model.policy.modules()
-        return [module for module in modules if isinstance(module, ScaledFeatures)]
+        return scaled_features(self.model.policy)
 
     def _observations(self) -> Float32Array:
         """Those of the last rollout [N, D]."""

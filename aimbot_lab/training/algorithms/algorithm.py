@@ -1,18 +1,23 @@
-"""What an algorithm is: its classes, and which settings reach them under which names."""
+"""What an algorithm is: its classes, and which settings reach them under which names.
+
+Loading this module loads no torch, so that files are checked fast.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gymnasium import spaces
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.policies import BasePolicy
-
-from aimbot_lab.adapters.sb3_actions import LearnerActions
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.schedules import value_at
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.settings import TrainSettings
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.policies import BasePolicy
+
+    from aimbot_lab.adapters.sb3_actions import LearnerActions
 
 Arguments = dict[str, Any]
 NUMBERS = frozenset({"ent_coef"})
@@ -22,38 +27,71 @@ NUMBERS = frozenset({"ent_coef"})
 class Face(NamedTuple):
     """How the world is shown to an algorithm."""
 
-    actions: LearnerActions = "bins"
+    actions: "LearnerActions" = "bins"
     masks_shown: bool = False  # in the observation's last columns
 
 
-@dataclass(frozen=True)
+class Classes(NamedTuple):
+    """The classes of stable-baselines3, sb3-contrib or your own that do the work."""
+
+    model: "type[BaseAlgorithm]"
+    policy: "type[BasePolicy]"
+
+
+class Memory(NamedTuple):
+    """What a policy that remembers has between its features and its layers."""
+
+    outputs: int
+    weights: int  # at least
+
+
+def same_names(*names: str) -> Mapping[str, str]:
+    """Settings whose arguments have the same names."""
+    return MappingProxyType({name: name for name in names})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """A stable-baselines3 or sb3-contrib algorithm as a curriculum names it.
+    """An algorithm as a curriculum names it by `train.algo`.
 
     `shared` maps settings to the arguments that take them as they are; a setting that is
     neither there nor in `derived` does nothing here. `policy_options` are options that go to
     the policy's class instead of the model's.
     """
 
-    model: type[BaseAlgorithm]
-    policy: type[BasePolicy]
+    name: str
+    classes: Callable[[], Classes]
+    """Imports and gives them; asked where a training or an agent is made, not by `check`."""
     shared: Mapping[str, str]
-    network: Callable[[NetworkSettings, WorldSpec], Arguments]
-    face: Callable[[TrainSettings], Face] = lambda _: Face()
+    settings: type[TrainSettings] = TrainSettings
+    """The settings of `train`; one's own class adds fields to these."""
+    face: Callable[[Any], Face] = lambda _: Face()
     masked: bool = False  # predictions take masks of the choices
     recurrent: bool = False  # the policy remembers
+    ranks_actions: bool = False
+    """Whether the policy values all combinations of choices, and has no probabilities."""
+    replay_buffer: bool = False  # learns from one, not from each rollout in whole minibatches
     policy_options: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
     """Settings that `more`, `more_policy` or `face` read."""
-    more: Callable[[TrainSettings, spaces.Box, int], Arguments] = lambda *_: {}
+    more: "Callable[[Any, spaces.Box, int], Arguments]" = lambda *_: {}
     """Further arguments from the settings, the observation space and the number of rows."""
-    more_policy: Callable[[TrainSettings, WorldSpec], Arguments] = lambda *_: {}
+    more_policy: Callable[[Any, WorldSpec], Arguments] = lambda *_: {}
     """Further arguments of the policy's class."""
     fixed: frozenset[str] = frozenset()
     """Arguments that `more` gives and no option may change."""
+    any_threads: Callable[[Any], bool] = lambda _: False
+    """Whether any number of threads surely learns the same."""
+    memory: Callable[[Any, int], Memory] = lambda _, inputs: Memory(inputs, 0)
+    """What is remembered, of so many inputs; the inputs themselves where nothing is."""
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """The settings that do something."""
+        return self.derived.union(self.shared)
 
     def model_arguments(
-        self, settings: TrainSettings, observations: spaces.Box, rows: int
+        self, settings: TrainSettings, observations: "spaces.Box", rows: int
     ) -> Arguments:
         """Keyword arguments of the model's class, its policy's and the seed left out."""
         shared = {name: getattr(settings, key) for key, name in self.shared.items()}
@@ -65,12 +103,6 @@ class Algorithm:
         return {**given, **self.more(settings, observations, rows), **options}
 
     def policy_arguments(self, settings: TrainSettings, spec: WorldSpec) -> Arguments:
-        """Keyword arguments of the policy's class."""
+        """Keyword arguments of the policy's class, those of its network left out."""
         options = {k: v for k, v in settings.options.items() if k in self.policy_options}
-        more = self.more_policy(settings, spec)
-        return {**self.network(settings.network, spec), **more, **options}
-
-
-def same_names(*names: str) -> Mapping[str, str]:
-    """Settings whose arguments have the same names."""
-    return MappingProxyType({name: name for name in names})
+        return {**self.more_policy(settings, spec), **options}

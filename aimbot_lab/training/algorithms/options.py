@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.settings import TrainSettings
 
 WORDS: Mapping[Any, str] = {
@@ -44,8 +44,13 @@ class OptionFault(NamedTuple):
 
 def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
     """What `settings` say that their algorithm does not take."""
-    algorithm = ALGORITHMS[settings.algo]
+    algorithm = algorithm_of(settings)
     yield from _useless(settings, algorithm)
+    if settings.options:  # their names are those of the classes, which load torch
+        yield from _option_faults(settings, algorithm)
+
+
+def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     known = known_options(algorithm)
     for name, value in settings.options.items():
         if name in algorithm.shared:
@@ -63,8 +68,7 @@ def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
 def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
     """The kinds of value of every option that `algorithm` takes, by name."""
     taken = OURS | algorithm.fixed | set(algorithm.shared.values())
-    model = _plain_parameters(algorithm.model)
-    policy = _plain_parameters(algorithm.policy)
+    model, policy = map(_plain_parameters, algorithm.classes())
     return {
         **{name: kinds for name, kinds in model.items() if name not in taken},
         **{name: policy[name] for name in algorithm.policy_options},
@@ -73,8 +77,8 @@ def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
 
 def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     """Settings that were changed and that the algorithm does not take."""
-    usual = TrainSettings(algo=settings.algo)
-    for key in sorted(HYPER_PARAMETERS - set(algorithm.shared) - algorithm.derived):
+    usual = type(settings)(algo=settings.algo)
+    for key in sorted(HYPER_PARAMETERS - algorithm.takes):
         if getattr(settings, key) != getattr(usual, key):
             yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
 

@@ -1,34 +1,63 @@
 """Algorithms that learn from each rollout once it is complete: the PPO family and TRPO."""
 
-from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-from stable_baselines3 import PPO
-from stable_baselines3.common.policies import ActorCriticPolicy
-
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.algorithms.algorithm import Algorithm, Arguments, Face, same_names
-from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.networks.policy_arguments import actor_critic
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.algorithms.algorithm import (
+    Algorithm,
+    Arguments,
+    Classes,
+    Face,
+    Memory,
+    same_names,
+)
+from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.settings import MAX_FUSED_UNITS, TrainSettings
 
 ROLLOUT = ("n_steps", "batch_size", "learning_rate", "gamma", "gae_lambda", "normalize_advantage")
 CLIPPED = (*ROLLOUT, "n_epochs", "clip_range", "ent_coef", "vf_coef", "max_grad_norm", "target_kl")
 
-PPO_ALGORITHM = Algorithm(PPO, ActorCriticPolicy, same_names(*CLIPPED), actor_critic)
-MASKABLE_PPO = Algorithm(
-    MaskablePPO, MaskableActorCriticPolicy, same_names(*CLIPPED), actor_critic, masked=True
-)
-RECURRENT_PPO = Algorithm(
-    RecurrentPPO,
-    RecurrentActorCriticPolicy,
-    same_names(*CLIPPED),
-    actor_critic,
-    recurrent=True,
-    policy_options=("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm"),
-)
-TRPO_ALGORITHM = Algorithm(TRPO, ActorCriticPolicy, same_names(*ROLLOUT, "target_kl"), actor_critic)
+
+def _ppo() -> Classes:
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    return Classes(PPO, ActorCriticPolicy)
+
+
+def _maskable_ppo() -> Classes:
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    return Classes(MaskablePPO, MaskableActorCriticPolicy)
+
+
+def _recurrent_ppo() -> Classes:
+    from sb3_contrib import RecurrentPPO
+    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+
+    return Classes(RecurrentPPO, RecurrentActorCriticPolicy)
+
+
+def _trpo() -> Classes:
+    from sb3_contrib import TRPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    return Classes(TRPO, ActorCriticPolicy)
+
+
+def _hybrid_ppo() -> Classes:
+    from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+    from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+
+    return Classes(HybridPPO, HybridPolicy)
+
+
+def lstm(settings: TrainSettings, inputs: int) -> Memory:
+    """The least that the LSTM has which the options describe; the class refuses what is none."""
+    width, depth = (settings.options.get(name) for name in ("lstm_hidden_size", "n_lstm_layers"))
+    width = width if isinstance(width, int) and width > 0 else 0
+    depth = depth if isinstance(depth, int) and depth > 0 else 0
+    del inputs
+    return Memory(width, 4 * max(width, 1) ** 2 * max(depth, 1))
 
 
 def hybrid_face(settings: TrainSettings) -> Face:
@@ -44,13 +73,34 @@ def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
     }
 
 
+def surely_fused(settings: TrainSettings) -> bool:
+    """Whether the fused engine learns, for which the number of threads makes no difference."""
+    network = settings.network
+    suits = isinstance(network, NetworkSettings) and max(network.layers) <= MAX_FUSED_UNITS
+    asked = settings.engine != "torch" and settings.device == "cpu"
+    return asked and suits and not settings.options
+
+
+PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED))
+MASKABLE_PPO = Algorithm(
+    name="maskable_ppo", classes=_maskable_ppo, shared=same_names(*CLIPPED), masked=True
+)
+RECURRENT_PPO = Algorithm(
+    name="recurrent_ppo",
+    classes=_recurrent_ppo,
+    shared=same_names(*CLIPPED),
+    recurrent=True,
+    policy_options=("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm"),
+    memory=lstm,
+)
+TRPO_ALGORITHM = Algorithm(name="trpo", classes=_trpo, shared=same_names(*ROLLOUT, "target_kl"))
 HYBRID_PPO = Algorithm(
-    HybridPPO,
-    HybridPolicy,
-    same_names(*CLIPPED, "objective", "dual_clip", "engine"),
-    actor_critic,
+    name="hybrid_ppo",
+    classes=_hybrid_ppo,
+    shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
     face=hybrid_face,
     derived=frozenset({"aim", "masks"}),
     more_policy=hybrid_policy,
     policy_options=("log_std_init",),
+    any_threads=surely_fused,
 )

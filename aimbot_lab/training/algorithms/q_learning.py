@@ -1,16 +1,13 @@
 """Algorithms that learn action values from a replay buffer: DQN and QR-DQN."""
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from gymnasium import spaces
-from sb3_contrib import QRDQN
-from sb3_contrib.qrdqn.policies import QRDQNPolicy
-from stable_baselines3 import DQN
-from stable_baselines3.dqn.policies import DQNPolicy
-
-from aimbot_lab.training.algorithms.algorithm import Algorithm, Face, same_names
-from aimbot_lab.training.networks.policy_arguments import q_values
+from aimbot_lab.training.algorithms.algorithm import Algorithm, Classes, Face, same_names
 from aimbot_lab.training.settings import TrainSettings
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
 
 MAX_BUFFER = 256 * 2**20  # bytes
 MIN_ROLLOUTS = 4  # that a replay buffer holds
@@ -18,7 +15,7 @@ SHARED = ("batch_size", "learning_rate", "gamma", "max_grad_norm")
 
 
 def replay_arguments(
-    settings: TrainSettings, observations: spaces.Box, rows: int
+    settings: TrainSettings, observations: "spaces.Box", rows: int
 ) -> dict[str, Any]:
     """Rollout, updates and buffer of a training with `rows` environments.
 
@@ -41,27 +38,31 @@ def flat_face(_: TrainSettings) -> Face:
     return Face("flat")
 
 
-DERIVED = frozenset({"n_steps", "n_epochs"})
-FIXED = frozenset({"train_freq"})
+def _dqn() -> Classes:
+    from stable_baselines3 import DQN
+    from stable_baselines3.dqn.policies import DQNPolicy
+
+    return Classes(DQN, DQNPolicy)
+
+
+def _qrdqn() -> Classes:
+    from sb3_contrib import QRDQN
+    from sb3_contrib.qrdqn.policies import QRDQNPolicy
+
+    return Classes(QRDQN, QRDQNPolicy)
+
 
 DQN_ALGORITHM = Algorithm(
-    DQN,
-    DQNPolicy,
-    same_names(*SHARED),
-    q_values,
+    name="dqn",
+    classes=_dqn,
+    shared=same_names(*SHARED),
     face=flat_face,
-    derived=DERIVED,
-    fixed=FIXED,
+    ranks_actions=True,
+    replay_buffer=True,
+    derived=frozenset({"n_steps", "n_epochs"}),
+    fixed=frozenset({"train_freq"}),
     more=replay_arguments,
 )
-QRDQN_ALGORITHM = Algorithm(
-    QRDQN,
-    QRDQNPolicy,
-    same_names(*SHARED),
-    q_values,
-    face=flat_face,
-    policy_options=("n_quantiles",),
-    derived=DERIVED,
-    fixed=FIXED,
-    more=replay_arguments,
+QRDQN_ALGORITHM = replace(
+    DQN_ALGORITHM, name="qrdqn", classes=_qrdqn, policy_options=("n_quantiles",)
 )

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import type_of
 
@@ -43,10 +44,8 @@ class UpdateCost(NamedTuple):
 
 def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     """The cost of an update by a rollout of `env`."""
-    below, weights = type_of(env).observation_size(env), 0
-    for units in train.network.layers:
-        weights += below * units
-        below = units
+    inputs = type_of(env).observation_size(env)
+    weights = network_of(train.network).weights(train.network, inputs, 0)
     per_sample = float(PASSES * NETWORKS * weights)
     samples = env.num_envs * train.n_steps
     return UpdateCost(

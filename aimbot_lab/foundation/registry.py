@@ -1,0 +1,129 @@
+"""Entries by name: those of this package, and those that installed packages bring.
+
+A package brings an entry by an entry point, whose name is the entry's. It is loaded when it is
+asked for, so that a package that is broken, or slow to import, hurts only who names its entries.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, Protocol, TypeVar
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import one_line, shortened
+
+MAX_REASON = 200  # characters of what a package raised
+
+
+class Named(Protocol):
+    """What every entry has: a name, and the class of its settings."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def settings(self) -> type[Any]:
+        """A frozen pydantic dataclass."""
+        ...
+
+
+Entry = TypeVar("Entry", bound=Named)
+
+
+@dataclass(frozen=True)
+class Registry(Mapping[str, Entry], Generic[Entry]):
+    """The entries of one kind by name; of installed packages the names, until one is asked for."""
+
+    group: str  # of entry points
+    noun: str  # what an entry is, for a person
+    key: str  # of the settings, whose value is the name
+    kind: type  # which all entries are of
+    own: Mapping[str, Entry]  # of this package; no other may take their names
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from (name for name in installed_names(self.group) if name not in self.own)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in installed_names(self.group)
+
+    def __getitem__(self, name: str) -> Entry:
+        """The entry of that name; KeyError where there is none.
+
+        Raises ConfigurationError, in one line, where the package that brings it is broken.
+        """
+        if name in self.own:
+            return self.own[name]
+        if name not in self:
+            raise KeyError(name)
+        loaded: Entry = _loaded(self.group, name, self.noun, self.key, self.kind)
+        return loaded
+
+    def loadable(self) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
+        """All entries but the broken ones, and a line for each of those."""
+        found: dict[str, Entry] = {}
+        faults: list[str] = []
+        for name in self:
+            try:
+                found[name] = self[name]
+            except ConfigurationError as error:
+                faults += error.faults
+        what = "an installed package brings one of that name, which is not used"
+        taken = [name for name in installed_names(self.group) if name in self.own]
+        return found, (*faults, *(f"the {self.noun} {name}: {what}" for name in taken))
+
+
+def installed_names(group: str) -> tuple[str, ...]:
+    """The names of the entry points of `group`; nothing is loaded."""
+    return tuple(dict.fromkeys(entry.name for entry in _installed(group)))
+
+
+@cache
+def _installed(group: str) -> tuple[EntryPoint, ...]:
+    return tuple(sorted(entry_points(group=group)))
+
+
+@cache
+def _loaded(group: str, name: str, noun: str, key: str, kind: type) -> Any:
+    """The object of the entry point. Raises ConfigurationError, in one line, where it is broken."""
+    found = [entry for entry in _installed(group) if entry.name == name]
+    if len({entry.value for entry in found}) > 1:
+        places = " and ".join(entry.value for entry in found)
+        raise ConfigurationError(f"the {noun} {name} is brought by several packages: {places}")
+    where = f"the {noun} {name} of {found[0].value}"
+    try:
+        entry = found[0].load()
+    except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+        raise ConfigurationError(f"{where} can't be loaded: {reason(error)}") from error
+    what = _entry_fault(entry, name, key, kind)
+    if what is not None:
+        raise ConfigurationError(f"{where} {what}")
+    return entry
+
+
+def _entry_fault(entry: Any, name: str, key: str, kind: type) -> str | None:
+    """What is wrong with what a package brings under `name`; None: nothing is."""
+    if not isinstance(entry, kind) or getattr(entry, "name", None) != name:
+        got = shortened(one_line(repr(entry)), 80)
+        return f"must be a {kind.__name__} with that name (got {got})"
+    settings: Any = getattr(entry, "settings", None)
+    if not hasattr(settings, "__pydantic_fields__") or not is_dataclass(settings):
+        return "must have `settings`, a frozen pydantic dataclass"
+    defaults = {field.name: field.default for field in fields(settings)}
+    of_several = settings is getattr(kind, "settings", None) and key in defaults
+    if defaults.get(key) != name and not of_several:
+        return f"must have settings with a field `{key}` whose default is {name!r}"
+    return None
+
+
+def reason(error: BaseException) -> str:
+    """What a stranger's code raised, in one line."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return shortened(one_line(text), MAX_REASON)

@@ -1,0 +1,61 @@
+"""An untrained model or policy of an algorithm with its network."""
+
+from typing import Any
+
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.vec_env import VecEnv
+
+from aimbot_lab.adapters.sb3_actions import learner_codec
+from aimbot_lab.adapters.spaces import observation_space
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.networks.devices import chosen_device
+from aimbot_lab.training.networks.policy_arguments import network_arguments
+from aimbot_lab.training.settings import TrainSettings, bins_within
+
+
+def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> BaseAlgorithm:
+    """An untrained model for `env`, all its random choices drawn from `seed`.
+
+    Raises ConfigurationError where the algorithm's class refuses the settings, or where there is
+    no such device.
+    """
+    device = chosen_device(settings.device)
+    algorithm = algorithm_of(settings)
+    assert isinstance(env.observation_space, spaces.Box)
+    arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
+    policy_arguments = _policy_arguments(algorithm, settings, spec)
+    model, policy = algorithm.classes()
+    try:
+        return model(
+            policy,
+            env,
+            policy_kwargs=policy_arguments,
+            seed=seed,
+            device=device,
+            **arguments,
+        )
+    except (AssertionError, ValueError, RuntimeError, MemoryError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "no reason given"
+        raise ConfigurationError(f"train: {settings.algo} refuses this: {reason}") from error
+
+
+def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
+    """An untrained policy to load weights into."""
+    algorithm = algorithm_of(settings)
+    face = algorithm.face(settings)
+    actions = learner_codec(spec, face.actions, bins_within(settings, spec.continuous_limit)).space
+    observations = observation_space(spec, masks=face.masks_shown)
+    arguments = _policy_arguments(algorithm, settings, spec)
+    return algorithm.classes().policy(observations, actions, lambda _: 0.0, **arguments)
+
+
+def _policy_arguments(
+    algorithm: Algorithm, settings: TrainSettings, spec: WorldSpec
+) -> dict[str, Any]:
+    network = network_arguments(settings.network, spec, one_stack=algorithm.ranks_actions)
+    return {**network, **algorithm.policy_arguments(settings, spec)}

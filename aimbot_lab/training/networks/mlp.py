@@ -1,0 +1,45 @@
+"""The built-in network: scaled observations, then fully connected layers."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.networks.network import NetworkType
+from aimbot_lab.training.networks.settings import Activation, NetworkSettings
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
+    from torch import nn
+
+
+class Mlp(NetworkType):
+    """Fully connected layers, of the actor and of the critic."""
+
+    name = "mlp"
+    settings = NetworkSettings
+
+    def features(
+        self, settings: NetworkSettings, observations: "spaces.Box", *, spec: WorldSpec
+    ) -> "nn.Module":
+        """The scaled observation, and what is worked out of it for an agent in an arena."""
+        from aimbot_lab.training.networks import features
+
+        running, names = settings.scaling == "running", spec.observation_names
+        if settings.features == "egocentric" and features.has_egocentric_columns(names):
+            return features.EgocentricFeatures(observations, names, running=running)
+        return features.ScaledFeatures(observations, running=running)
+
+    def layers(self, settings: NetworkSettings) -> tuple[int, ...]:
+        """As the settings name them."""
+        return settings.layers
+
+    def activation(self, settings: NetworkSettings) -> Activation:
+        """As the settings name it."""
+        return settings.activation
+
+    def weights(self, settings: NetworkSettings, inputs: int, outputs: int) -> int:
+        """Those of the layers' matrices."""
+        return sum(one * other for one, other in pairwise((inputs, *settings.layers, outputs)))
+
+
+MLP = Mlp()

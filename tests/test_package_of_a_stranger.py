@@ -1,0 +1,133 @@
+"""An installed package brings a world, a network and an algorithm: every command knows them."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent / "package"
+CURRICULUM = """
+name: carts
+env: {world: carts, steps: 15}
+lessons:
+  - name: stand
+    completion_criteria: {threshold: 0.3, min_lesson_length: 20}
+train:
+  algo: a2c
+  total_steps: 4_000
+  n_steps: 16
+  use_rms_prop: false
+  network: {kind: silu, units: 16}
+"""
+SWEEP = """
+name: epsilon
+base: carts.yaml
+search: {train.rms_prop_eps: {type: float, low: 1.0e-7, high: 1.0e-3, log: true}}
+objective: {measure: win_rate, episodes: 200}
+trials: 2
+"""
+WRONG = {
+    "use_rms_prop: false": (
+        "use_rms_prob: false",
+        "11:3: train.use_rms_prob: unknown key (nearest valid key: use_rms_prop)",
+    ),
+    "false": ("maybe", "11:17: train.use_rms_prop: must be true or false (got 'maybe')"),
+    "n_steps: 16": ("clip_range: 0.3", "10:15: train.clip_range: does nothing with a2c: leave"),
+    "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
+    "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),
+    "units:": ("layers:", "12:25: train.network.layers: unknown key (valid keys: kind, units)"),
+    "steps: 15": ("steps: 0", "3:28: env.steps: must be at least 1 (got 0)"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory, and beside it the package, installed in `site`."""
+    folder = tmp_path_factory.mktemp("project")
+    build = f"from setuptools import build_meta as b; print(b.build_wheel({str(folder)!r}))"
+    source = folder / "source"
+    source.mkdir()
+    for file in ("pyproject.toml", "lab_extras.py"):
+        (source / file).write_bytes((PACKAGE / file).read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=True
+    )
+    zipfile.ZipFile(folder / done.stdout.splitlines()[-1]).extractall(folder / "site")
+    (folder / "carts.yaml").write_text(CURRICULUM, encoding="utf-8")
+    (folder / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    return folder
+
+
+def call(folder: Path, *words: str, site: str = "site") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "aimbot_lab", *words],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder / site), str(PACKAGE.parents[1])]),
+            "OMP_NUM_THREADS": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_files_that_name_what_the_package_brings_are_fit_to_run(folder: Path) -> None:
+    code, _, messages = call(folder, "check", "carts.yaml", "sweep.yaml")
+    assert (code, messages) == (0, "")
+
+
+def test_their_settings_are_refused_as_those_of_the_built_in_ones_are(folder: Path) -> None:
+    for number, (old, (new, _)) in enumerate(WRONG.items()):
+        text = CURRICULUM.replace(old, new, 1)
+        (folder / f"wrong{number}.yaml").write_text(text, encoding="utf-8")
+    files = [f"wrong{number}.yaml" for number in range(len(WRONG))]
+    code, _, messages = call(folder, "check", *files)
+    assert code == 2
+    lines = messages.splitlines()
+    assert len(lines) == len(WRONG), messages
+    for file, line, (_, wanted) in zip(files, lines, WRONG.values(), strict=True):
+        assert line.startswith(f"{file}:{wanted}")
+
+
+def test_a_training_of_them_runs_is_evaluated_and_resumed(folder: Path) -> None:
+    code, output, messages = call(folder, "run", "carts.yaml", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["status"] == "FINISHED"
+    code, output, messages = call(folder, "evaluate", "latest", "--episodes", "10", "--json")
+    assert code == 0, messages
+    assert json.loads(output)["players"]["sampled"]["overall"]["win_rate"] > 0.3
+    hard = ("--set", "lessons.0.completion_criteria.threshold=0.99", "--set", "env.steps=499")
+    code, _, messages = call(folder, "run", "carts.yaml", *hard, "--json")
+    assert code == 1, messages
+    more = ("--set", "train.total_steps=8000", "--json")
+    code, output, messages = call(folder, "resume", "latest", *more)
+    assert code == 1, messages
+    assert json.loads(output)["steps"] == 8064
+
+
+def test_the_schema_knows_their_settings(folder: Path) -> None:
+    code, output, messages = call(folder, "schema", "curriculum")
+    assert (code, messages) == (0, "")
+    definitions = json.loads(output)["$defs"]
+    assert {"CartsSettings", "SiluSettings", "A2CSettings"} <= definitions.keys()
+    algorithms = definitions["TrainSettings"]["properties"]["algo"]["anyOf"][0]["enum"]
+    assert algorithms[-1] == "a2c"
+
+
+def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> None:
+    code, _, messages = call(folder, "check", "carts.yaml", site="nowhere")
+    assert code == 2
+    lines = [line for line in messages.splitlines() if "unknown key" not in line]
+    assert lines == [
+        "carts.yaml:3:14: env.world: must be 'arena' or 'gymnasium' (got 'carts')",
+        "carts.yaml:8:9: train.algo: must be 'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', "
+        "'dqn', 'qrdqn' or 'hybrid_ppo' (got 'a2c')",
+        "carts.yaml:12:19: train.network.kind: must be 'mlp' (got 'silu')",
+    ]
