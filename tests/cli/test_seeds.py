@@ -66,6 +66,12 @@ def test_the_summary_is_that_of_the_runs_compared_by_configuration(
     assert again[0]["mean"] == one["mean"]
 
 
+def test_where_to_look_is_said_once_for_all_seeds(data: Path, file: Path) -> None:
+    words = ("run", file, "--seeds", 2, "--set", "train.total_steps=512")
+    found = invoke(data, *words, wanted=(0, 1))
+    assert found.said.count("Look at it: ") == 1
+
+
 def test_configurations_are_told_apart_and_compared(
     data: Path, file: Path, two: dict[str, Any]
 ) -> None:
@@ -74,8 +80,8 @@ def test_configurations_are_told_apart_and_compared(
     told = invoke(data, "compare", "--by", "config", *ids, other["run_id"], "--episodes", 20)
     assert "beats the first" in told.output
     assert "train.gamma" in told.output
-    rows = [line for line in told.output.splitlines() if line.startswith("tiny (")]
-    assert [row.split()[2] for row in rows[-2:]] == ["2", "1"]
+    rows = [line for line in told.output.splitlines() if line.startswith(("pair  ", "tiny  "))]
+    assert [row.split()[:2] for row in rows] == [["pair", "2"], ["tiny", "1"]]
     pages = list((data / "comparisons").glob("*.html"))
     assert any("beats the first" in page.read_text() for page in pages)
 

@@ -1,9 +1,13 @@
 """The mean of learning curves."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 
-from aimbot_lab.experiment.judging.curve_picture import mean_curve
+from aimbot_lab.experiment.judging.curve_picture import draw_curves, mean_curve
 from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCurve
+from aimbot_lab.foundation import metric_names as names
 
 
 def curve(*points: tuple[int, float]) -> LearningCurve:
@@ -30,3 +34,15 @@ def test_one_seed_has_a_line_and_no_interval() -> None:
 def test_curves_that_share_no_steps_have_no_mean() -> None:
     assert mean_curve([curve((0, 0.1), (1, 0.2)), curve((2, 0.1), (3, 0.2))]) is None
     assert mean_curve([curve()]) is None
+
+
+def test_the_axis_says_which_win_rate_is_drawn(tmp_path: Path) -> None:
+    for measure, text in (
+        (names.EVAL_WIN_RATE, "win rate in evaluation"),
+        (names.LEARNING_WIN_RATE, "win rate while learning"),
+        (names.LESSON_WIN_RATE, "win rate in the lesson"),
+    ):
+        drawn = replace(curve((0, 0.2), (4_000_000, 0.4)), measure=measure)
+        draw_curves({"one": [drawn]}, tmp_path / "curve.svg")
+        assert text in (tmp_path / "curve.svg").read_text()
+        assert "4,000,000" in (tmp_path / "curve.svg").read_text()

@@ -1,5 +1,6 @@
 """`aimbot-lab plot`: learning curves as a picture."""
 
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,13 +52,14 @@ def plot(
 
 
 def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCurve]]":
-    """The curves by configuration, each under the name of its first run's curriculum."""
+    """The curves of each configuration by its name."""
     from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.judging.configuration_names import NamedRun, configuration_names
     from aimbot_lab.experiment.judging.configurations import CONFIG_TAG
     from aimbot_lab.experiment.judging.learning_curve import read_curves
     from aimbot_lab.tracking.runs.history import download_artifact, find_run
 
-    played, labels = [], []
+    played, groups = [], defaultdict[str, list[NamedRun]](list)
     for name in runs:
         run = find_run(place.folder, name, tracking_uri=place.tracking_uri)
 
@@ -68,9 +70,11 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
 
         config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
         played.append((run, config))
-        labels.append(f"{config.name} ({run.tags.get(CONFIG_TAG, run.run_id)[:6]})")
+        named = NamedRun(run.name, config.seed, config.name)
+        groups[run.tags.get(CONFIG_TAG, run.run_id)].append(named)
+    names = configuration_names(groups)
     curves = read_curves(played, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    found: dict[str, list[LearningCurve]] = {label: [] for label in labels}
-    for label, curve in zip(labels, curves, strict=True):
-        found[label].append(curve)
+    found: dict[str, list[LearningCurve]] = {name: [] for name in names.values()}
+    for (run, _), curve in zip(played, curves, strict=True):
+        found[names[run.tags.get(CONFIG_TAG, run.run_id)]].append(curve)
     return found

@@ -16,7 +16,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.processes.stopping import handled_signals
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.text import print_json
-from aimbot_lab.cli.views.training import EXIT_CODES, SHORT_ID
+from aimbot_lab.cli.views.training import EXIT_CODES, LOOK, SHORT_ID
 
 EPISODES = 100  # of each cell, that every agent plays at the end
 
@@ -39,6 +39,14 @@ class _Child:
     process: subprocess.Popen[str]
     readers: tuple[threading.Thread, ...]
     output: list[str] = field(default_factory=list)
+    look: str | None = None  # where to look at its run
+
+    def receive(self, line: str) -> None:
+        """Pass a line of its standard error on; where to look is said once, at the end of all."""
+        if line.startswith(LOOK):
+            self.look = line
+        else:
+            click.echo(f"seed {self.seed}: {line}", err=True)
 
 
 class _Trainings:
@@ -104,7 +112,7 @@ def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
         threading.Thread(target=_read, args=(process.stdout, child.output.append), daemon=True),
         threading.Thread(
             target=_read,
-            args=(process.stderr, lambda line: click.echo(f"seed {seed}: {line}", err=True)),
+            args=(process.stderr, child.receive),
             daemon=True,
         ),
     )
@@ -146,6 +154,8 @@ def train_seeds(request: SeedsRequest, place: options.Place, *, as_json: bool) -
         print_json({"schema": 1, "runs": ended, "summary": document})
     elif summary is not None:
         show_configurations(summary)
+    if look := next((child.look for child in trainings.children if child.look), None):
+        click.echo(look, err=True)
     if trainings.stopped:
         _report_stopped(ended)
         return EXIT_CODES["KILLED"]

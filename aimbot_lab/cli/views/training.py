@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
+LOOK = "Look at it: "
 SHORT_ID = 12  # characters of a run's id that a person is shown to type
 
 
@@ -53,7 +54,7 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
         click.echo(one_line(line), err=True)
     if way := resume_command(result, data_dir):
         click.echo(f"To resume it: {way}", err=True)
-    click.echo(f"Look at it: {view_command(result.tracking_uri, data_dir)}", err=as_json)
+    click.echo(f"{LOOK}{view_command(result.tracking_uri, data_dir)}", err=as_json)
 
 
 def _shortcomings(result: "RunResult") -> list[str]:

@@ -55,8 +55,8 @@ def method(found: ComparedConfigurations) -> str:
     few = min(len(one.runs) for one in found.configurations)
     warning = " Intervals over fewer than five trainings are rough." if few < 5 else ""
     return (
-        f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed}, "
-        f"{_ways(found)}; every training met the same ones. A training's interval is "
+        f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
+        f"({_ways(found)}); every training met the same ones. A training's interval is "
         "over its episodes (Wilson); those of a configuration are over trainings (bootstrap of "
         "whole trainings). The interquartile mean is that of the middle half of all win rates. "
         "'Beats the first' is how probable it is that a training of this configuration has a "
@@ -115,4 +115,4 @@ def _interval(label: str, found: Estimate, colour: str) -> Interval:
 def _ways(found: ComparedConfigurations) -> str:
     """How the agents drew their actions."""
     labels = (run.temperature.label for one in found.configurations for run in one.runs)
-    return "actions at " + ", ".join(dict.fromkeys(labels))
+    return "actions: " + ", ".join(dict.fromkeys(labels))

@@ -18,6 +18,7 @@ from aimbot_lab.evaluation.aggregates import (
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.comparison import ComparisonRequest, common_task, play_run
+from aimbot_lab.experiment.judging.configuration_names import NamedRun, configuration_names
 from aimbot_lab.experiment.judging.evaluation import PlayerScores
 from aimbot_lab.experiment.judging.evaluation_task import EvaluationTask
 from aimbot_lab.experiment.runs.description import config_hash
@@ -156,7 +157,9 @@ def _configuration(
 
 
 def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
-    """The curriculum's name, with the beginning of its tag where several have that name."""
-    names = {key: group[0].config.name for key, group in groups.items()}
-    several = [name for name in names.values() if [*names.values()].count(name) > 1]
-    return {key: f"{name} ({key[:6]})" if name in several else name for key, name in names.items()}
+    return configuration_names(
+        {
+            key: [NamedRun(one.run.name, one.config.seed, one.config.name) for one in group]
+            for key, group in groups.items()
+        }
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +11,18 @@ import numpy.typing as npt
 from aimbot_lab.evaluation.aggregates import estimate, mean
 from aimbot_lab.experiment.judging.charts import COLOURS, plain_label
 from aimbot_lab.experiment.judging.learning_curve import LearningCurve
+from aimbot_lab.foundation import metric_names as names
 
 Values = npt.NDArray[np.float64]
 POINTS = 60  # of a mean over seeds
 SUFFIXES = (".png", ".svg", ".pdf")
+AXIS: Mapping[str, str] = MappingProxyType(
+    {
+        names.EVAL_WIN_RATE: "win rate in evaluation",
+        names.LEARNING_WIN_RATE: "win rate while learning",
+        names.LESSON_WIN_RATE: "win rate in the lesson",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,9 @@ def draw_curves(groups: Mapping[str, Sequence[LearningCurve]], output: Path) -> 
         seeds = f", {found.seeds} seeds" if found.seeds > 1 else ""
         axes.plot(found.steps, found.mean, color=colour, label=f"{plain_label(label)}{seeds}")
         axes.fill_between(found.steps, found.lower, found.upper, color=colour, alpha=0.2, lw=0)
-    axes.set(xlabel="environment steps", ylabel="win rate while learning", ylim=(0, 1.02))
+    measure = next(curve.measure for curves in groups.values() for curve in curves)
+    axes.set(xlabel="environment steps", ylabel=AXIS[measure], ylim=(0, 1.02))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlim(left=0)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
