@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Float32Array
 
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
@@ -37,7 +37,7 @@ def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
     Raises ConfigurationError for a space whose elements have no fixed number of columns.
     """
     if not space.is_np_flattenable:
-        raise ConfigurationError(f"env.id: observations of {type(space).__name__} can't be used")
+        raise _refused(space)
     flat = spaces.flatten_space(space)
     assert isinstance(flat, spaces.Box)
     names = tuple(_names(space, "obs"))
@@ -50,6 +50,34 @@ def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
     low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
     high = np.where(high > FARTHEST, np.float32(np.inf), high)
     return ObservationColumns(names, low, high)
+
+
+def flat_observation(space: spaces.Space[Any], observation: Any, *, size: int) -> Float32Array:
+    """`observation` of `space` as its columns [D], `size` of them.
+
+    Raises LabError, in words that follow the environment's name, where it does not fit.
+    """
+    try:
+        flat = np.asarray(spaces.flatten(space, observation), np.float32)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+    else:
+        if flat.shape == (size,):
+            return flat
+        reason = f"{flat.size} numbers instead of {size}"
+    raise LabError(f"gave an observation that does not fit its observation_space: {reason}")
+
+
+def first_line(error: Exception) -> str:
+    """What `error` says, in a line."""
+    return str(error).splitlines()[0] if str(error) else "no reason given"
+
+
+def _refused(space: spaces.Space[Any]) -> ConfigurationError:
+    return ConfigurationError(
+        f"env.id: observations of {type(space).__name__} can't be used; allowed are Box, Discrete, "
+        "MultiDiscrete, MultiBinary, and Dict and Tuple of these"
+    )
 
 
 def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
@@ -65,8 +93,10 @@ def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
         case spaces.MultiDiscrete():
             for place, count in enumerate(space.nvec.ravel().tolist()):
                 yield from (f"{name}_{place}_is_{value}" for value in range(count))
-        case _:
+        case spaces.Box() | spaces.MultiBinary():
             yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
+        case _:
+            raise _refused(space)
 
 
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:

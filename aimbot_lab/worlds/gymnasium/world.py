@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.argument_checks import (
@@ -23,6 +22,7 @@ from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -38,7 +38,7 @@ from aimbot_lab.worlds.gymnasium.environments import (
 )
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import environment_action
+from aimbot_lab.worlds.gymnasium.spaces import environment_action, first_line, flat_observation
 
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 
@@ -104,6 +104,7 @@ class GymnasiumWorld:
             info = self._step_row(row, actions[row], buffers)
             if buffers.finished[row]:
                 infos[row] = info
+        self._refuse_infinite(buffers)
         try:
             if infos and self.before_reset is not None:
                 self.before_reset(buffers.finished)
@@ -164,20 +165,26 @@ class GymnasiumWorld:
         seed = derive_seed(self._seed, "episode", self._begun) % 2**31
         with self._blamed("reset"):
             observation, _ = env.reset(seed=seed, options=options)
+        first = self._flat(observation, "reset")
+        self._refuse_infinite_observations(first, "reset")
         self._order[row], self._scenarios[row] = self._begun, self._scenario
         self._lengths[row], self._returns[row] = 0, 0.0
         self._begun += 1
-        return self._flat(observation)
+        return first
 
     def _step_row(self, row: int, action: Float32Array, buffers: StepBuffers) -> dict[str, Any]:
         env = self._envs[row]
         given = environment_action(env.action_space, self._actions, action)
         with self._blamed("step"):
             observation, reward, terminated, truncated, info = env.step(given)
-        buffers.observations[row] = self._flat(observation)
-        buffers.rewards[row] = reward
+        buffers.observations[row] = self._flat(observation, "step")
+        try:
+            buffers.rewards[row] = gained = float(reward)
+        except (TypeError, ValueError):
+            what = f"its step gave a reward that is not a number: {one_line(str(reward))[:80]}"
+            raise LabError(f"{self.settings.id}: {what}") from None
         self._lengths[row] += 1
-        self._returns[row] += float(reward)
+        self._returns[row] += gained
         if terminated or truncated:
             buffers.finished[row] = True
             buffers.truncated[row] = not terminated
@@ -190,13 +197,29 @@ class GymnasiumWorld:
         try:
             yield
         except Exception as error:  # whatever a stranger's environment raises
-            reason = str(error).splitlines()[0] if str(error) else "no reason given"
-            raise LabError(
-                f"{self.settings.id}: its {call} raised {type(error).__name__}: {reason}"
-            ) from error
+            raised = f"{type(error).__name__}: {first_line(error)}"
+            raise LabError(f"{self.settings.id}: its {call} raised {raised}") from error
 
-    def _flat(self, observation: Any) -> Float32Array:
-        return np.asarray(spaces.flatten(self._space, observation), np.float32)
+    def _flat(self, observation: Any, call: str) -> Float32Array:
+        """The columns [D] of what `call` gave. Raises LabError where it does not fit its space."""
+        try:
+            return flat_observation(self._space, observation, size=len(self.spec.observation_names))
+        except LabError as error:
+            raise LabError(f"{self.settings.id}: its {call} {error}") from error
+
+    def _refuse_infinite(self, buffers: StepBuffers) -> None:
+        """Raise LabError where a step gave NaN or infinity: learning would spread it unseen."""
+        if not np.isfinite(buffers.rewards).all():
+            reward = buffers.rewards[~np.isfinite(buffers.rewards)][0]
+            raise LabError(f"{self.settings.id}: its step gave a reward of {reward:g}")
+        self._refuse_infinite_observations(buffers.observations, "step")
+
+    def _refuse_infinite_observations(self, observations: Float32Array, call: str) -> None:
+        finite = np.isfinite(observations)
+        if not finite.all():
+            column = int(np.argwhere(~finite)[0][-1])
+            value, name = observations[~finite].flat[0], self.spec.observation_names[column]
+            raise LabError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
 
     def _ended(self, infos: Mapping[int, Mapping[str, Any]], truncated: BoolArray) -> EpisodeBatch:
         rows = np.array(sorted(infos), np.int64)

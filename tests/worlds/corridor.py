@@ -1,0 +1,70 @@
+"""A small Gymnasium environment whose every step is known, and worlds of it."""
+
+import gymnasium
+import numpy as np
+
+from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
+from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+
+TASK = Scenario({"task": 1.0})
+
+
+class Corridor(gymnasium.Env):
+    """Goes right by one each step; at `goal` it is terminated, with the info is_success."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "place": gymnasium.spaces.Box(0, 1, (1,), np.float32),
+            "kind": gymnasium.spaces.Discrete(3, start=1),
+        }
+    )
+    action_space = gymnasium.spaces.MultiDiscrete([2, 3])
+
+    def __init__(self, length: int = 10, luck: bool = True) -> None:
+        self.goal, self.luck = length, luck
+        self.place = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        self.goal = (options or {}).get("goal", self.goal)
+        return self.seen(), {}
+
+    def seen(self):
+        return {"place": np.array([self.place / 100], np.float32), "kind": np.int64(2)}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.place += 1
+        over = self.place >= self.goal
+        info = {"is_success": self.luck} if over else {}
+        return self.seen(), float(self.place), over, False, info
+
+    def action_masks(self):
+        return [np.array([True, False]), np.array([True, True, True])]
+
+
+gymnasium.register("Corridor-v0", Corridor, max_episode_steps=20)
+
+
+def corridors(win: WinRule, rows: int = 2, **given: object) -> GymnasiumWorld:
+    settings = {"id": "Corridor-v0", "win": win, "num_envs": rows, **given}
+    world = GymnasiumWorld(GymnasiumSettings(**settings))  # type: ignore[arg-type]
+    world.set_scenario(TASK)
+    return world
+
+
+def results(world: GymnasiumWorld, steps: int = 60) -> list[EpisodeResult]:
+    buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
+    world.reset(1, buffers.observations)
+    act = RandomAgent(world.spec, 0)
+    found = []
+    for _ in range(steps):
+        for line in world.step(act(buffers.observations), buffers).lines:
+            result = parse_line(line)
+            assert isinstance(result, EpisodeResult)
+            found.append(result)
+    return found

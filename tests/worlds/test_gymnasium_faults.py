@@ -1,0 +1,115 @@
+"""Mistakes in a Gymnasium curriculum or its environment: each is reported in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from corridor import Corridor, corridors, results
+from gymnasium import spaces
+from pole_curriculum import CURRICULUM
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.worlds.gymnasium.settings import WinRule
+from aimbot_lab.worlds.gymnasium.spaces import observation_columns
+
+
+def refused(tmp_path: Path, old: str, new: str) -> list[str]:
+    text = CURRICULUM.replace("ALGO", "ppo")
+    assert old in text
+    (tmp_path / "c.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(tmp_path / "c.yaml")
+    return [line.partition("c.yaml:")[2] for line in caught.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("CartPole-v1", "CartPole-v99", "5:7: env.id: CartPole-v99 can't be made: "),
+        ("gymnasium", "gymnasum", "4:10: env.world: must be 'arena' or 'gymnasium' (got"),
+        ("{return_above: 100}", "{}", "7:8: env.win: must have exactly one of return_above, "),
+        ("return_above: 100", "return_over: 9", "7:9: env.win.return_over: unknown key (nearest"),
+        ("length:", "lenght:", "10:26: lessons.0.parameters.lenght: CartPoleEnv has no number"),
+        ("num_envs: 8", "module: nowhere.at_all", "6:11: env.module: nowhere.at_all can't be"),
+        ("num_envs: 8", "kwargs: {x: 1}", "5:7: env.id: CartPole-v1 can't be made: "),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(tmp_path: Path, old: str, new: str, what: str) -> None:
+    lines = refused(tmp_path, old, new)
+    assert any(line.startswith(what) for line in lines), lines
+    assert len([line for line in lines if "aim_bins" not in line and "batch" not in line]) == 1
+
+
+def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
+    text = "name: x\nlessons:\n  - name: one\n"
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(tmp_path / "c.yaml")
+    assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
+        "3:5: lessons.0.targets: is missing"
+    ]
+
+
+def test_what_an_environment_raises_is_told_in_one_line() -> None:
+    world = corridors(WinRule(terminated="win"), kwargs={"length": None})
+    with pytest.raises(LabError, match=r"^Corridor-v0: its step raised TypeError: '>=' not"):
+        results(world)
+
+
+class Wrong(Corridor):
+    """Sees or rewards what its spaces don't have, `at` reset or step."""
+
+    def __init__(self, wrong: Any = None, at: int = 1, reward: float = 0.0) -> None:
+        super().__init__()
+        self.wrong, self.at, self.reward = wrong, at, reward
+
+    def seen(self):
+        return super().seen() if self.wrong is None or self.place < self.at else self.wrong
+
+    def step(self, action):
+        seen, _, over, cut, info = super().step(action)
+        return seen, self.reward, over, cut, info
+
+
+KIND, PLACE = np.int64(2), np.zeros(1, np.float32)
+LONGER = {"kind": KIND, "place": np.zeros(2, np.float32)}
+NAN, INF = {"kind": KIND, "place": PLACE * np.nan}, {"kind": KIND, "place": PLACE + np.inf}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"wrong": LONGER}, "its step gave an observation that does not fit "
+         "its observation_space: 5 numbers instead of 4"),
+        ({"wrong": LONGER, "at": 0}, "its reset gave an "
+         "observation that does not fit its observation_space: 5 numbers instead of 4"),
+        ({"wrong": {"place": PLACE}}, "its step gave an observation that does not fit its "
+         "observation_space: KeyError: 'kind'"),
+        ({"wrong": NAN}, "its step gave place_0 as nan"),
+        ({"wrong": NAN, "at": 0}, "its reset gave place_0 as nan"),
+        ({"wrong": INF}, "its step gave place_0 as inf"),
+        ({"reward": np.nan}, "its step gave a reward of nan"),
+        ({"reward": None}, "its step gave a reward that is not a number: None"),
+    ],
+)  # fmt: skip
+def test_what_an_environment_gives_must_fit_its_spaces(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Wrong-v0", Wrong, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Wrong-v0", spec)
+    with pytest.raises(LabError) as caught:
+        results(corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs=given))
+    assert str(caught.value) == f"Wrong-v0: {what}"
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Text(3), spaces.Dict({"a": spaces.Box(0, 1), "b": spaces.Text(3)})]
+)
+def test_observations_without_numbers_are_refused_before_anything_starts(
+    space: spaces.Space[Any],
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"^env.id: observations of Text can't be used"):
+        observation_columns(space)
