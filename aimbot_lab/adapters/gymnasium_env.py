@@ -14,10 +14,10 @@ from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import (
     BatchWorld,
-    BoolArray,
     Float32Array,
     Picture,
     new_step_buffers,
+    seats_of,
 )
 
 MAX_SEEDS = 2**63
@@ -26,8 +26,7 @@ MAX_SEEDS = 2**63
 class WorldEnv(gymnasium.Env[Float32Array, Any]):
     """`world`, which must have one row and a scenario.
 
-    The world's own time limit ends an episode as lost: `terminated`, never `truncated`. The
-    last step's info tells how it ended, see `episode_infos`.
+    The last step's info says how the episode ended, see `episode_infos`.
     """
 
     # Declared like this by gymnasium, which reads it from the class.
@@ -41,8 +40,11 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         aim_bins: Sequence[float] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if world.num_envs != 1:
-            raise ConfigurationError(f"the world must have one row (got {world.num_envs})")
+        if seats_of(world) != 1:
+            raise ConfigurationError(
+                "the world must have one row and one agent "
+                f"(got {world.num_envs} and {world.spec.agents})"
+            )
         self.world = world
         self.render_mode = checked_render_mode(render_mode, self.metadata)
         self._codec = action_codec(world.spec, action, aim_bins)
@@ -53,9 +55,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         self._action = np.zeros((1, width), np.float32)
         self._running = False
         self._next: Float32Array | None = None  # first observation of the episode that waits
-        self._ending: Picture | None = None
-        if render_mode is not None:
-            world.before_reset = self._keep_ending
+        world.keep_endings = render_mode is not None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -76,7 +76,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
             first = np.empty((1, self._size), np.float32)
             self.world.reset(start, first)
             observation = first[0]
-        self._next = self._ending = None
+        self._next = None
         self._running = True
         return observation, {}
 
@@ -104,10 +104,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn('render() needs an environment made with render_mode="rgb_array"')
             return None
-        return self.world.draw(0) if self._ending is None else self._ending.copy()
-
-    def _keep_ending(self, _finished: BoolArray) -> None:
-        self._ending = self.world.draw(0)
+        return self.world.draw(0, ending=self._next is not None)
 
 
 def checked_render_mode(mode: str | None, metadata: dict[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.result_lines import EpisodeResult, UnparsedLineError, parse_line
+from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Float32Array
 
 Infos = dict[str, Any]
@@ -16,52 +16,49 @@ Infos = dict[str, Any]
 def episode_infos(episodes: EpisodeBatch) -> list[Infos]:
     """One info per ended episode.
 
-    `won` and `is_success` (the same under stable-baselines3's name), `target`, `difficulty`
-    (0: none), `seconds`, `episode_return`, `reward_terms` [T] in the order of the world's spec,
-    and `line`, the result line as the game sent it.
+    `won` and `is_success` (the same under stable-baselines3's name), `outcome` (1 win, 0 draw,
+    -1 loss), `target`, `difficulty` (0: none), `episode_return`, `reward_terms` [T] in the order
+    of the world's spec, the world's own columns (of the arena `seconds`), and `line`, the result
+    line as a game would send it.
     """
-    infos = []
-    for line, terms in zip(episodes.lines, episodes.terms, strict=True):
-        result = episode_result(line)
+    infos: list[Infos] = []
+    for place, cell in enumerate(episodes.cell):
+        won = bool(episodes.won[place])
         infos.append(
             {
-                "won": result.won,
-                "is_success": result.won,
-                "target": result.target,
-                "difficulty": result.difficulty or 0,
-                "seconds": result.seconds,
-                "episode_return": float(terms.sum()),
-                "reward_terms": terms.copy(),
-                "line": line,
+                "won": won,
+                "is_success": won,
+                "outcome": int(episodes.outcome[place]),
+                "target": None if cell is None else cell.target,
+                "difficulty": 0 if cell is None else cell.difficulty,
+                "episode_return": float(episodes.returns[place]),
+                "reward_terms": episodes.terms[place].copy(),
+                **{name: float(column[place]) for name, column in episodes.columns.items()},
+                "line": result_line(episodes, place),
             }
         )
     return infos
 
 
-def episode_result(line: str) -> EpisodeResult:
-    """What a result line tells. Raises UnparsedLineError for any other line."""
-    result = parse_line(line)
-    if result == "command":
-        raise UnparsedLineError(f"{line!r} is no result of an episode")
-    return result
+def batch_infos(
+    episodes: EpisodeBatch, final_observations: Float32Array, *, agents: int = 1
+) -> Infos:
+    """`final_obs` and `final_info` of a batch of N seats in which `episodes` ended.
 
-
-def batch_infos(episodes: EpisodeBatch, final_observations: Float32Array) -> Infos:
-    """`final_obs` and `final_info` of a batch of B rows in which `episodes` ended.
-
-    In the form of Gymnasium's own vector environments: every entry has one place per row and,
-    under its name with `_` before it, a mask [B] of the rows that it speaks of.
+    In the form of Gymnasium's own vector environments: every entry has one place per seat
+    and, under its name with `_` before it, a mask [N] of the seats that it speaks of.
     """
     count = len(final_observations)
+    seats = episodes.seats(count // agents)
     ended = np.zeros(count, np.bool_)
-    ended[episodes.row] = True
+    ended[seats] = True
     last = np.full(count, None, object)
-    for row in episodes.row:
-        last[row] = final_observations[row].copy()
+    for seat in seats:
+        last[seat] = final_observations[seat].copy()
     infos = episode_infos(episodes)
     final: Infos = {}
     for name in infos[0]:
-        final[name] = _column([info[name] for info in infos], episodes.row, count)
+        final[name] = _column([info[name] for info in infos], seats, count)
         final[f"_{name}"] = ended.copy()
     return {
         "final_obs": last,

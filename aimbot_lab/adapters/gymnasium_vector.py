@@ -13,16 +13,23 @@ from aimbot_lab.adapters.gymnasium_actions import ActionKind, action_codec
 from aimbot_lab.adapters.gymnasium_env import MAX_SEEDS, checked_render_mode, refuse_options
 from aimbot_lab.adapters.gymnasium_infos import Infos, batch_infos
 from aimbot_lab.adapters.spaces import observation_space
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, Picture, StepBuffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Picture,
+    StepBuffers,
+    seats_of,
+)
 
 
 class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
-    """All rows of `world`, which must have a scenario, stepped at once.
+    """All seats of `world`, which must have a scenario, stepped at once; with one agent, its rows.
 
     A finished row is reset in the same step: its observation is that of the new episode, the
     last one of the old is in the infos as `final_obs`, how it ended in `final_info` (see
     `episode_infos`). There is no other `autoreset_mode` than this SAME_STEP, because a world
-    resets a finished row itself. A time-out is `terminated`; nothing is ever `truncated`. Every
+    resets a finished row itself. Every
     array that is handed out belongs to the caller.
     """
 
@@ -42,7 +49,7 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         self.world = world
-        self.num_envs = world.num_envs
+        self.num_envs = seats_of(world)
         self.render_mode = checked_render_mode(render_mode, self.metadata)
         self._codec = action_codec(world.spec, action, aim_bins)
         self.single_observation_space = observation_space(world.spec)
@@ -89,7 +96,9 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
             final_observations=self._final,
         )
         episodes = self.world.step(self._actions, buffers)
-        infos = batch_infos(episodes, self._final) if episodes else {}
+        infos = (
+            batch_infos(episodes, self._final, agents=self.world.spec.agents) if episodes else {}
+        )
         terminated = buffers.finished & ~buffers.truncated
         return buffers.observations, buffers.rewards, terminated, buffers.truncated, infos
 
@@ -98,4 +107,4 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn('render() needs environments made with render_mode="rgb_array"')
             return None
-        return tuple(self.world.draw(row) for row in range(self.num_envs))
+        return tuple(self.world.draw(row) for row in range(self.world.num_envs))

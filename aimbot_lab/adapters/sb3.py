@@ -8,7 +8,6 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from aimbot_lab.adapters.gymnasium_env import checked_render_mode
-from aimbot_lab.adapters.gymnasium_infos import episode_result
 from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RewardScale
 from aimbot_lab.adapters.sb3_actions import LearnerActions, learner_codec
 from aimbot_lab.adapters.spaces import observation_space
@@ -22,6 +21,7 @@ from aimbot_lab.foundation.world import (
     Picture,
     StepBuffers,
     new_step_buffers,
+    seats_of,
 )
 
 Indices = None | int | Iterable[int]
@@ -31,6 +31,7 @@ RENDERING = {"render_modes": ["rgb_array"]}
 class WorldVecEnv(VecEnv):
     """`world` with actions as a learner takes them, reset in the step that finished an episode.
 
+    Each seat of the world is an environment of its own: `num_envs` is N = agents x rows.
     Observations alternate between two buffers, because stable-baselines3 still reads the last
     one after the next step; rewards are a fresh array each step, because it writes into them.
     Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
@@ -63,13 +64,14 @@ class WorldVecEnv(VecEnv):
             else reward_scale
         )
         size = len(world.spec.observation_names)
-        self._buffers = [new_step_buffers(world.num_envs, size) for _ in range(2)]
+        seats = seats_of(world)
+        self._buffers = [new_step_buffers(seats, size) for _ in range(2)]
         self._turn = 0
         width = len(world.spec.branches) + world.spec.continuous
-        self._actions = np.zeros((world.num_envs, width), np.float32)
-        self._branch_masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        self._actions = np.zeros((seats, width), np.float32)
+        self._branch_masks = np.ones((seats, sum(world.spec.branches)), np.bool_)
         space = observation_space(world.spec, masks=show_masks)
-        super().__init__(world.num_envs, space, self._codec.space)
+        super().__init__(seats, space, self._codec.space)
 
     def reset(self) -> VecEnvObs:
         """First observations [B, D]; takes the seed given to `seed`, else one of its own.
@@ -104,18 +106,28 @@ class WorldVecEnv(VecEnv):
         buffers = self._next_buffers()
         self.episodes = self.world.step(self._actions, buffers)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for index, row in enumerate(self.episodes.row):
-            infos[row] = {
-                "terminal_observation": self._last_shown(buffers.final_observations[row]),
-                "TimeLimit.truncated": bool(buffers.truncated[row]),
-                "is_success": episode_result(self.episodes.lines[index]).won,
-                "episode": {
-                    "r": float(self.episodes.terms[index].sum()),
-                    "l": int(self.episodes.length[index]),
-                },
-            }
+        if self.episodes:
+            self._tell_endings(self.episodes, buffers, infos)
         rewards = self.reward_scale.scaled(buffers.rewards, buffers.finished)
         return self._shown(buffers.observations), rewards, buffers.finished.copy(), infos
+
+    def _tell_endings(
+        self, episodes: EpisodeBatch, buffers: StepBuffers, infos: list[dict[str, Any]]
+    ) -> None:
+        endings = zip(
+            episodes.seats(self.world.num_envs).tolist(),
+            episodes.won.tolist(),
+            episodes.returns.tolist(),
+            episodes.length.tolist(),
+            strict=True,
+        )
+        for seat, won, total, length in endings:
+            infos[seat] = {
+                "terminal_observation": self._last_shown(buffers.final_observations[seat]),
+                "TimeLimit.truncated": bool(buffers.truncated[seat]),
+                "is_success": won,
+                "episode": {"r": total, "l": length},
+            }
 
     def state(self) -> dict[str, Any]:
         """Everything that the next steps depend on, the seed given to `seed` left out."""
@@ -168,7 +180,8 @@ class WorldVecEnv(VecEnv):
         """Every row from above; None for each without a render mode."""
         if self.render_mode is None:
             return [None] * self.num_envs
-        return [self.world.draw(row) for row in range(self.num_envs)]
+        rows = self.world.num_envs
+        return [self.world.draw(seat % rows) for seat in range(self.num_envs)]
 
     def close(self) -> None:
         """Nothing to close: the world lives in this process."""

@@ -29,7 +29,7 @@ class Play:
         """How many episodes ended in the next `steps` steps of random play."""
         step, buffers, ended = self.world.step, self.buffers, 0
         for index in range(self._next, self._next + steps):
-            ended += len(step(self.actions[index % PREPARED_STEPS], buffers).lines)
+            ended += len(step(self.actions[index % PREPARED_STEPS], buffers).cell)
         self._next = (self._next + steps) % PREPARED_STEPS
         return ended
 

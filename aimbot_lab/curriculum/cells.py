@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.foundation.world import Cell, Scenario
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.world import Scenario
 
 
 def lesson_scenario(lesson: Lesson, difficulties: Mapping[str, int]) -> Scenario:

@@ -10,7 +10,7 @@ from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.promotion.rules import Rule, new_rule
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.win_rate_windows import WinRateWindows
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 RECENT_EPISODES = 500
 

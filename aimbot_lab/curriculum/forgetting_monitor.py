@@ -19,7 +19,7 @@ from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 Action = Literal["ignore", "rehearse", "demote"]
 MIN_FLOOR = 0.05  # below it, there is nothing to lose

@@ -8,8 +8,9 @@ from aimbot_lab.curriculum.cells import lesson_scenario, scenario_cells
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import Cell, Scenario
+from aimbot_lab.foundation.world import Scenario
 
 Shares = Mapping[Cell, float]
 

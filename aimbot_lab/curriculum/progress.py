@@ -109,7 +109,7 @@ class CurriculumProgress:
 
     @property
     def unparsed(self) -> Mapping[str, int]:
-        """How many lines carried no result, by reason."""
+        """How many episodes could not be counted, by reason."""
         return self._reader.unparsed
 
     @property

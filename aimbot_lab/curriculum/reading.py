@@ -1,22 +1,50 @@
-"""Result lines read as a lesson needs them; those that can't be read are counted by reason."""
+"""Episodes read as a lesson needs them; those that can't be counted are, by reason."""
 
+import math
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
-from aimbot_lab.curriculum.outcomes import Outcome, Reading, read_outcome
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.result_lines import UnparsedLineError
+from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import Cell
 
 MAX_REASONS = 20
 OTHER_REASONS = "other reasons"
 SEEDS = 2**32
 
 
+class Reading(NamedTuple):
+    """How the episodes of a lesson are read."""
+
+    cells: Sequence[Cell]  # of the lesson
+    watched: Container[Cell] = ()  # of earlier ones
+    cell_required: bool = False  # whether an episode must be of one of them
+    reward_required: bool = False
+
+
+def read_outcome(
+    cell: Cell | None, *, won: bool, reward: float | None, reading: Reading
+) -> Outcome | str:
+    """What an episode is to a lesson, or why it can't be counted, which is never a loss.
+
+    With one cell only, an episode that names no target is that cell's.
+    """
+    if reward is None and reading.reward_required:
+        return "carries no return, which the lesson is measured by"
+    if cell in reading.cells:
+        return Outcome(won, cell, reward)
+    if cell is not None and cell in reading.watched:
+        return Outcome(won, cell, reward, counts=False)
+    if cell is None and len(reading.cells) == 1:
+        return Outcome(won, reading.cells[0], reward)
+    if reading.cell_required:
+        return "names no target and difficulty of the lesson's mix"
+    return Outcome(won, None, reward)
+
+
 class Reader:
-    """Reads the lines of one lesson after another.
+    """Reads the episodes of one lesson after another.
 
     Where a cell is drawn more often than the lesson's mix says, only the due share of its episodes
     counts for the lesson; which ones, follows from their rank alone.
@@ -44,7 +72,7 @@ class Reader:
         watched: Container[Cell],
         criteria: CompletionCriteria | None,
     ) -> list[Outcome | None]:
-        """The outcome of each episode, None where its line carries none.
+        """The outcome of each episode, None where it can't be counted.
 
         The lesson's are those of scenario `first` and later ones; `known` are its cells.
         """
@@ -52,23 +80,26 @@ class Reader:
         every_cell = criteria is not None and criteria.every_cell
         present = Reading(known, watched, every_cell, by_reward)
         earlier = Reading((), (), cell_required=False, reward_required=by_reward)
-        outcomes = []
-        triples = zip(batch.lines, batch.scenario.tolist(), batch.order.tolist(), strict=True)
-        for line, scenario, rank in triples:
+        for reason in batch.unread:
+            self._count_unread(reason)
+        outcomes: list[Outcome | None] = []
+        results = zip(batch.cell, batch.won.tolist(), batch.returns.tolist(), strict=True)
+        places = zip(batch.scenario.tolist(), batch.order.tolist(), results, strict=True)
+        for scenario, rank, (cell, won, total) in places:
             reading = present if first is not None and scenario >= first else earlier
-            outcome = self._outcome(line, reading)
-            outcomes.append(outcome and self._thinned(outcome, scenario, rank))
+            reward = None if math.isnan(total) else total
+            outcome = read_outcome(cell, won=won, reward=reward, reading=reading)
+            if isinstance(outcome, str):
+                self._count_unread(outcome)
+                outcomes.append(None)
+            else:
+                outcomes.append(self._thinned(outcome, scenario, rank))
         return outcomes
 
-    def _outcome(self, line: str, reading: Reading) -> Outcome | None:
-        try:
-            return read_outcome(line, reading)
-        except UnparsedLineError as error:
-            reason = str(error)
+    def _count_unread(self, reason: str) -> None:
         if reason not in self.unparsed and len(self.unparsed) >= MAX_REASONS:
             reason = OTHER_REASONS
         self.unparsed[reason] = self.unparsed.get(reason, 0) + 1
-        return None
 
     def _thinned(self, outcome: Outcome, scenario: int, rank: int) -> Outcome:
         shares = self._shares.get(scenario)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.reports import Check
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 EPISODES_NAME = "episodes.csv"
 EVENTS_NAME = "events.jsonl"

@@ -18,7 +18,8 @@ from aimbot_lab.evaluation.paired import (
     holm,
     mcnemar,
 )
-from aimbot_lab.foundation.world import BoolArray, Cell
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.world import BoolArray
 
 Verdict = Literal["better", "worse", "alike", "unclear"]
 Players = Sequence[CellEpisodes]  # one player's episodes, cell by cell

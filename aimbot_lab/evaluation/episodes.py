@@ -1,24 +1,18 @@
 """Episodes played for an evaluation: the same starts for every player, on seeds of their own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.result_lines import EpisodeResult, UnparsedLineError, parse_line
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import (
-    BatchWorld,
-    BoolArray,
-    Cell,
-    Float32Array,
-    Scenario,
-    new_step_buffers,
-)
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Scenario, seats_of, step_buffers
+from aimbot_lab.foundation.world_type import Act
 
-Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
 Float64Array = npt.NDArray[np.float64]
 
 FIRST_SEED = 2**32  # a training's seeds are 32 bits wide: none of them is as large
@@ -26,12 +20,12 @@ FIRST_SEED = 2**32  # a training's seeds are 32 bits wide: none of them is as la
 
 @dataclass(frozen=True)
 class CellEpisodes:
-    """One episode per row of a world, all of one cell."""
+    """One episode per row of a world, all of one cell; of several agents, those of the first."""
 
     cell: Cell
-    won: BoolArray  # [N]
-    seconds: Float64Array  # [N] s that it took; NaN where the world does not tell
-    returns: Float64Array  # [N] sum of its rewards; NaN where the world does not tell
+    won: BoolArray  # [B]
+    seconds: Float64Array  # [B] s that it took
+    returns: Float64Array  # [B] sum of its rewards; NaN where a game did not say
 
 
 def evaluation_seed(seed: int, cell: Cell) -> int:
@@ -64,7 +58,8 @@ def play(
     How episode i begins depends on `seed`, the cell and i alone: two players meet the same
     beginnings, and more rows only add some. Every row counts once, however soon it ends:
     counting whatever has ended after a while would count too many wins, since losses take
-    longest. Raises LabError where the world's result lines can't be read.
+    longest. `act` acts for all agents. Raises UnparsedLineError where a game's report of an
+    episode can't be read.
     """
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
     played = CellEpisodes(
@@ -73,28 +68,28 @@ def play(
         seconds=np.zeros(world.num_envs),
         returns=np.zeros(world.num_envs),
     )
-    for row, result in _first_results(world, act, evaluation_seed(seed, cell)):
-        played.won[row] = result.won
-        played.seconds[row] = np.nan if result.seconds is None else result.seconds
-        told = result.episode_return
-        played.returns[row] = np.nan if told is None else told
+    running = np.ones(world.num_envs, np.bool_)
+    starts = np.ones(seats_of(world), np.bool_)
+    buffers = step_buffers(world)
+    world.reset(evaluation_seed(seed, cell), buffers.observations)
+    while running.any():
+        batch = world.step(act(buffers.observations, starts), buffers)
+        starts = buffers.finished.copy()
+        if batch.unread:
+            raise UnparsedLineError(batch.unread[0])
+        if batch:
+            _note(batch, played, running, decision_seconds=world.spec.decision_seconds)
     return played
 
 
-def _first_results(world: BatchWorld, act: Act, seed: int) -> Iterator[tuple[int, EpisodeResult]]:
-    running = np.ones(world.num_envs, np.bool_)
-    buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
-    world.reset(seed, buffers.observations)
-    while running.any():
-        batch = world.step(act(buffers.observations), buffers)
-        for row, line in zip(batch.row.tolist(), batch.lines, strict=True):
-            if running[row]:
-                running[row] = False
-                yield row, _result(line)
-
-
-def _result(line: str) -> EpisodeResult:
-    result = parse_line(line)
-    if result == "command":
-        raise UnparsedLineError("a command where a result was due")
-    return result
+def _note(
+    batch: EpisodeBatch, played: CellEpisodes, running: BoolArray, *, decision_seconds: float
+) -> None:
+    """Keep the first agent's results in rows whose first episode this is."""
+    first = np.flatnonzero(running[batch.row] & (batch.agent == 0))
+    rows = batch.row[first]
+    seconds = batch.columns.get("seconds", batch.length * decision_seconds)
+    played.won[rows] = batch.won[first]
+    played.seconds[rows] = seconds[first]
+    played.returns[rows] = batch.returns[first]
+    running[rows] = False

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aimbot_lab.evaluation.episodes import Act, CellEpisodes, Float64Array, play
+from aimbot_lab.evaluation.episodes import CellEpisodes, Float64Array, play
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.foundation.world_type import Act
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ rates over steps and nothing else. Allowed by MLflow: letters, digits, `_-. :/`.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # numpy would come with it
-    from aimbot_lab.foundation.world import Cell
+    from aimbot_lab.foundation.episodes import Cell
 
 LEARNING_WIN_RATE = "learning/win_rate"  # of the training's own episodes, since the last report
 LEARNING_WIN_RATE_LOWER = "learning/win_rate_lower"

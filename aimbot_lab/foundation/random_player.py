@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
+from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 
 
 class RandomAgent:
@@ -14,8 +14,10 @@ class RandomAgent:
         self._limit = spec.continuous_limit
         self._random = np.random.default_rng(seed)
 
-    def __call__(self, observations: Float32Array) -> Float32Array:
-        """The next actions [B, A]; of `observations` [B, D] only the number of rows counts."""
+    def __call__(
+        self, observations: Float32Array, _starts: BoolArray | None = None
+    ) -> Float32Array:
+        """The next actions [N, A]; of `observations` [N, D] only the number of rows counts."""
         rows = len(observations)
         discrete = self._random.integers(0, self._branches, (rows, len(self._branches)))
         size = rows, self._continuous

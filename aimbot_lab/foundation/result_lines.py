@@ -1,19 +1,26 @@
-"""Result lines: how a game tells how an episode ended, written and read in one place.
+"""Result lines: how a game reports how an episode ended, written and read in one place.
 
-A line is `Warning|Result|Win` or `Warning|Result|Lose` (the form of Aimbot-ParallelEnv);
-this project's arena appends `|key=value` fields. `Warning|Command` asks the trainer to save
-the agent. Anything else is unparsed, which is never the same as lost.
+A line is `Warning|Result|Win` or `Warning|Result|Lose` (the form of Aimbot-ParallelEnv), here also
+`Draw`; `|key=value` fields may follow. `Warning|Command` asks the trainer to save the agent.
+Anything else is unparsed, which is never the same as lost. Worlds of this project give episodes as
+columns; lines are written from these on demand, and parsed only where a game sends them.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
 
 PREFIX = "Warning|Result|"
 COMMAND_LINE = "Warning|Command"
-_OUTCOMES = {"Win": True, "Lose": False}
+_OUTCOMES = {"Win": WIN, "Lose": LOSS, "Draw": DRAW}
+_WORDS = {outcome: word for word, outcome in _OUTCOMES.items()}
 _NUMBERS = ("difficulty", "seconds", "return")
 
 
@@ -21,11 +28,21 @@ _NUMBERS = ("difficulty", "seconds", "return")
 class EpisodeResult:
     """One parsed result line; what the line did not carry is None."""
 
-    won: bool
+    outcome: int  # WIN, DRAW or LOSS
     target: str | None = None
     difficulty: int | None = None
     seconds: float | None = None
     episode_return: float | None = None
+
+    @property
+    def won(self) -> bool:
+        """Whether it was won; a draw is no win."""
+        return self.outcome == WIN
+
+    @property
+    def cell(self) -> Cell | None:
+        """Its target and difficulty; None where the line names no target."""
+        return None if self.target is None else Cell(self.target, self.difficulty or 0)
 
 
 class UnparsedLineError(LabError):
@@ -34,7 +51,7 @@ class UnparsedLineError(LabError):
 
 def format_result_line(result: EpisodeResult) -> str:
     """The line for `result`: seconds with one decimal, the return so that it reads back."""
-    fields = ["Warning", "Result", "Win" if result.won else "Lose"]
+    fields = ["Warning", "Result", _WORDS[result.outcome]]
     if result.target is not None:
         fields.append(f"target={result.target}")
     if result.difficulty is not None:
@@ -58,19 +75,74 @@ def parse_line(line: str) -> EpisodeResult | Literal["command"]:
         raise UnparsedLineError("not a result line")
     outcome, *extra = text.removeprefix(PREFIX).split("|")
     if outcome not in _OUTCOMES:
-        raise UnparsedLineError(f"outcome {outcome!r} is neither Win nor Lose")
+        raise UnparsedLineError(f"outcome {outcome!r} is none of Win, Lose and Draw")
     fields = _fields(extra)
     numbers = {name: _number(name, fields[name]) for name in _NUMBERS if name in fields}
     difficulty = numbers.get("difficulty")
     if difficulty is not None and not difficulty.is_integer():
         raise UnparsedLineError(f"difficulty={fields['difficulty']} is not a whole number")
     return EpisodeResult(
-        won=_OUTCOMES[outcome],
+        outcome=_OUTCOMES[outcome],
         target=fields.get("target"),
         difficulty=None if difficulty is None else int(difficulty),
         seconds=numbers.get("seconds"),
         episode_return=numbers.get("return"),
     )
+
+
+def result_line(batch: EpisodeBatch, place: int) -> str:
+    """The line of episode `place` of `batch`; the world's own columns other than seconds follow."""
+    cell, total = batch.cell[place], float(batch.returns[place])
+    own = {name: float(column[place]) for name, column in batch.columns.items()}
+    line = format_result_line(
+        EpisodeResult(
+            int(batch.outcome[place]),
+            target=None if cell is None else cell.target,
+            difficulty=None if cell is None else cell.difficulty or None,
+            seconds=own.pop("seconds", None),
+            episode_return=None if math.isnan(total) else total,
+        )
+    )
+    return "|".join([line, *(f"{name}={value!r}" for name, value in own.items())])
+
+
+class ParsedLines(NamedTuple):
+    """What the lines of one step carry, as columns of E episodes."""
+
+    place: npt.NDArray[np.int64]  # [E] which of the lines
+    cell: tuple[Cell | None, ...]  # [E]
+    outcome: npt.NDArray[np.int8]  # [E]
+    returns: npt.NDArray[np.float64]  # [E] NaN where the line does not say
+    seconds: npt.NDArray[np.float64]  # [E] NaN where the line does not say
+    unread: tuple[str, ...]  # why each of the others carries no result
+
+
+def parse_lines(lines: Sequence[str]) -> ParsedLines:
+    """The results that `lines` carry; those that carry none are left out, with the reason."""
+    results: dict[int, EpisodeResult] = {}
+    unread = []
+    for place, line in enumerate(lines):
+        try:
+            results[place] = parse_result(line)
+        except UnparsedLineError as error:
+            unread.append(str(error))
+    found = results.values()
+    return ParsedLines(
+        place=np.array(list(results), np.int64),
+        cell=tuple(result.cell for result in found),
+        outcome=np.array([result.outcome for result in found], np.int8),
+        returns=np.array([result.episode_return for result in found], np.float64),
+        seconds=np.array([result.seconds for result in found], np.float64),
+        unread=tuple(unread),
+    )
+
+
+def parse_result(line: str) -> EpisodeResult:
+    """The result that `line` carries. Raises UnparsedLineError where it carries none."""
+    result = parse_line(line)
+    if result == "command":
+        raise UnparsedLineError("a command where a result was due")
+    return result
 
 
 def _fields(extra: list[str]) -> dict[str, str]:

@@ -1,12 +1,17 @@
 """What a world is: a batch of rows stepped together over NumPy arrays.
 
-Faces, evaluation and replay are written once against `BatchWorld`; the arena is the first
-world. A world resets a finished row within the same step.
+Adapters, evaluation and replay are written once against `BatchWorld`. A world resets a finished row
+within the same step.
+
+Arrays of agents are by seat: with A agents a row and B rows there are N = A x B seats, and agent
+a of row r has seat a * B + r, so that what one policy acts for is a contiguous slice. With one
+agent a seat is a row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from math import prod
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +22,27 @@ from aimbot_lab.foundation.samplers import ParameterValue
 Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
 Picture = npt.NDArray[np.uint8]  # [height, width, 3] red, green, blue
+
+
+BlockKind = Literal["vector", "rays", "units", "image"]
+
+
+@dataclass(frozen=True)
+class ObservationBlock:
+    """A named part of an observation: adjacent columns, which a network may treat in its own way.
+
+    `vector` [F] and `rays` [R, F] are plain numbers, `image` [H, W, C] a picture, `units` [U, F] up
+    to U things of one kind, followed by U columns that are 1 for those that are there.
+    """
+
+    name: str
+    kind: BlockKind
+    shape: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """How many columns of the observation it takes."""
+        return prod(self.shape) + (self.shape[0] if self.kind == "units" else 0)
 
 
 ABILITIES = ("snapshot", "masks", "draw", "replay", "paired")
@@ -42,17 +68,19 @@ class WorldSpec:
     decision_seconds: float = 1.0  # of the world's time, between two steps
     max_steps: int | None = None  # of the longest episode; None: not known
     abilities: frozenset[str] = frozenset()  # of ABILITIES
+    agents: int = 1  # agents a row
+    blocks: tuple[ObservationBlock, ...] = ()  # of all D columns in order; (): one vector
+    episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
+
+    @property
+    def observation_blocks(self) -> tuple[ObservationBlock, ...]:
+        """`blocks`, or the whole observation as a vector."""
+        whole = ObservationBlock("observation", "vector", (len(self.observation_names),))
+        return self.blocks or (whole,)
 
     def can(self, ability: str) -> bool:
         """Whether the world has one of `ABILITIES`."""
         return ability in self.abilities
-
-
-class Cell(NamedTuple):
-    """A target at one difficulty; 0 where the target has none."""
-
-    target: str
-    difficulty: int
 
 
 @dataclass(frozen=True)
@@ -70,31 +98,44 @@ class Scenario:
 
 
 class StepBuffers(NamedTuple):
-    """Arrays that a world writes one step into; the caller owns them."""
+    """Arrays that a world writes one step into, by seat; the caller owns them.
 
-    observations: Float32Array  # [B, D] of the state after the step (after a reset where finished)
-    rewards: Float32Array  # [B]
-    finished: BoolArray  # [B] the episode ended in this step
-    truncated: BoolArray  # [B] and was cut off, not ended by its rules
-    final_observations: Float32Array  # [B, D] last observation; written only where finished
+    All seats of a row finish together.
+    """
+
+    observations: Float32Array  # [N, D] of the state after the step (after a reset where finished)
+    rewards: Float32Array  # [N]
+    finished: BoolArray  # [N] the episode ended in this step
+    truncated: BoolArray  # [N] and was cut off, not ended by its rules
+    final_observations: Float32Array  # [N, D] last observation; written only where finished
 
 
-def new_step_buffers(num_envs: int, observation_size: int) -> StepBuffers:
-    """Fresh arrays for one step of `num_envs` rows."""
+def new_step_buffers(seats: int, observation_size: int) -> StepBuffers:
+    """Fresh arrays for one step of `seats` seats."""
     return StepBuffers(
-        observations=np.zeros((num_envs, observation_size), np.float32),
-        rewards=np.zeros(num_envs, np.float32),
-        finished=np.zeros(num_envs, np.bool_),
-        truncated=np.zeros(num_envs, np.bool_),
-        final_observations=np.zeros((num_envs, observation_size), np.float32),
+        observations=np.zeros((seats, observation_size), np.float32),
+        rewards=np.zeros(seats, np.float32),
+        finished=np.zeros(seats, np.bool_),
+        truncated=np.zeros(seats, np.bool_),
+        final_observations=np.zeros((seats, observation_size), np.float32),
     )
+
+
+def step_buffers(world: "BatchWorld") -> StepBuffers:
+    """Fresh arrays for one step of `world`."""
+    return new_step_buffers(seats_of(world), len(world.spec.observation_names))
+
+
+def seats_of(world: "BatchWorld") -> int:
+    """How many agents there are in all rows of `world` together."""
+    return world.spec.agents * world.num_envs
 
 
 class RestartingWorld(Protocol):
     """What a world without the ability `snapshot` has beside what all worlds have."""
 
     def begin_anew(self, observations: Float32Array) -> None:
-        """Break off what runs, begin an episode in every row and write `observations` [B, D]."""
+        """Break off what runs, begin an episode in every row and write `observations` [N, D]."""
         ...
 
 
@@ -103,8 +144,8 @@ class BatchWorld(Protocol):
 
     spec: WorldSpec
     num_envs: int
-    before_reset: Callable[[BoolArray], None] | None
-    """Called in a step with the finished rows [B], while these still show how they ended."""
+    keep_endings: bool
+    """Whether steps keep how each row's last episode ended, for `draw`; False at first."""
 
     @property
     def scenario_number(self) -> int:
@@ -119,20 +160,20 @@ class BatchWorld(Protocol):
         ...
 
     def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first episodes in all rows from `seed`; `observations` [B, D] is overwritten."""
+        """Start first episodes in all rows from `seed`; `observations` [N, D] is overwritten."""
         ...
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step.
 
-        `actions` [B, branches + continuous]: branch indices as whole numbers, then the
+        `actions` [N, branches + continuous]: branch indices as whole numbers, then the
         continuous columns. Raises ActionError, leaving the world as it was, where an action
         is not finite or a branch index does not exist.
         """
         ...
 
     def action_masks(self, masks: BoolArray) -> None:
-        """Write `masks` [B, sum of branches], True where a branch index makes sense now.
+        """Write `masks` [N, sum of branches], True where a branch index makes sense now.
 
         No branch is ever masked as a whole.
         """
@@ -150,6 +191,9 @@ class BatchWorld(Protocol):
         """
         ...
 
-    def draw(self, row: int) -> Picture:
-        """Row `row` as a person would look at it."""
+    def draw(self, row: int, *, ending: bool = False) -> Picture:
+        """Row `row` as a person would look at it; with `ending` as its last episode ended.
+
+        Endings are kept where `keep_endings` was set before the step.
+        """
         ...

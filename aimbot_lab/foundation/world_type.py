@@ -15,6 +15,7 @@ import numpy as np
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
+    BoolArray,
     Float32Array,
     Scenario,
     StepBuffers,
@@ -24,7 +25,8 @@ from aimbot_lab.foundation.world import (
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Act = Callable[[Float32Array], Float32Array]  # observations [B, D] to world actions [B, A]
+Act = Callable[[Float32Array, BoolArray], Float32Array]
+"""Observations [N, D], and where an episode begins with them [N], to world actions [N, A]."""
 MakePlayer = Callable[[BatchWorld, int], Act]  # a world and a seed to a player in that world
 
 StepParts = Mapping[str, Callable[[Float32Array], None]]

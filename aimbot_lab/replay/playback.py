@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import BoolArray, Float32Array, new_step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, ReplayError
 from aimbot_lab.worlds.arena.core.state import ArenaState
@@ -55,13 +56,8 @@ class _ReplayArena:
             self._arena = solo_arena(episode.settings, episode.start)
         except MisuseError as error:
             raise ReplayError(f"the replay's initial state is invalid: {error}") from error
-        self._arena.before_reset = self._keep_ending
+        self._arena.keep_endings = True
         self._buffers = new_step_buffers(1, len(self._arena.spec.observation_names))
-        self._ending: ArenaState | None = None
-
-    def _keep_ending(self, _finished: BoolArray) -> None:
-        copies = {name: array.copy() for name, array in self._arena.state._asdict().items()}
-        self._ending = ArenaState(**copies)
 
     def beginning(self) -> ReplayStep:
         state = self._arena.state
@@ -74,7 +70,7 @@ class _ReplayArena:
         ready, hits_left = state.gun_ticks[0] <= 0, state.enemy_hits_left[0].copy()
         before = state.terms[0].copy()
         batch = self._arena.step(action[None], buffers)
-        after = self._ending or state
+        after = self._arena.ended_state or state
         seen = buffers.final_observations if batch else buffers.observations
         return ReplayStep(
             state=after,
@@ -84,7 +80,7 @@ class _ReplayArena:
             earned=after.terms[0] - before,
             fired=bool(ready and action[2] > 0),
             hit=_index(hits_left > after.enemy_hits_left[0]),
-            line=batch.lines[0] if batch else None,
+            line=result_line(batch, 0) if batch else None,
         )
 
 

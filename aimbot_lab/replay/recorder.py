@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import BatchWorld, Float32Array
 from aimbot_lab.replay.episode import RecordedEpisode, ReplayError
 from aimbot_lab.worlds.arena.arena import Arena
@@ -44,7 +45,7 @@ class RowRecorder:
         episode = None
         if self._start is not None:
             episode = RecordedEpisode(
-                self._settings, self._start, np.stack(self._actions), ended.lines[place]
+                self._settings, self._start, np.stack(self._actions), result_line(ended, place)
             )
         self.begin()
         return episode

@@ -11,8 +11,8 @@ from aimbot_lab.experiment.runs.result import RunResult, cell_name
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.foundation.world import Cell
 from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent import Agent

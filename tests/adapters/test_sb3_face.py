@@ -9,6 +9,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from aimbot_lab.adapters.registered_envs import RegisteredEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.foundation.episodes import LOSS
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
@@ -103,7 +104,7 @@ def test_a_time_out_is_a_loss_and_not_truncated() -> None:
         _, _, finished, infos = face.step(stand_still)
     assert finished.all()
     assert face.episodes is not None
-    assert all(line.startswith("Warning|Result|Lose|") for line in face.episodes.lines)
+    assert (face.episodes.outcome == LOSS).all()
     last = [info["terminal_observation"] for info in infos]
     time_left = face.world.spec.observation_names.index("time_left")
     assert all(observation[time_left] == 0.0 for observation in last)

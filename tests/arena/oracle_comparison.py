@@ -23,7 +23,7 @@ from oracle_view import (
 )
 from oracle_walk import unlawful
 
-from aimbot_lab.foundation.result_lines import parse_line
+from aimbot_lab.foundation.result_lines import parse_result, result_line
 
 PLACE = 1e-9  # m, of the agent's position in the state after one decision; rad, of its yaw
 SINGLE = 4e-6  # m, s: two units in the last place of single precision at 30
@@ -119,7 +119,7 @@ def _unequal(wanted, near, place) -> list[str]:
 def _ended_differences(rules: Rules, outcome: Outcome, seen: Seen) -> list[str]:
     batch, episode = seen.batch, outcome.episode
     index = list(batch.row).index(seen.row)
-    result = parse_line(batch.lines[index])
+    result = parse_result(result_line(batch, index))
     names = {0: "free", 1: "goto", 2: "attack"}
     wanted = {
         "won": (result.won, outcome.won),

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line, parse_line
+from aimbot_lab.foundation.episodes import LOSS, WIN
+from aimbot_lab.foundation.result_lines import (
+    EpisodeResult,
+    format_result_line,
+    parse_line,
+    result_line,
+)
 from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
@@ -37,9 +43,10 @@ def test_the_lines_are_those_of_the_results() -> None:
     batch = episode_batch(rows, log, state)
     names = {code: name for name, code in TARGETS.items()}
     returns = log.terms[rows].sum(axis=1)
-    for line, row, total in zip(batch.lines, rows, returns, strict=True):
+    for place, (row, total) in enumerate(zip(rows, returns, strict=True)):
+        line = result_line(batch, place)
         result = EpisodeResult(
-            won=bool(log.won[row]),
+            WIN if log.won[row] else LOSS,
             target=names[int(log.target[row])],
             difficulty=int(log.difficulty[row]) or None,
             seconds=float(log.seconds[row]),

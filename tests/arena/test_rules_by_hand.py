@@ -7,7 +7,7 @@ import pytest
 from arena_stage import Stage, new_stage
 
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.result_lines import parse_line
+from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 
 FREE, GOTO, ATTACK, STAY = 0, 1, 2, 4
@@ -113,7 +113,7 @@ def test_a_win_and_the_time_out_in_one_decision_is_a_win() -> None:
     scene = {"fire_base": (20.0, 21.4, 3.0), "decisions": 299, "yaw": 0.0}
     set_scene(stage, position=[(20.0, 20.0), (10.0, 20.0)], **scene)
     batch = stage.repeat(1, 0, 0, 0)
-    assert [parse_line(line).won for line in batch.lines] == [True, False]
+    assert batch.won.tolist() == [True, False]
     assert list(batch.length) == [300, 300]
     terms = dict(zip(stage.arena.spec.reward_terms, batch.terms.T, strict=True))
     assert list(terms["win"]) == [999.0, 0.0]
@@ -126,7 +126,9 @@ def test_the_episode_goes_on_until_the_last_decision() -> None:
     stage = new_stage(Scenario({"free": 1.0}), num_envs=1)
     stage.arena.state.decisions[:] = 298
     assert not stage.repeat(0, 0, 0, 0)
-    assert stage.repeat(0, 0, 0, 0).lines[0].startswith("Warning|Result|Lose|target=free|seconds=")
+    assert result_line(stage.repeat(0, 0, 0, 0), 0).startswith(
+        "Warning|Result|Lose|target=free|seconds="
+    )
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
@@ -262,7 +264,7 @@ def test_no_episode_is_longer_than_its_limit_whatever_the_period() -> None:
     for decision in range(1, 188):
         ended = stage.repeat(0, 0, 0, 0.0)
         assert bool(ended) == (decision == 187)
-    assert "seconds=29.9" in ended.lines[0]
+    assert "seconds=29.9" in result_line(ended, 0)
 
 
 def test_an_attack_is_won_although_an_enemy_outside_the_fire_base_lives() -> None:
@@ -276,7 +278,7 @@ def test_an_attack_is_won_although_an_enemy_outside_the_fire_base_lives() -> Non
     state.enemy_hits_left[0, :2] = 1
     state.enemy_count[0] = 2
     ended = stage.repeat(0, 0, 1, 0.0)
-    assert [line.split("|")[2] for line in ended.lines] == ["Win"]
+    assert ended.won.tolist() == [True]
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (4, 3), (4, 5), (16,)])

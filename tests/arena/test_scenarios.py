@@ -325,18 +325,6 @@ def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:
             assert masks[[1, 2, 4, 5]].sum() == (4 if may_go else 2)
 
 
-def test_a_scenario_set_before_a_reset_holds_for_the_episodes_that_it_begins() -> None:
-    stage = new_stage(Scenario({"goto": 1.0}), num_envs=3, time_limit=0.2)
-    numbers: list[int] = []
-    stage.arena.before_reset = lambda finished: numbers.append(
-        stage.arena.set_scenario(Scenario({"free": 1.0}))
-    )
-    while not numbers:
-        stage.repeat(0, 0, 0, 0)
-    assert stage.arena.state.scenario.tolist() == [numbers[0]] * 3
-    assert stage.arena.state.target.tolist() == [core.FREE] * 3
-
-
 def test_a_snapshot_carries_its_scenario_with_it() -> None:
     scenario = Scenario({"goto": 1.0, "free": 1.0}, parameters={"move_speed": uniform(3, 6)})
     stage = new_stage(scenario, num_envs=16, time_limit=1.0)

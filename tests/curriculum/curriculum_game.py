@@ -6,8 +6,9 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
+from tests.episode_batches import ended_batch
 
 DIFFICULTIES = {"goto": 5, "attack": 5, "free": 0, "stay": 0}
 
@@ -25,7 +26,9 @@ TWO_CELLS = {"goto": (1.0, 1.0, 0.0, 0.0, 0.0)}
 def line(
     won: bool, difficulty: int = 1, target: str = "goto", *, reward: float | None = None
 ) -> str:
-    return format_result_line(EpisodeResult(won, target, difficulty, episode_return=reward))
+    return format_result_line(
+        EpisodeResult(WIN if won else LOSS, target, difficulty, episode_return=reward)
+    )
 
 
 class Game:
@@ -49,15 +52,12 @@ class Game:
         ranks = np.arange(self.rank, self.rank + count)
         self.rank += count
         check = self.progress.add(
-            EpisodeBatch(
-                lines=lines,
-                row=np.zeros(count, np.int64),
+            ended_batch(
+                lines,
                 order=ranks,
-                scenario=np.full(count, self.scenario),
-                length=np.ones(count, np.int64),
-                terms=np.zeros((count, 0)),
-                running_order=np.array([self.rank]),
-                running_scenario=np.array([self.scenario]),
+                scenario=self.scenario,
+                running=[self.rank],
+                running_scenario=self.scenario,
             ),
             step=step,
         )

@@ -11,7 +11,7 @@ from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 ONE, TWO = Cell("goto", 1), Cell("goto", 2)
 EVERY = {"threshold": 0.8, "scope": "every_cell"}

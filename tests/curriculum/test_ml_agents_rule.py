@@ -10,8 +10,9 @@ from curriculum_game import DIFFICULTIES, lesson
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
+from tests.episode_batches import ended_batch
 
 STEPS = 40  # of a trace
 
@@ -81,18 +82,16 @@ def as_lessons(curriculum: list[dict[str, Any]]) -> list[Lesson]:
 
 def batch(rewards: list[float], scenarios: list[int], rank: int) -> EpisodeBatch:
     count = len(rewards)
-    return EpisodeBatch(
-        lines=tuple(
-            format_result_line(EpisodeResult(reward > 0, "goto", 1, episode_return=reward))
-            for reward in rewards
-        ),
-        row=np.zeros(count, np.int64),
-        order=np.arange(rank, rank + count),
-        scenario=np.array(scenarios, np.int64),
-        length=np.ones(count, np.int64),
-        terms=np.zeros((count, 0)),
-        running_order=np.array([rank + count]),
-        running_scenario=np.array([max(scenarios, default=1)]),
+    outcomes = [WIN if reward > 0 else LOSS for reward in rewards]
+    return ended_batch(
+        [
+            format_result_line(EpisodeResult(outcome, "goto", 1, episode_return=reward))
+            for outcome, reward in zip(outcomes, rewards, strict=True)
+        ],
+        order=range(rank, rank + count),
+        scenario=scenarios,
+        running=[rank + count],
+        running_scenario=max(scenarios, default=1),
     )
 
 

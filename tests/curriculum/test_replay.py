@@ -14,7 +14,7 @@ from aimbot_lab.curriculum.records import read_record
 from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 ROWS, TOTAL = 8, 40_000
 KINDS = {

@@ -9,8 +9,8 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
+from tests.episode_batches import ended_batch
 
 SCENARIO = 3
 
@@ -18,16 +18,12 @@ SCENARIO = 3
 def batch(
     ended: list[int], running: list[int], *, scenario: int = SCENARIO, running_in: int = SCENARIO
 ) -> EpisodeBatch:
-    count = len(ended)
-    return EpisodeBatch(
-        lines=("",) * count,
-        row=np.zeros(count, np.int64),
-        order=np.array(ended, np.int64),
-        scenario=np.full(count, scenario, np.int64),
-        length=np.ones(count, np.int64),
-        terms=np.zeros((count, 0)),
-        running_order=np.array(running, np.int64),
-        running_scenario=np.full(len(running), running_in, np.int64),
+    return ended_batch(
+        ["Warning|Result|Win"] * len(ended),
+        order=ended,
+        scenario=scenario,
+        running=running,
+        running_scenario=running_in,
     )
 
 
@@ -96,7 +92,7 @@ def test_changes_of_scenario_within_a_lesson_lose_nothing() -> None:
 
 
 def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
-    """Batches of a game in which a win takes 40 steps and a loss 300; the line tells which."""
+    """Batches of a game in which a win takes 40 steps and a loss 300."""
     generator = np.random.default_rng(11)
     ranks = np.arange(rows)
     wins = generator.random(rows) < rate
@@ -109,8 +105,8 @@ def simulated_ends(*, rate: float, rows: int, steps: int) -> list[EpisodeBatch]:
         ranks[over] = ranks.max() + 1 + np.arange(len(over))
         wins[over] = generator.random(len(over)) < rate
         left[over] = np.where(wins[over], 40, 300)
-        lines = tuple("Warning|Result|" + ("Win" if w else "Lose") for w in won)
-        batches.append(batch(ended, ranks.tolist())._replace(lines=lines))
+        outcome = np.where(won, WIN, LOSS).astype(np.int8)
+        batches.append(batch(ended, ranks.tolist())._replace(outcome=outcome))
     return batches
 
 
@@ -122,7 +118,7 @@ def test_counting_by_ends_promotes_falsely_and_by_beginnings_does_not(
     order = StartOrder(SCENARIO)
     passed, episodes = False, 0
     for ended in simulated_ends(rate=0.5, rows=256, steps=1500):
-        outcomes = [Outcome(line.endswith("Win"), None) for line in ended.lines]
+        outcomes = [Outcome(won, None) for won in ended.won.tolist()]
         for outcome in order.add(ended, outcomes) if by_beginning else outcomes:
             rule.count(outcome)
             episodes += 1

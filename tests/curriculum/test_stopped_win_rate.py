@@ -13,7 +13,7 @@ from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.reports import LessonReport, cell_reports, lesson_report
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 LESSONS = int(os.environ.get("AIMBOT_LAB_STOPPED_LESSONS", "150"))  # of each case
 LONGEST = 3000  # episodes after which a lesson is given up

@@ -7,7 +7,7 @@ import pytest
 from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from tests.episode_batches import ended_batch
 
 
 @pytest.mark.parametrize("stop", [0, 5, 10, 77, 150])
@@ -46,16 +46,7 @@ def test_a_stored_curriculum_goes_on_as_if_never_stopped(stop: int) -> None:
 def test_waiting_episodes_are_stored() -> None:
     progress = CurriculumProgress([lesson("a")], DIFFICULTIES)
     progress.begin_scenario(1)
-    ended = EpisodeBatch(
-        lines=(line(True),),
-        row=np.array([1]),
-        order=np.array([1]),
-        scenario=np.array([1]),
-        length=np.array([9]),
-        terms=np.zeros((1, 0)),
-        running_order=np.array([0, 2]),
-        running_scenario=np.array([1, 1]),
-    )
+    ended = ended_batch([line(True)], order=[1], running=[0, 2])
     assert progress.add(ended, step=1) is None
     after = CurriculumProgress([lesson("a")], DIFFICULTIES)
     after.resume(json.loads(json.dumps(progress.state())))

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, EpisodeBatch
+from aimbot_lab.foundation.episodes import WIN as WIN_OUTCOME
 from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.world import Scenario, StepBuffers, WorldSpec
+from tests.episode_batches import ended_batch
 
 WIN, LOSE = "Warning|Result|Win", "Warning|Result|Lose"
 
@@ -65,18 +67,8 @@ class KnownWorld:
         self._steps += 1
         buffers.observations[:] = self._steps
         ended = [row for row in range(self.num_envs) if self._ends(row)]
-        numbers = np.zeros(len(ended), np.int64)
-        running = np.zeros(self.num_envs, np.int64)
-        return EpisodeBatch(
-            lines=tuple(self._next_line(row) for row in ended),
-            row=np.array(ended, np.int64),
-            order=numbers,
-            scenario=numbers,
-            length=numbers,
-            terms=np.zeros((len(ended), 0)),
-            running_order=running,
-            running_scenario=running,
-        )
+        lines = [self._next_line(row) for row in ended]
+        return ended_batch(lines, order=ended, running=np.zeros(self.num_envs, np.int64), row=ended)
 
     def _ends(self, row: int) -> bool:
         self._left[row] -= 1
@@ -91,8 +83,10 @@ class KnownWorld:
 
 
 def result(*, won: bool, seconds: float, value: float) -> str:
-    return format_result_line(EpisodeResult(won=won, seconds=seconds, episode_return=value))
+    return format_result_line(
+        EpisodeResult(WIN_OUTCOME if won else LOSS, seconds=seconds, episode_return=value)
+    )
 
 
-def idle(observations: np.ndarray) -> np.ndarray:
+def idle(observations: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.zeros((len(observations), 1), np.float32)

@@ -8,8 +8,8 @@ import pytest
 
 from aimbot_lab.evaluation.differences import differences
 from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.random_player import RandomAgent
-from aimbot_lab.foundation.world import Cell
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -88,7 +88,7 @@ def test_two_players_who_are_as_good_differ_by_chance_alone() -> None:
     def careless(seed: int) -> Act:
         greedy, random = GreedyAgent(world.spec), RandomAgent(world.spec, seed)
         chance = np.random.default_rng(seed)
-        return lambda seen: np.where(
+        return lambda seen, _starts: np.where(
             chance.random((len(seen), 1)) < 1 / 3, random(seen), greedy(seen)
         )
 

@@ -1,22 +1,22 @@
 """Win rates from episodes, with a world whose outcomes are known beforehand."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 
 from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Cell, Scenario
+from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.foundation.world_type import Act
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 
 
-def score(world: BatchWorld, act: Callable[[np.ndarray], np.ndarray] = idle):
+def score(world: BatchWorld, act: Act = idle):
     return score_cell(play(world, act, Cell("goto", 2), seed=11))
 
 
@@ -123,12 +123,12 @@ def test_more_episodes_only_add_to_those_there_were(target: str) -> None:
 
 def test_the_agent_acts_on_the_newest_observation() -> None:
     world = KnownWorld([[Episode(4, WIN)], [Episode(2, LOSE)]])
-    score(world, lambda observations: observations.copy())
+    score(world, lambda observations, starts: observations.copy())
     assert world.actions == [[step, step] for step in (0.0, 1.0, 2.0, 3.0)]
 
 
 @pytest.mark.parametrize(
-    "line", ["Warning|Result|Draw", "Warning|Result|Lose|seconds=long", "", "Warning|Command"]
+    "line", ["Warning|Result|Gone", "Warning|Result|Lose|seconds=long", "", "Warning|Command"]
 )
 def test_a_line_that_is_no_result_is_an_error_and_not_a_loss(line: str) -> None:
     with pytest.raises(UnparsedLineError):

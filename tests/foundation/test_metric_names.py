@@ -1,7 +1,7 @@
 """Names of tracked numbers: what a page shows by the alphabet begins with win rates."""
 
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.training.callbacks.metrics import LEARNER_PREFIX
 
 

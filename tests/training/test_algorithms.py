@@ -157,14 +157,15 @@ def test_a_masked_player_never_takes_what_the_world_masks() -> None:
     buffers = new_step_buffers(64, len(world.spec.observation_names))
     masks = np.ones((64, 8), np.bool_)
     world.reset(3, buffers.observations)
-    masked = 0
+    masked, starts = 0, np.ones(64, np.bool_)
     for _ in range(60):
-        actions = player(buffers.observations)
+        actions = player(buffers.observations, starts)
         world.action_masks(masks)
         masked += int((~masks).sum())
         for branch, first in enumerate((0, 3, 6)):
             assert masks[np.arange(64), first + actions[:, branch].astype(int)].all()
         world.step(actions, buffers)
+        starts = buffers.finished.copy()
     assert masked > 100
 
 
@@ -178,13 +179,13 @@ def test_a_player_forgets_where_an_episode_begins() -> None:
     player = agent.player(world, temperature=LIKELIEST)
     buffers = new_step_buffers(ROWS, len(world.spec.observation_names))
     world.reset(3, buffers.observations)
-    ended = False
-    while not ended:
-        world.step(player(buffers.observations), buffers)
-        ended = bool(buffers.finished.any())
+    starts = np.ones(ROWS, np.bool_)
+    while not buffers.finished.any():
+        world.step(player(buffers.observations, starts), buffers)
+        starts = buffers.finished.copy()
     seen = buffers.observations.copy()
     began = buffers.finished.copy()
-    player(seen)
+    player(seen, began)
     state = player._state[0]
     fresh = agent.choose(seen, temperature=LIKELIEST)[1][0]
     np.testing.assert_array_equal(state[:, began], fresh[:, began])

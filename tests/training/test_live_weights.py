@@ -13,6 +13,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
@@ -48,22 +49,22 @@ class Play:
         self.buffers: StepBuffers = new_step_buffers(ROWS, len(self.world.spec.observation_names))
         self.world.reset(1, self.buffers.observations)
         self.step = 0
-        self.ended: list[tuple[int, str]] = []  # scenario and line of every episode
+        self.ended: list[tuple[int, Cell | None]] = []  # scenario and cell of every episode
         self.events = ""
 
     def steps(self, count: int) -> None:
         for _ in range(count):
             batch = self.world.step(np.zeros((ROWS, 4), np.float32), self.buffers)
             self.step += ROWS
-            self.ended += zip(batch.scenario.tolist(), batch.lines, strict=True)
+            self.ended += zip(batch.scenario.tolist(), batch.cell, strict=True)
             self.progress.add(batch, step=self.step)
             self.events += "".join(
                 text for name, text, _ in self.progress.record if name == "events.jsonl"
             )
 
 
-def difficulties(play: Play, scenario: int) -> set[str]:
-    return {line.split("|")[4] for number, line in play.ended if number == scenario}
+def difficulties(play: Play, scenario: int) -> set[int]:
+    return {cell.difficulty for number, cell in play.ended if number == scenario and cell}
 
 
 def test_a_change_holds_from_each_rows_next_block_and_loses_no_episode() -> None:
@@ -71,11 +72,11 @@ def test_a_change_holds_from_each_rows_next_block_and_loses_no_episode() -> None
     play.steps(30)
     play.live.change(HARD)
     play.steps(30)
-    assert difficulties(play, 1) == {"difficulty=1"}
-    assert difficulties(play, 2) == {"difficulty=5"}
+    assert difficulties(play, 1) == {1}
+    assert difficulties(play, 2) == {5}
     play.live.change(WeightChange("goto", ((2, 0.5),)))
     play.steps(60)
-    assert difficulties(play, 3) == {"difficulty=2", "difficulty=5"}
+    assert difficulties(play, 3) == {2, 5}
     # A row's episodes all last 20 steps here: each that has ended has counted.
     assert play.progress.view.episodes == len(play.ended) == 6 * ROWS
     assert play.events.count('"kind": "weights"') == 2

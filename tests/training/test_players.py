@@ -35,9 +35,11 @@ def actions(
     buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
     world.reset(5, buffers.observations)
     taken = []
+    starts = np.ones(world.num_envs, np.bool_)
     for _ in range(5):
-        taken.append(player(buffers.observations))
+        taken.append(player(buffers.observations, starts))
         world.step(taken[-1], buffers)
+        starts = buffers.finished.copy()
     return np.stack(taken)
 
 

@@ -11,8 +11,8 @@ import pytest
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.evaluation.temperature import LIKELIEST
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, RunFailedError
-from aimbot_lab.foundation.world import Cell
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings

@@ -1,10 +1,11 @@
 """A small Gymnasium environment whose every step is known, and worlds of it."""
 
+from typing import NamedTuple
+
 import gymnasium
 import numpy as np
 
 from aimbot_lab.foundation.random_player import RandomAgent
-from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
@@ -57,14 +58,21 @@ def corridors(win: WinRule, rows: int = 2, **given: object) -> GymnasiumWorld:
     return world
 
 
-def results(world: GymnasiumWorld, steps: int = 60) -> list[EpisodeResult]:
+class Ended(NamedTuple):
+    """One episode."""
+
+    won: bool
+    steps: int
+    total: float
+
+
+def results(world: GymnasiumWorld, steps: int = 60) -> list[Ended]:
     buffers = new_step_buffers(world.num_envs, len(world.spec.observation_names))
     world.reset(1, buffers.observations)
     act = RandomAgent(world.spec, 0)
     found = []
     for _ in range(steps):
-        for line in world.step(act(buffers.observations), buffers).lines:
-            result = parse_line(line)
-            assert isinstance(result, EpisodeResult)
-            found.append(result)
+        batch = world.step(act(buffers.observations), buffers)
+        columns = batch.won.tolist(), batch.length.tolist(), batch.returns.tolist()
+        found += [Ended(*values) for values in zip(*columns, strict=True)]
     return found

@@ -8,7 +8,7 @@ from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import MakePlayer, WorldType
-from tests.worlds.walk import SPEC, Walk
+from tests.worlds.race import Race, race_spec
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -29,13 +29,13 @@ class WalkType(WorldType):
     gymnasium_ids = MappingProxyType({"stranger/Walk-v0": {"right": 1.0}})
 
     def spec(self, settings: WalkSettings) -> WorldSpec:
-        return SPEC
+        return race_spec(1)
 
     def make(self, settings: WalkSettings) -> BatchWorld:
-        return Walk(settings.num_envs)
+        return Race(settings.num_envs)
 
     def targets(self, settings: WalkSettings | None) -> Mapping[str, int]:
-        return SPEC.difficulties
+        return race_spec(1).difficulties
 
     def baselines(self, settings: WalkSettings) -> Mapping[str, MakePlayer]:
         return {"random": lambda world, seed: RandomAgent(world.spec, seed)}

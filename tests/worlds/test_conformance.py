@@ -9,13 +9,16 @@ from stable_baselines3.common.env_checker import check_env as check_sb3
 from aimbot_lab.adapters.gymnasium_env import WorldEnv
 from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
-from tests.worlds.walk import WALK
+from aimbot_lab.worlds.testing.subject import begun, play
+from tests.worlds.race import ALONE, TOGETHER
 
 
 def gymnasium_subject(name: str, win: WinRule, **given: object) -> Subject:
@@ -32,7 +35,8 @@ ARENA = Subject(
 )
 SUBJECTS = {
     "arena": ARENA,
-    "walk": WALK,
+    "race alone": ALONE,
+    "race of two": TOGETHER,
     "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475)),
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
     "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),
@@ -47,7 +51,7 @@ def test_a_world_obeys_the_laws_of_worlds(check, name: str) -> None:
     check(SUBJECTS[name])
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", sorted(SUBJECTS.keys() - {"race of two"}))
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # of checkers about what they prefer
 def test_a_world_passes_gymnasiums_and_stable_baselines3s_own_checks(name: str) -> None:
     world = SUBJECTS[name].make(1)
@@ -69,17 +73,30 @@ def test_both_batch_adapters_tell_the_same_of_a_world(name: str) -> None:
     seen, (other, _) = ours.reset(), theirs.reset(seed=5)
     np.testing.assert_array_equal(seen, other)
     random = np.random.default_rng(0)
+    seats = ours.num_envs
     sizes = np.asarray(ours.action_space.nvec)  # type: ignore[attr-defined]
     cut_off = 0
     for _ in range(subject.steps):
-        actions = random.integers(0, sizes, (3, len(sizes)))
+        actions = random.integers(0, sizes, (seats, len(sizes)))
         seen, rewards, done, infos = ours.step(actions)
         other, raw, terminated, truncated, _ = theirs.step(actions)
         np.testing.assert_array_equal(seen, other)
         np.testing.assert_array_equal(rewards, raw)
         np.testing.assert_array_equal(done, terminated | truncated)
-        told = [infos[row].get("TimeLimit.truncated", False) for row in range(3)]
+        told = [infos[seat].get("TimeLimit.truncated", False) for seat in range(seats)]
         np.testing.assert_array_equal(told, truncated)
         cut_off += truncated.sum()
-    if name in ("walk", "Pendulum-v1", "Acrobot-v1"):
+    if name in ("race alone", "race of two", "Pendulum-v1", "Acrobot-v1"):
         assert cut_off > 0
+
+
+def test_an_adapter_for_one_agent_refuses_a_world_of_several() -> None:
+    with pytest.raises(ConfigurationError, match="one row and one agent"):
+        WorldEnv(TOGETHER.make(1))
+
+
+def test_a_race_of_two_has_wins_losses_and_draws() -> None:
+    world = begun(TOGETHER, 0)
+    ends = [step.episodes for step in play(world, TOGETHER) if step.episodes]
+    pairs = {(int(one.outcome[0]), int(one.outcome[len(one.row) // 2])) for one in ends}
+    assert pairs == {(WIN, LOSS), (LOSS, WIN), (DRAW, DRAW)}

@@ -76,17 +76,17 @@ def test_a_parameter_is_drawn_for_every_episode_and_holds_from_the_next_on() -> 
     intervals = {"intervals": ((3.0, 5.0), (30.0, 31.0)), "seed": 5}
     sampler = MultiRangeUniform(sampler_parameters=intervals)  # type: ignore[arg-type]
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": sampler}))
-    lengths = [result.seconds for result in results(world, 600)]
+    lengths = [result.steps for result in results(world, 600)]
     assert len(lengths) > 20
     assert {length for length in lengths if length is not None} <= {3, 4, 5, 30, 31}
     assert len(set(lengths)) > 2
-    assert lengths == [result.seconds for result in results(world, 600)]
+    assert lengths == [result.steps for result in results(world, 600)]
 
 
 def test_parameters_may_be_options_of_the_reset() -> None:
     world = corridors(WinRule(terminated="win"), via="options")
     world.set_scenario(Scenario({"task": 1.0}, {}, {"goal": 4.0}))
-    assert {result.seconds for result in results(world)} == {4.0}
+    assert {result.steps for result in results(world)} == {4.0}
 
 
 def test_an_environment_of_the_users_own_module(

@@ -8,7 +8,7 @@ import numpy as np
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Order, Outcome
 from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest, FloatArray
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 POOLED = Cell("", 0)  # stands for all cells together
 

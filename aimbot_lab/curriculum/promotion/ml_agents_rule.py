@@ -19,7 +19,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Order, Outcome
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 KEPT, NEW = 0.25, 0.75  # weights of the smoothed measure and of the present one
 

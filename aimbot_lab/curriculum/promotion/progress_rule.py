@@ -6,7 +6,7 @@ from typing import Any
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Order, Outcome
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 
 class ProgressRule:

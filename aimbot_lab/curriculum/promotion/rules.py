@@ -13,7 +13,7 @@ from aimbot_lab.curriculum.outcomes import Order, Outcome
 from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory, MlAgentsRule
 from aimbot_lab.curriculum.promotion.progress_rule import ProgressRule
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 
 
 class Rule(Protocol):

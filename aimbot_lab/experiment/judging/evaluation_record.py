@@ -7,7 +7,7 @@ from aimbot_lab.experiment.judging.evaluation import Evaluated
 from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.runs.result import cell_name, percent
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.world import Cell
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.tracking.runs.addition import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 

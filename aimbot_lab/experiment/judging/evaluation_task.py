@@ -7,9 +7,9 @@ from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.evaluation.episodes import CellEpisodes, play
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import Cell
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of

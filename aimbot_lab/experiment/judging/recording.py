@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.judging.evaluation_task import last_lesson
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Cell, new_step_buffers
+from aimbot_lab.foundation.world import BatchWorld, seats_of, step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import recorders
@@ -91,12 +94,14 @@ def _first_episodes(
         temperature=request.temperature,
         seed=derive_seed(request.seed, "player", *cell),
     )
-    buffers = new_step_buffers(arena.num_envs, len(arena.spec.observation_names))
+    buffers = step_buffers(arena)
+    starts = np.ones(seats_of(arena), np.bool_)
     arena.reset(evaluation_seed(request.seed, cell), buffers.observations)
     running = dict(enumerate(recorders(arena)))
     while running:
-        actions = player(buffers.observations)
+        actions = player(buffers.observations, starts)
         ended = arena.step(actions, buffers)
+        starts = buffers.finished.copy()
         for row, recorder in list(running.items()):
             episode = recorder.add(actions, ended)
             if episode is not None:

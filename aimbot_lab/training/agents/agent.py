@@ -9,7 +9,7 @@ from stable_baselines3.common.policies import BasePolicy
 from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
 from aimbot_lab.training.settings import TrainSettings, bins_within
@@ -129,29 +129,22 @@ class Agent:
 
 
 class Player:
-    """An agent in a world: it sees the world's masks and remembers each episode.
-
-    Takes a place in `world.before_reset`, before whoever is there already.
-    """
+    """An agent in a world: it sees the world's masks and remembers each episode."""
 
     def __init__(
         self, agent: Agent, world: BatchWorld, *, temperature: Temperature, seed: int
     ) -> None:
         self._agent, self._world, self._temperature = agent, world, temperature
         self._random = th.Generator().manual_seed(seed).get_state()
-        self._masks = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
-        self._starts = np.ones(world.num_envs, np.bool_)
+        self._masks = np.ones((seats_of(world), sum(world.spec.branches)), np.bool_)
         self._state: Any = None
-        if agent.recurrent:
-            self._next_hook, world.before_reset = world.before_reset, self._episodes_ended
 
-    def _episodes_ended(self, finished: BoolArray) -> None:
-        self._starts |= finished
-        if self._next_hook is not None:
-            self._next_hook(finished)
+    def __call__(self, observations: Float32Array, starts: BoolArray) -> Float32Array:
+        """World actions [N, branches + continuous] in the world's present state.
 
-    def __call__(self, observations: Float32Array) -> Float32Array:
-        """World actions [B, branches + continuous] in the world's present state."""
+        `starts` [N] is True where an episode begins with `observations` [N, D]: nothing is
+        remembered there.
+        """
         if self._agent.masked:
             self._world.action_masks(self._masks)
         with th.random.fork_rng(devices=[]):  # policies know no generator but torch's
@@ -159,10 +152,9 @@ class Player:
             actions, self._state = self._agent.choose(
                 observations,
                 state=self._state,
-                starts=self._starts,
+                starts=starts,
                 branch_masks=self._masks,
                 temperature=self._temperature,
             )
             self._random = th.get_rng_state()
-        self._starts[:] = False
         return actions

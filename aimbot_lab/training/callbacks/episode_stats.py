@@ -29,7 +29,7 @@ class EpisodeTally:
     def add(self, batch: EpisodeBatch) -> None:
         """Count the episodes of `batch`."""
         if batch:
-            self._episodes += len(batch.lines)
+            self._episodes += len(batch.cell)
             self._decisions += int(batch.length.sum())
             self._terms += batch.terms.sum(axis=0)
 

@@ -11,8 +11,9 @@ from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.evaluation.evaluate import CellScore, score_all, score_cell
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Cell
+from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.callbacks.callbacks import MetricSink

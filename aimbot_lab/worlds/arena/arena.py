@@ -1,6 +1,6 @@
 """The arena: a batch of FPS rows behind the `BatchWorld` protocol."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from aimbot_lab.foundation.world import (
 from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
 from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP
-from aimbot_lab.worlds.arena.core.state import BRANCHES, ScenarioTables
+from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ScenarioTables
 from aimbot_lab.worlds.arena.core.step import advance_rows, first_bad_action
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
@@ -66,7 +66,8 @@ class Arena:
         self.settings = settings
         self.spec = arena_spec(settings)
         self.num_envs = settings.num_envs
-        self.before_reset: Callable[[BoolArray], None] | None = None
+        self.keep_endings = False
+        self.ended_state: ArenaState | None = None
         self._tables = new_tables(settings, chosen_presets(settings, presets))
         self._fits = fingerprint(settings, self._tables.presets)
         width = len(self.spec.observation_names)
@@ -131,8 +132,9 @@ class Arena:
         `actions` [B, 4]: vertical, horizontal, attack, mouse. Raises ActionError, with the
         arena as it was, for an action that does not exist.
 
-        Where something else raises in here (a signal's handler, `before_reset`), each thread's
-        rows have made their decision or not; episodes that ended are restarted and not told.
+        With `keep_endings`, `ended_state` is a copy of the state before finished rows were reset.
+        Where something else raises in here (a signal's handler), each thread's rows have made
+        their decision or not; episodes that ended are restarted and not reported.
         """
         self._check_started()
         if not _fit(buffers, self._shape):
@@ -144,12 +146,12 @@ class Arena:
         task = self._task_for(buffers)
         try:
             self.state.clock[0] += 1
-            self._do(task, STEP if self.before_reset else STEP | BEGIN)
-            if self.before_reset and any(ended.tolist()):
-                self.before_reset(buffers.finished)
+            self._do(task, STEP if self.keep_endings else STEP | BEGIN)
+            if self.keep_endings and any(ended.tolist()):
+                self.ended_state = _copied(self.state)
         finally:
-            if self.before_reset and any(ended.tolist()):
-                self._do(self._task_for(buffers), BEGIN)  # there may be a new scenario
+            if self.keep_endings and any(ended.tolist()):
+                self._do(task, BEGIN)
         if not any(ended.tolist()):
             return self._nothing_ended
         return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
@@ -188,11 +190,17 @@ class Arena:
         check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
         write_masks(self.state, masks)
 
-    def draw(self, row: int) -> Picture:
-        """Row `row` from above, [480, 480, 3]."""
+    def draw(self, row: int, *, ending: bool = False) -> Picture:
+        """Row `row` from above, [480, 480, 3]; with `ending` as it was when a row last ended.
+
+        Raises MisuseError where no ending was kept.
+        """
         from aimbot_lab.worlds.arena.draw import draw_row
 
-        return draw_row(self.state, checked_row(row, self.num_envs), self.settings)
+        state = self.ended_state if ending else self.state
+        if state is None:
+            raise MisuseError("no ending was kept: set keep_endings before the step")
+        return draw_row(state, checked_row(row, self.num_envs), self.settings)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """A copy of everything that the future depends on, by name.
@@ -246,6 +254,11 @@ class Arena:
         if bad >= 0:
             raise ActionError(_describe(actions[bad], bad))
         return actions
+
+
+def _copied(state: ArenaState) -> ArenaState:
+    copies = {name: array.copy() for name, array in state._asdict().items()}
+    return ArenaState(**copies)
 
 
 def _describe(action: Float32Array, row: int) -> str:

@@ -60,7 +60,9 @@ class GreedyAgent:
             else np.array(ray_angles) / turn_per_unit
         ).astype(np.float32)
 
-    def __call__(self, observations: Float32Array) -> Float32Array:
+    def __call__(
+        self, observations: Float32Array, _starts: BoolArray | None = None
+    ) -> Float32Array:
         """Actions [B, 4] for raw `observations` [B, D]."""
         sight = self._look(observations)
         goto = observations[:, self._column["target"]] == self._goto

@@ -1,10 +1,10 @@
-"""The arena's shape as every face and policy sees it."""
+"""The arena's shape as every adapter and policy sees it."""
 
 from math import ceil
 
 import numpy as np
 
-from aimbot_lab.foundation.world import ABILITIES, WorldSpec
+from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -48,6 +48,22 @@ def _stacked(settings: ArenaSettings) -> list[Column]:
     return older + newest
 
 
+def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
+    """The agent's own numbers and the rays, of every observation handed out together."""
+    rays = settings.rays.count
+    kinds = core.TAG_KINDS if settings.rays.tags == "one_hot" else 1
+    own = len(_columns(settings)) - rays * (kinds + 1)
+    blocks = []
+    for age in range(settings.stacked_vectors - 1, -1, -1):
+        suffix = f"@-{age}" if age else ""
+        blocks += [
+            ObservationBlock(f"own{suffix}", "vector", (own,)),
+            ObservationBlock(f"ray_tags{suffix}", "rays", (rays, kinds)),
+            ObservationBlock(f"ray_distances{suffix}", "rays", (rays, 1)),
+        ]
+    return tuple(blocks)
+
+
 def arena_spec(settings: ArenaSettings) -> WorldSpec:
     """Observation columns with their ranges, action branches, targets and reward terms."""
     names, lows, highs = zip(*_stacked(settings), strict=True)
@@ -65,5 +81,7 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         action_names=("vertical", "horizontal", "attack", "mouse"),
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES),
+        episode_columns=("seconds",),
+        blocks=_blocks(settings),
         max_steps=ceil(settings.time_limit / settings.decision_seconds),
     )

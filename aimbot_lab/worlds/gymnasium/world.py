@@ -1,7 +1,7 @@
 """Copies of a Gymnasium environment behind the `BatchWorld` protocol."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,9 +16,8 @@ from aimbot_lab.foundation.argument_checks import (
     checked_row,
     whole_seed,
 )
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError, LabError
-from aimbot_lab.foundation.result_lines import EpisodeResult, format_result_line
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
@@ -55,7 +54,8 @@ class GymnasiumWorld:
         self._envs = [new_environment(settings) for _ in range(self.num_envs)]
         self.spec, self._actions = environment_shape(self._envs[0], settings)
         self._space = self._envs[0].observation_space
-        self.before_reset: Callable[[BoolArray], None] | None = None
+        self.keep_endings = False
+        self._endings: dict[int, Picture] = {}
         self._scenario = 0
         self._parameters: Mapping[str, ParameterValue] = {}
         self._seed: int | None = None
@@ -105,13 +105,11 @@ class GymnasiumWorld:
             if buffers.finished[row]:
                 infos[row] = info
         self._refuse_infinite(buffers)
-        try:
-            if infos and self.before_reset is not None:
-                self.before_reset(buffers.finished)
-        finally:
-            batch = self._ended(infos, buffers.truncated)
-            for row in infos:
-                buffers.observations[row] = self._begin(row)
+        batch = self._ended(infos, buffers.truncated)
+        for row in infos:
+            if self.keep_endings and self.spec.can("draw"):
+                self._endings[row] = self.draw(row)
+            buffers.observations[row] = self._begin(row)
         return batch._replace(running_order=self._order, running_scenario=self._scenarios)
 
     def action_masks(self, masks: BoolArray) -> None:
@@ -146,9 +144,17 @@ class GymnasiumWorld:
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
 
-    def draw(self, row: int) -> Picture:
-        """Row `row` as the environment renders it. Raises LabError where it does not."""
-        frame = self._envs[checked_row(row, self.num_envs)].render()
+    def draw(self, row: int, *, ending: bool = False) -> Picture:
+        """Row `row` as the environment renders it; with `ending` as its last episode ended.
+
+        Raises LabError where it renders nothing, MisuseError where no ending was kept.
+        """
+        row = checked_row(row, self.num_envs)
+        if ending:
+            if row not in self._endings:
+                raise MisuseError("no ending was kept: set keep_endings before the step")
+            return self._endings[row]
+        frame = self._envs[row].render()
         if not isinstance(frame, np.ndarray):
             raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
         return frame.astype(np.uint8)
@@ -223,27 +229,29 @@ class GymnasiumWorld:
 
     def _ended(self, infos: Mapping[int, Mapping[str, Any]], truncated: BoolArray) -> EpisodeBatch:
         rows = np.array(sorted(infos), np.int64)
-        returns = self._returns[rows]
-        lines = [self._line(row, infos[row], bool(truncated[row])) for row in rows.tolist()]
+        won = [self._is_won(row, infos[row], bool(truncated[row])) for row in rows.tolist()]
         return EpisodeBatch(
-            lines=tuple(lines),
             row=rows,
+            agent=np.zeros_like(rows),
             order=self._order[rows],
             scenario=self._scenarios[rows],
+            cell=(Cell(TARGET, 0),) * len(rows),
+            outcome=np.where(won, WIN, LOSS).astype(np.int8),
             length=self._lengths[rows],
-            terms=returns[:, None],
+            terms=self._returns[rows, None],
             running_order=self._order,
             running_scenario=self._scenarios,
         )
 
-    def _line(self, row: int, info: Mapping[str, Any], truncated: bool) -> str:
-        total, length = float(self._returns[row]), int(self._lengths[row])
-        won = _is_won(self.settings, info, truncated=truncated, total=total, length=length)
-        return format_result_line(
-            EpisodeResult(
-                won, target=TARGET, difficulty=0, seconds=float(length), episode_return=total
-            )
-        )
+    def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
+        rule = self.settings.win
+        if rule.return_above is not None:
+            return bool(self._returns[row] >= rule.return_above)
+        if rule.length_above is not None:
+            return bool(self._lengths[row] >= rule.length_above)
+        if rule.info is not None:
+            return bool(info.get(rule.info, False))
+        return truncated == (rule.terminated == "loss")
 
     def _checked(self, actions: Float32Array) -> Float32Array:
         """`actions` as an array. Raises ActionError for one that does not exist."""
@@ -276,21 +284,3 @@ class GymnasiumWorld:
 def _parts(masks: Any) -> list[Any]:
     """The masks of each branch; of a single one they come without a list around them."""
     return list(masks) if isinstance(masks, list | tuple) else [masks]
-
-
-def _is_won(
-    settings: GymnasiumSettings,
-    info: Mapping[str, Any],
-    *,
-    truncated: bool,
-    total: float,
-    length: int,
-) -> bool:
-    rule = settings.win
-    if rule.return_above is not None:
-        return total >= rule.return_above
-    if rule.length_above is not None:
-        return length >= rule.length_above
-    if rule.info is not None:
-        return bool(info.get(rule.info, False))
-    return truncated == (rule.terminated == "loss")
