@@ -26,7 +26,6 @@ LESSON_THRESHOLD = "lesson/threshold"
 LESSON_EVIDENCE = "lesson/evidence"
 LESSON_MEASURE = "lesson/measure"
 LESSON_EPISODES = "lesson/episodes"
-EPISODE_SECONDS = "rollout/seconds"
 EPISODE_LENGTH = "rollout/length"
 EPISODE_RETURN = "rollout/return"
 EPISODES_ENDED = "rollout/episodes"
@@ -43,6 +42,11 @@ TEST_TEMPERATURE = "test/temperature"
 def of_cell(measure: str, cell: "Cell") -> str:
     """A measure of one cell; of all cells together, whose target is empty, the measure itself."""
     return _joined(measure, *cell)
+
+
+def episode_column(name: str) -> str:
+    """The mean of a column that a world counts of its episodes, such as seconds."""
+    return f"rollout/{name}"
 
 
 def lower_bound(measure: str) -> str:

@@ -216,7 +216,7 @@ class Training:
             sink=sink,
             observer=observer,
             tally=EpisodeTally(
-                self.env.world.spec.reward_terms, self.env.world.spec.decision_seconds
+                self.env.world.spec.reward_terms, self.env.world.spec.episode_columns
             ),
             every_steps=every_steps,
             stopped=stopped,

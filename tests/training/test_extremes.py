@@ -95,7 +95,7 @@ def test_losses_that_are_no_numbers_are_told_once() -> None:
     training, listener = Training(plan("hybrid_ppo")), Listener()
     report = ReportCallback(
         training.env, training.progress, sink=Sink(), observer=listener,
-        tally=EpisodeTally((), 0.1), every_steps=1, stopped=lambda: False,
+        tally=EpisodeTally((), ()), every_steps=1, stopped=lambda: False,
     )  # fmt: skip
     for loss in (0.5, float("nan"), float("inf"), 0.5, float("nan")):
         report._tell_lost({"train/loss": loss, "train/entropy": float("nan")})

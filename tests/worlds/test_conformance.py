@@ -1,5 +1,7 @@
 """Every world obeys the laws of worlds, by itself and through each adapter."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 import pytest
@@ -19,6 +21,10 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
 from aimbot_lab.worlds.testing.subject import begun, play
 from tests.worlds.race import ALONE, TOGETHER
+
+with warnings.catch_warnings():  # its import ends the process where warnings are errors
+    warnings.simplefilter("ignore")
+    import Box2D  # noqa: F401
 
 
 def gymnasium_subject(name: str, win: WinRule, **given: object) -> Subject:
@@ -41,6 +47,7 @@ SUBJECTS = {
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
     "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),
     "Blackjack-v1": gymnasium_subject("Blackjack-v1", WinRule(return_above=1)),
+    "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300)),
     "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
 }
 

@@ -111,3 +111,11 @@ def test_a_snapshot_is_plain_data() -> None:
     results(world, 5)
     (array,) = world.snapshot().values()
     assert json.loads(array.tobytes())["scenario"] == 1
+
+
+def test_the_entries_of_an_observation_are_named_blocks() -> None:
+    blocks = corridors(WinRule(return_above=55)).spec.observation_blocks
+    assert [(block.name, block.kind, block.shape) for block in blocks] == [
+        ("kind", "vector", (3,)),
+        ("place", "vector", (1,)),
+    ]

@@ -10,21 +10,23 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 
 
 class EpisodeTally:
-    """Sums of length, return and reward terms over episodes, taken and emptied together.
+    """Sums of length, return, reward terms and a world's own columns over episodes.
 
+    They are taken and emptied together.
     These describe the training, in the order in which episodes end; win rates are the
     curriculum's, in the order in which they began.
     """
 
-    def __init__(self, reward_terms: Sequence[str], decision_seconds: float) -> None:
+    def __init__(self, reward_terms: Sequence[str], columns: Sequence[str]) -> None:
         self._names = tuple(reward_terms)
-        self._decision_seconds = decision_seconds
+        self._columns = tuple(columns)
         self._clear()
 
     def _clear(self) -> None:
         self._episodes = 0
         self._decisions = 0
         self._terms = np.zeros(len(self._names))
+        self._sums = dict.fromkeys(self._columns, 0.0)
 
     def add(self, batch: EpisodeBatch) -> None:
         """Count the episodes of `batch`."""
@@ -32,19 +34,21 @@ class EpisodeTally:
             self._episodes += len(batch.cell)
             self._decisions += int(batch.length.sum())
             self._terms += batch.terms.sum(axis=0)
+            for name in self._columns:
+                self._sums[name] += float(batch.columns[name].sum())
 
     def take(self) -> dict[str, float]:
         """Metrics of the episodes counted since the last call; empty without any."""
         if not self._episodes:
             return {}
         terms = self._terms / self._episodes
-        length = self._decisions / self._episodes
         metrics = {
-            names.EPISODE_LENGTH: length,
-            names.EPISODE_SECONDS: length * self._decision_seconds,
+            names.EPISODE_LENGTH: self._decisions / self._episodes,
             names.EPISODE_RETURN: float(terms.sum()),
             names.EPISODES_ENDED: float(self._episodes),
         }
+        for name, total in self._sums.items():
+            metrics[names.episode_column(name)] = total / self._episodes
         pairs = zip(self._names, terms, strict=True)
         metrics.update({names.reward_term(name): float(value) for name, value in pairs})
         self._clear()
@@ -56,9 +60,11 @@ class EpisodeTally:
             "episodes": self._episodes,
             "decisions": self._decisions,
             "terms": self._terms.copy(),
+            "columns": dict(self._sums),
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
         self._episodes, self._decisions = state["episodes"], state["decisions"]
         self._terms = state["terms"]
+        self._sums = dict(state["columns"])

@@ -11,7 +11,12 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import ActionColumns, action_columns, observation_columns
+from aimbot_lab.worlds.gymnasium.spaces import (
+    ActionColumns,
+    action_columns,
+    observation_blocks,
+    observation_columns,
+)
 
 Env = gymnasium.Env[Any, Any]
 
@@ -68,6 +73,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec,
         action_names=actions.names,
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
+        blocks=observation_blocks(env.observation_space),
     )
     return spec, actions
 

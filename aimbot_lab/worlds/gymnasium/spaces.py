@@ -7,10 +7,11 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.foundation.world import Float32Array, ObservationBlock
 
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
+OBSERVATION = "obs"  # the name of a whole one
 
 
 class ObservationColumns(NamedTuple):
@@ -40,7 +41,7 @@ def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
         raise _refused(space)
     flat = spaces.flatten_space(space)
     assert isinstance(flat, spaces.Box)
-    names = tuple(_names(space, "obs"))
+    names = tuple(_names(space, OBSERVATION))
     if len(names) > MAX_COLUMNS:
         raise ConfigurationError(
             f"env.id: an observation of {len(names):,} numbers is too large "
@@ -80,11 +81,29 @@ def _refused(space: spaces.Space[Any]) -> ConfigurationError:
     )
 
 
+def observation_blocks(space: spaces.Space[Any]) -> tuple[ObservationBlock, ...]:
+    """A block for each entry of a Dict or Tuple, one for any other space; pictures as images."""
+    match space:
+        case spaces.Dict():
+            return tuple(_block(inner, str(key)) for key, inner in space.spaces.items())
+        case spaces.Tuple():
+            return tuple(
+                _block(inner, f"{OBSERVATION}_{index}") for index, inner in enumerate(space.spaces)
+            )
+    return (_block(space, OBSERVATION),)
+
+
+def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
+    if isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8:
+        return ObservationBlock(name, "image", space.shape)
+    return ObservationBlock(name, "vector", (int(spaces.flatdim(space)),))
+
+
 def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
     match space:
         case spaces.Dict():
             for key, inner in space.spaces.items():
-                yield from _names(inner, str(key))
+                yield from _names(inner, str(key) if name == OBSERVATION else f"{name}_{key}")
         case spaces.Tuple():
             for index, inner in enumerate(space.spaces):
                 yield from _names(inner, f"{name}_{index}")

@@ -1,0 +1,79 @@
+"""Result lines are written from episodes and read back from a game."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, Cell, EpisodeBatch
+from aimbot_lab.foundation.result_lines import (
+    UnparsedLineError,
+    parse_lines,
+    parse_result,
+    result_line,
+)
+
+CELLS = st.builds(Cell, st.sampled_from(["goto", "free"]), st.integers(0, 5))
+EPISODES = st.tuples(
+    CELLS, st.sampled_from([WIN, DRAW, LOSS]), st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+def batch(episodes: list[tuple[Cell, int, float]], **columns: float) -> EpisodeBatch:
+    count = len(episodes)
+    numbers = np.arange(count)
+    return EpisodeBatch(
+        row=numbers,
+        agent=np.zeros_like(numbers),
+        order=numbers,
+        scenario=np.ones_like(numbers),
+        cell=tuple(cell for cell, _, _ in episodes),
+        outcome=np.array([outcome for _, outcome, _ in episodes], np.int8),
+        length=np.ones_like(numbers),
+        terms=np.array([[total] for _, _, total in episodes]).reshape(count, 1),
+        running_order=numbers + count,
+        running_scenario=np.ones_like(numbers),
+        columns={name: np.full(count, value) for name, value in columns.items()},
+    )
+
+
+@given(st.lists(EPISODES, max_size=5))
+def test_lines_give_the_columns_back(episodes: list[tuple[Cell, int, float]]) -> None:
+    ended = batch(episodes, seconds=2.5)
+    read = parse_lines([result_line(ended, place) for place in range(len(episodes))])
+    assert read.cell == ended.cell
+    assert read.outcome.tolist() == ended.outcome.tolist()
+    assert read.returns.tolist() == ended.returns.tolist()
+    assert read.seconds.tolist() == [2.5] * len(episodes)
+    assert read.unread == ()
+
+
+def test_a_worlds_own_columns_follow_in_the_line() -> None:
+    ended = batch([(Cell("goto", 2), DRAW, 1.0)], seconds=3.0, treasures=4.0)
+    assert result_line(ended, 0) == (
+        "Warning|Result|Draw|target=goto|difficulty=2|seconds=3.0|return=1.0|treasures=4.0"
+    )
+
+
+def test_lines_without_a_result_are_left_out_with_the_reason() -> None:
+    read = parse_lines(["Warning|Result|Win", "Loss of signal", "Warning|Command"])
+    assert read.place.tolist() == [0]
+    assert read.cell == (None,)
+    assert np.isnan(read.returns).all()
+    assert read.unread == ("not a result line", "a command where a result was due")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("Warning|Result|Gone", "is none of Win, Lose and Draw"),
+        ("Warning|Result|Win|seconds=long", "is not a number"),
+        ("Warning|Result|Win|difficulty=1.5", "is not a whole number"),
+        ("Warning|Result|Win|seconds", "is not key=value"),
+        ("Warning|Result|Win|return=1|return=2", "is given twice"),
+        ("Warning|Result|Win|return=nan", "is not finite"),
+    ],
+)
+def test_a_damaged_line_is_never_a_loss(line: str, reason: str) -> None:
+    with pytest.raises(UnparsedLineError, match=reason):
+        parse_result(line)
