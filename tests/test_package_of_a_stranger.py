@@ -24,9 +24,9 @@ train:
   network: {kind: silu, units: 16}
 """
 SWEEP = """
-name: epsilon
+name: optimiser
 base: carts.yaml
-search: {train.rms_prop_eps: {type: float, low: 1.0e-7, high: 1.0e-3, log: true}}
+search: {train.use_rms_prop: {type: categorical, choices: [true, false]}}
 objective: {measure: win_rate, episodes: 200}
 trials: 2
 """

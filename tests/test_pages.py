@@ -70,7 +70,8 @@ def resolves(dotted: str) -> bool:
 
 def missing_modules(page: Path) -> list[str]:
     """Dotted names of this package that `page` names and that do not exist."""
-    names = re.findall(r"\baimbot_lab(?:\.\w+)+", page.read_text(encoding="utf-8"))
+    text = re.sub(r'entry-points\."[\w.]+"', "", page.read_text(encoding="utf-8"))
+    names = re.findall(r"\baimbot_lab(?:\.\w+)+", text)
     return [name for name in dict.fromkeys(names) if not resolves(name)]
 
 

@@ -19,6 +19,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.fused.engine import FusedEngine
 from aimbot_lab.training.training import Training
 
 
@@ -97,8 +98,8 @@ def _speed(plan: TrainBenchPlan, variant: Variant, laps: list[Lap]) -> TrainSpee
     if variant.name == OURS:
         model = Training(plan.training(variant)).model
         assert isinstance(model, HybridPPO)
-        assert model.fused is not None
-        products = 1.0 / (seconds_of_products(model.fused, variant.threads) * plan.n_epochs)
+        assert isinstance(model.engine, FusedEngine)
+        products = 1.0 / (seconds_of_products(model.engine, variant.threads) * plan.n_epochs)
     return TrainSpeed(
         variant=variant,
         steps_per_second=steps / best.whole,

@@ -110,8 +110,8 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
-        why = getattr(self.model, "why_torch", None)
-        return () if why is None else (f"engine torch, not the faster fused one: {why}",)
+        remarks: tuple[str, ...] = getattr(self.model, "remarks", ())
+        return remarks
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""

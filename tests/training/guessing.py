@@ -75,8 +75,8 @@ def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> Hy
 def learned(engine: str, space: str, **given: Any) -> HybridPPO:
     """Learned from rollouts that torch has sampled: the same ones with both engines."""
     model = new_model(engine, space, **given)
-    if model.fused is not None:
-        model.fused.actor.act = lambda seen: ActorCriticPolicy.forward(model.policy, seen)
+    if model.engine.name == "fused":
+        model.engine.actor.act = lambda seen: ActorCriticPolicy.forward(model.policy, seen)
     return model.learn(UPDATES * STEPS * ROWS)
 
 

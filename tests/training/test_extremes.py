@@ -80,7 +80,7 @@ def test_nothing_is_asked_after_the_block() -> None:
     with stoppable_updates(training.model, lambda: True):
         pass
     assert not learn(training, lambda: False).stopped
-    assert training.model.fused.before_step is None
+    assert training.model.engine.before_step is None
 
 
 @pytest.mark.parametrize("algo", ["dqn", "hybrid_ppo", "ppo"])

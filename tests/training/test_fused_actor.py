@@ -128,7 +128,7 @@ class ComparesInputs(BaseCallback):
     def _on_rollout_end(self) -> None:
         model = self.model
         assert isinstance(model, HybridPPO)
-        rollout, buffer = model.fused.actor.rollout, model.rollout_buffer
+        rollout, buffer = model.engine.actor.rollout, model.rollout_buffer
         assert rollout.steps == len(buffer.observations)
         seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
         features, values = features_of(model.policy, seen), model.policy.predict_values(seen)
@@ -152,7 +152,7 @@ def test_it_learns_from_what_the_networks_were_shown(masks: bool, scaling: Any) 
 
 def test_after_a_rollout_collected_in_another_way_it_learns_from_the_buffer() -> None:
     model = learned("fused", "hybrid")
-    assert model.fused.actor.rollout.steps == 0
+    assert model.engine.actor.rollout.steps == 0
     assert model.policy.act is None
 
 
@@ -208,8 +208,8 @@ def test_a_policy_that_it_does_not_know_is_refused_and_auto_leaves_it_to_torch(
 ) -> None:
     with pytest.raises(ValueError, match=rf"engine fused: .*{reason}"):
         new_model("fused", "multi_discrete", policy_kwargs=given)
-    assert new_model("auto", "multi_discrete", policy_kwargs=given).fused is None
-    assert new_model("auto", "multi_discrete").fused is not None
+    assert new_model("auto", "multi_discrete", policy_kwargs=given).engine.name == "torch"
+    assert new_model("auto", "multi_discrete").engine.name == "fused"
 
 
 def test_a_curriculum_that_asks_for_the_impossible_is_told_why() -> None:

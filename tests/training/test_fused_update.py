@@ -75,7 +75,7 @@ def test_the_gradient_of_a_minibatch_is_autograds(
     loss, _ = _losses(model, next(model.rollout_buffer.get(None)), ranges_of(model, None))
     model.policy.zero_grad()
     loss.backward()
-    shape, places = model.fused.shape, model.fused._weights._places
+    shape, places = model.engine.shape, model.engine._weights._places
     found = list(as_torch_has_it(shape, net_views(shape, gradient)))
     apart = [view - place.tensor.grad.numpy() for view, place in zip(found, places, strict=False)]
     whole = np.linalg.norm(gradient)
@@ -89,14 +89,14 @@ def test_layers_of_any_size_learn_as_torchs_and_what_pads_them_stays_0(layers: l
     networks = {"policy_kwargs": {"net_arch": layers}}
     theirs, ours = (learned(engine, "hybrid", **networks) for engine in ("torch", "fused"))
     assert max(differences(theirs, ours)) < TOLERANCE
-    weights = ours.fused._weights
-    for view in as_torch_has_it(ours.fused.shape, weights.networks.net):
+    weights = ours.engine._weights
+    for view in as_torch_has_it(ours.engine.shape, weights.networks.net):
         view[...] = 0.0
     assert not weights.weights.any()
 
 
 def fused_gradient_of(model: HybridPPO) -> tuple[np.ndarray, np.ndarray]:
-    engine, buffer = model.fused, model.rollout_buffer
+    engine, buffer = model.engine, model.rollout_buffer
     engine._weights.load()
     indices = np.random.default_rng(0).permutation(STEPS * ROWS)
     loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
@@ -114,7 +114,7 @@ def test_the_number_of_threads_changes_nothing(threads: int) -> None:
             model = new_model("fused", "hybrid", n_steps=480, batch_size=3500)
             th.set_num_threads(count)
             models.append(model.learn(2 * 480 * ROWS))
-            assert model.fused.workers.count == th.get_num_threads() == count
+            assert model.engine.workers.count == th.get_num_threads() == count
     finally:
         th.set_num_threads(before)
     assert max(differences(*models)) == 0.0
@@ -129,7 +129,7 @@ def test_weights_that_are_no_numbers_are_refused() -> None:
 def test_a_model_that_diverged_learns_again_from_sound_weights() -> None:
     model = new_model("fused", "multi_discrete", policy_kwargs={"net_arch": [7]})
     sound = copy.deepcopy(model.policy.state_dict())
-    model.fused._weights.weights[:] = np.nan
+    model.engine._weights.weights[:] = np.nan
     model.policy.load_state_dict(sound)
     model.learn(STEPS * ROWS)
     assert all(value.isfinite().all() for value in model.policy.state_dict().values())

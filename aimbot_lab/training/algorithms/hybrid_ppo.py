@@ -1,5 +1,7 @@
 """Our own PPO: stable-baselines3's with an objective per branch, dual clip, hybrid and masks."""
 
+from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -9,15 +11,13 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from aimbot_lab.training.algorithms.ppo_update import update
 from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
-from aimbot_lab.training.fused.engine import FusedEngine
-from aimbot_lab.training.fused.policy import UnsuitedError
-from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.engines.engine import Engine
+from aimbot_lab.training.engines.registry import engine_types, suited_engine
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
 
 Objective = Literal["joint", "per_branch"]
-Engine = Literal["torch", "fused", "auto"]
+EngineName = Literal["torch", "fused", "auto"]
 
 
 class HybridPPO(PPO):
@@ -30,19 +30,21 @@ class HybridPPO(PPO):
     raises ValueError where the policy is not of the kind it knows. auto: fused where it can be.
     """
 
+    engine: Engine
+    passed_over: tuple[tuple[str, str], ...]
+    """Faster engines that `auto` did not take, each with the reason."""
+
     def __init__(
         self,
         *args: Any,
         objective: Objective = "joint",
         dual_clip: float | None = None,
-        engine: Engine = "torch",
+        engine: EngineName = "torch",
         **arguments: Any,
     ) -> None:
         if dual_clip is not None and dual_clip <= 1.0:
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
-        self.objective, self.dual_clip, self.engine = objective, dual_clip, engine
-        self.fused: FusedEngine | None = None
-        self.why_torch: str | None = None  # why `auto` took torch
+        self.objective, self.dual_clip, self.asked_engine = objective, dual_clip, engine
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
@@ -52,26 +54,22 @@ class HybridPPO(PPO):
             self.policy_kwargs["per_branch"] = True
             self.rollout_buffer_class = HybridRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
-        if self.engine == "torch":
+        types = engine_types(self.asked_engine)
+        # The first weights depend on torch's number of threads; what is learned here may not.
+        with one_torch_thread() if any(one.any_threads for one in types) else nullcontext():
             super()._setup_model()
-            return
-        # The first weights depend on torch's number of threads; what is learned here shall not.
-        with one_torch_thread():
-            super()._setup_model()
-        self.fused = self._new_engine()
+        self.engine, self.passed_over = suited_engine(self.policy, types)
 
-    def _new_engine(self) -> FusedEngine | None:
-        """The engine that learns in place of torch, if one can."""
-        try:
-            return FusedEngine(self.policy)
-        except UnsuitedError as error:
-            if self.engine == "fused":
-                raise ValueError(f"engine fused: {error}") from error
-            self.why_torch = str(error)
-        return None
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why `auto` did not take a faster engine, a line for each."""
+        return tuple(
+            f"engine {self.engine.name}, not the faster {name} one: {why}"
+            for name, why in self.passed_over
+        )
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "fused"]
+        return [*super()._excluded_save_params(), "engine", "passed_over"]
 
     def _branches(self) -> int:
         """How many parts an action has."""
@@ -90,17 +88,8 @@ class HybridPPO(PPO):
         n_rollout_steps: int,
     ) -> bool:
         """Fill `rollout_buffer`; False where `callback` ended it."""
-        if self.fused is None:
-            return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
-        policy = self.policy
-        assert isinstance(policy, HybridPolicy)
-        self.fused.actor.begin(n_rollout_steps, env.num_envs)
-        policy.act = self.fused.actor.act
-        try:
-            with self.fused.threads():
-                return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
-        finally:
-            policy.act = None
+        loop = partial(super().collect_rollouts, env, callback, rollout_buffer, n_rollout_steps)
+        return self.engine.collect(self, loop, steps=n_rollout_steps)
 
     def _update_info_buffer(
         self, infos: list[dict[str, Any]], dones: np.ndarray | None = None
@@ -113,7 +102,4 @@ class HybridPPO(PPO):
 
     def train(self) -> None:
         """Improve the policy by the rollout in the buffer."""
-        if self.fused is None:
-            update(self, dual_clip=self.dual_clip)
-        else:
-            self.fused.update(self, dual_clip=self.dual_clip)
+        self.engine.update(self, dual_clip=self.dual_clip)

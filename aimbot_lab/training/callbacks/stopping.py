@@ -27,16 +27,16 @@ def stoppable_updates(model: BaseAlgorithm, should_stop: Callable[[], bool]) -> 
             raise StoppedInUpdate
 
     hooks = [one.register_step_pre_hook(ask) for one in optimizers(model)]
-    fused = model.fused if isinstance(model, HybridPPO) else None
-    if fused is not None:
-        fused.before_step = ask
+    engine = model.engine if isinstance(model, HybridPPO) else None
+    if engine is not None:
+        engine.before_step = ask
     try:
         yield
     finally:
         for hook in hooks:
             hook.remove()
-        if fused is not None:
-            fused.before_step = None
+        if engine is not None:
+            engine.before_step = None
 
 
 def optimizers(model: BaseAlgorithm) -> list[Optimizer]:

@@ -1,4 +1,4 @@
-"""Learning without autograd: the same losses and steps as `training.update`, within rounding."""
+"""Learning without autograd: the losses and steps of the torch engine, within rounding."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.algorithms.ppo_update import Minibatch, Ranges, Tally, ranges_of, record
+from aimbot_lab.training.engines.engine import Loop
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.parts import (
     CLIPPED,
@@ -26,6 +27,7 @@ from aimbot_lab.training.fused.core.parts import (
 from aimbot_lab.training.fused.gradient import FusedGradient
 from aimbot_lab.training.fused.policy import features_of, fused_weights
 from aimbot_lab.training.fused.workspace import MAX_THREADS
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
 
 
@@ -36,6 +38,8 @@ class FusedEngine:
     the result is the same for any number. Building one compiles the kernels.
     Raises UnsuitedError for a policy that it does not know.
     """
+
+    name = "fused"
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
@@ -68,6 +72,18 @@ class FusedEngine:
                 self._gradient.join(workers)
                 self.workers = workers  # last, or an interrupt would leave the others without
             yield
+
+    def collect(self, model: PPO, loop: Loop, *, steps: int) -> bool:
+        """Fill the buffer by stable-baselines3's loop, whose policy acts by the kernels."""
+        policy = model.policy
+        assert isinstance(policy, HybridPolicy)
+        self.actor.begin(steps, model.n_envs)
+        policy.act = self.actor.act
+        try:
+            with self.threads():
+                return loop()
+        finally:
+            policy.act = None
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.

@@ -13,6 +13,7 @@ from stable_baselines3.common.distributions import (
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
+from aimbot_lab.training.engines.engine import UnsuitedError
 from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
@@ -20,10 +21,6 @@ from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
-
-
-class UnsuitedError(ValueError):
-    """The fused engine does not know this policy; says why."""
 
 
 def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:

@@ -1,0 +1,35 @@
+"""What an engine does: it collects rollouts, and learns from them."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from stable_baselines3 import PPO
+
+Loop = Callable[[], bool]
+"""stable-baselines3's own loop over a rollout's steps; False where a callback ended it."""
+
+
+class UnsuitedError(ValueError):
+    """The engine does not know this policy; says why."""
+
+
+class Engine(Protocol):
+    """Computes for one policy; what is learned stays in the policy and its optimiser.
+
+    Making one of a policy that it does not know raises UnsuitedError.
+    """
+
+    name: str
+    before_step: Callable[[], None] | None
+    """Called before each gradient step that no optimiser of torch takes."""
+
+    def collect(self, model: PPO, loop: Loop, *, steps: int) -> bool:
+        """Fill `model.rollout_buffer` with so many steps of every row; what `loop` gives.
+
+        The loop asks the policy for actions and steps the world, and calls the callbacks.
+        """
+        ...
+
+    def update(self, model: PPO, *, dual_clip: float | None) -> None:
+        """Improve the policy by `model.rollout_buffer`, and record what PPO records."""
+        ...

@@ -1,0 +1,50 @@
+"""Which engines exist, and which of them computes for a policy."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from aimbot_lab.training.engines.engine import Engine, UnsuitedError
+from aimbot_lab.training.engines.torch_engine import TorchEngine
+from aimbot_lab.training.fused.engine import FusedEngine
+
+AUTO = "auto"
+
+
+class EngineType(NamedTuple):
+    """An engine by the name that `train.engine` gives it."""
+
+    name: str
+    make: Callable[[ActorCriticPolicy], Engine]  # raises UnsuitedError
+    any_threads: bool  # whether the number of threads makes no difference to what is learned
+
+
+class Choice(NamedTuple):
+    """The engine that computes, and faster ones that do not suit: each with the reason."""
+
+    engine: Engine
+    passed_over: tuple[tuple[str, str], ...]
+
+
+ENGINES = (
+    EngineType("fused", FusedEngine, any_threads=True),
+    EngineType("torch", TorchEngine, any_threads=False),
+)
+"""The faster ones first; the last one suits every policy."""
+
+
+def engine_types(asked: str) -> tuple[EngineType, ...]:
+    """The engines to try, in this order, where `asked` is one's name or `auto`."""
+    return tuple(one for one in ENGINES if asked in (AUTO, one.name))
+
+
+def suited_engine(policy: ActorCriticPolicy, types: Sequence[EngineType]) -> Choice:
+    """The first of `types` that suits `policy`. Raises ValueError where none does."""
+    passed_over: list[tuple[str, str]] = []
+    for one in types:
+        try:
+            return Choice(one.make(policy), tuple(passed_over))
+        except UnsuitedError as error:
+            passed_over.append((one.name, str(error)))
+    raise ValueError("; ".join(f"engine {name}: {why}" for name, why in passed_over))
