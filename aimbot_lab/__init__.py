@@ -1,4 +1,4 @@
-"""aimbot-lab: train game agents by curriculum on a fast FPS arena.
+"""aimbot-lab: train game agents by curriculum on fast vectorised worlds.
 
 The package is layered; `tests/test_layers.py` holds the rules. Import the part you need: nothing
 heavy is imported here, so that the command line answers at once. Importing `aimbot_lab.envs` makes

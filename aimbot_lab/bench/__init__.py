@@ -1,5 +1,5 @@
 """Benchmarks: how fast the simulator is on this machine, and where its time goes.
 
 Every figure is the best of several short repeats, since whatever else a machine does can only
-slow a repeat down. Imported by the command line; imports what it measures.
+slow a repeat down.
 """

@@ -1,4 +1,1 @@
-"""What every other package may use: errors, the world protocol, episodes, seeds, settings.
-
-Imported by all layers, imports none of them.
-"""
+"""What every other package may use: errors, the world protocol, episodes, seeds, settings."""

@@ -1,5 +1,5 @@
 """Replays: episodes kept as a beginning and its actions, played again, and shown.
 
-Imported by training, experiment and cli. A replay holds all that its episode depends on, so it
-must play the same in every process, or be refused.
+A replay holds all that its episode depends on, so it must play the same in every process, or be
+refused.
 """

@@ -1,4 +1,4 @@
 """Learning: algorithms, networks, agents and callbacks on torch and stable-baselines3.
 
-`training.training` assembles one training. Imported by experiment. Free of YAML and MLflow.
+`training.training` assembles one training. Free of YAML and MLflow.
 """

@@ -1,4 +1,1 @@
-"""What computes a training of our own PPO: torch, or a faster engine where it suits the policy.
-
-Imported by `training.algorithms`.
-"""
+"""What computes a training of our own PPO: torch, or a faster engine where it suits the policy."""

@@ -1,4 +1,4 @@
 """The fused engine: acting and learning of our own PPO on the CPU, without autograd.
 
-`core` holds the kernels. Imported by `training.algorithms`.
+`core` holds the kernels.
 """
