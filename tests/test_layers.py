@@ -181,10 +181,6 @@ def test_a_folder_holds_at_most_twenty_modules(folder: Path) -> None:
     assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 20
 
 
-# Of the layers above worlds, these alone still know the arena itself.
-ARENA_ONLY = ("replay/",)
-
-
 def knows_a_world(text: str) -> bool:
     """Whether the source `text` imports a world, or names a target of the arena."""
     tree = ast.parse(text)
@@ -202,7 +198,7 @@ def knows_a_world(text: str) -> bool:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_worlds_are_known_through_the_registry_alone(path: Path) -> None:
     inside = path.relative_to(PACKAGE).as_posix()
-    if not inside.startswith(("worlds/", *ARENA_ONLY)):
+    if not inside.startswith("worlds/"):
         assert not knows_a_world(path.read_text(encoding="utf-8"))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -98,6 +99,9 @@ class WorldType(ABC):
     gymnasium_ids: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     """Ids such as `package/Name-v0` under which Gymnasium knows it, each with the targets that its
     episodes mix, by weight."""
+
+    replays: WorldReplays | None = None
+    """How recorded episodes are played and shown, for worlds with the ability `replay`."""
 
     @abstractmethod
     def spec(self, settings: Any) -> WorldSpec:

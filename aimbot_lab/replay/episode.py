@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.replays import RowArrays, WorldReplays
 from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
-from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.single_row import RowArrays
+from aimbot_lab.foundation.world import Float32Array, WorldSpec
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.worlds.registry import spec_of, type_of
 
 About = Mapping[str, str | int | float]  # what a person should know: run, lesson, step
 
@@ -20,10 +21,10 @@ class ReplayError(LabError):
 class RecordedEpisode:
     """What a whole episode depends on, and how it ended."""
 
-    settings: ArenaSettings  # of an arena of one row
+    settings: WorldSettings  # of a world of one row
     start: RowArrays  # the row as the episode began
-    actions: Float32Array  # [N, 4] world actions, one per decision
-    line: str  # the result line that the world gave
+    actions: Float32Array  # [N, agents x A] world actions, one agent's after another's
+    line: str  # the result line of the first agent
 
     @property
     def result(self) -> EpisodeResult:
@@ -32,6 +33,24 @@ class RecordedEpisode:
         if result == "command":
             raise ReplayError("the replay's result is a command")
         return result
+
+    @property
+    def spec(self) -> WorldSpec:
+        """The shape of its world."""
+        return spec_of(self.settings)
+
+    @property
+    def world(self) -> WorldReplays:
+        """What its world says of replays. Raises ReplayError where the world has none."""
+        return replays_of(self.settings)
+
+
+def replays_of(settings: WorldSettings) -> WorldReplays:
+    """What the world of `settings` says of replays. Raises ReplayError where it has none."""
+    found = type_of(settings).replays
+    if found is None:
+        raise ReplayError(f"the world {settings.world} has no replays: its episodes can't be kept")
+    return found
 
 
 @dataclass(frozen=True)

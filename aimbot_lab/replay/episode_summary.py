@@ -1,16 +1,17 @@
 """What happened in a replay, in words and numbers."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.replay.playback import replay_steps
-from aimbot_lab.worlds.arena.core.state import REWARD_TERMS
 
-MOVES = ("", "forward", "back")
-SIDES = ("", "right", "left")
+OUTCOMES = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,12 @@ class EpisodeSummary:
     """How an episode went."""
 
     won: bool
+    outcome: str  # of OUTCOMES
     target: str
     difficulty: int | None  # None: the target has none
     seconds: float
     decisions: int
-    shots: int
-    hits: int
+    events: dict[str, int]  # how often each thing happened
     episode_return: float
     reward_terms: dict[str, float]  # those that earned something
     trajectory_sha256: str
@@ -31,40 +32,32 @@ class EpisodeSummary:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
-        return {"schema": 1, **asdict(self)}
+        named = {"schema": 1, **asdict(self)}
+        events = named.pop("events")
+        place = [*named].index("decisions") + 1
+        items = [*named.items()]
+        return dict([*items[:place], *events.items(), *items[place:]])
 
 
 def summarize(replay: Replay) -> EpisodeSummary:
     """What happened in `replay`. Raises ReplayError where it can't be played."""
-    shots = hits = 0
-    terms = np.zeros(len(REWARD_TERMS))
+    events: Counter[str] = Counter()
+    terms: npt.NDArray[np.float64] = np.zeros(0)
     for step in replay_steps(replay.episode):
-        shots, hits = shots + step.fired, hits + (step.hit >= 0)
-        terms = step.state.terms[0].copy()
-    result, episode = replay.episode.result, replay.episode
+        events.update(step.scene.events)
+        terms = step.scene.terms
+    result, episode, spec = replay.episode.result, replay.episode, replay.episode.spec
+    named = zip(spec.reward_terms, terms.tolist(), strict=True)
     return EpisodeSummary(
         won=result.won,
+        outcome=OUTCOMES[result.outcome],
         target=result.target or "",
         difficulty=result.difficulty,
-        seconds=round(len(episode.actions) * episode.settings.decision_seconds, 6),
+        seconds=round(len(episode.actions) * spec.decision_seconds, 6),
         decisions=len(episode.actions),
-        shots=shots,
-        hits=hits,
+        events=dict(events),
         episode_return=float(terms.sum()),
-        reward_terms={
-            name: float(value) for name, value in zip(REWARD_TERMS, terms, strict=True) if value
-        },
+        reward_terms={name: value for name, value in named if value},
         trajectory_sha256=replay.trajectory_sha256,
         about=dict(replay.about),
     )
-
-
-def action_words(action: np.ndarray | None, *, fired: bool) -> str:
-    """What the agent does, for a person; `action` [4]."""
-    if action is None:
-        return "begins"
-    words = [MOVES[int(action[0])], SIDES[int(action[1])]]
-    mouse = float(action[3])
-    words.append(f"turns {abs(mouse):.1f} {'right' if mouse > 0 else 'left'}" if mouse else "")
-    words.append("SHOOTS" if fired else "")
-    return ", ".join(word for word in words if word) or "waits"

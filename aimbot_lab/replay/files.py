@@ -5,7 +5,6 @@ import binascii
 import hashlib
 import json
 import zlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 import aimbot_lab
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.replays import RowArrays
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.replay.episode import RecordedEpisode, Replay, ReplayError
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.replay.episode import RecordedEpisode, Replay, ReplayError, replays_of
 from aimbot_lab.replay.playback import verify
-from aimbot_lab.worlds.arena.allocate import new_state, new_tables
-from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.single_row import OF_ALL_ROWS, RowArrays
+from aimbot_lab.worlds.registry import DEFAULT, WORLDS, as_dict, make_world, spec_of
 
 FORMAT, VERSION = "aimbot-lab replay", 1
 SEAL = "content_sha256"
@@ -28,7 +27,6 @@ KEYS = frozenset(
     {"format", "version", "simulator", "about", "result", "settings", "start", "actions"}
     | {"decisions", "trajectory_sha256", SEAL}
 )
-WIDTH = 4  # columns of an action
 MAX_BYTES = 2**22  # of a file
 MAX_DECISIONS = 2**20
 MAX_VERSION = 40  # characters of a version that a refusal repeats
@@ -53,7 +51,7 @@ def replay_text(replay: Replay) -> str:
         "simulator": aimbot_lab.__version__,
         "about": dict(replay.about),
         "result": episode.line,
-        "settings": asdict(episode.settings),
+        "settings": as_dict(episode.settings),
         "start": {name: array.tolist() for name, array in episode.start.items()},
         "decisions": len(episode.actions),
         "actions": _packed(episode.actions),
@@ -112,13 +110,13 @@ def _replay(document: Any) -> Replay:
         raise ReplayError(f"a replay of another format than {VERSION}")
     if document.keys() != KEYS or document.pop(SEAL) != _seal(document):
         raise ReplayError("the replay was altered after it was recorded")
-    settings = TypeAdapter(ArenaSettings).validate_python(document["settings"])
+    settings = _settings(document["settings"])
     if settings.num_envs != 1 or not isinstance(document["about"], dict):
         raise ReplayError("this is not a replay")
     episode = RecordedEpisode(
         settings=settings,
         start=_start(document["start"], settings),
-        actions=_unpacked(document["actions"], document["decisions"]),
+        actions=_unpacked(document["actions"], document["decisions"], settings),
         line=str(document["result"]),
     )
     return Replay(episode, document["about"], str(document["trajectory_sha256"]))
@@ -130,16 +128,20 @@ def _seal(document: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _start(given: dict[str, Any], settings: ArenaSettings) -> RowArrays:
-    """Arrays of the types that the arena has; their shapes are checked where they are played."""
-    tables = new_tables(settings, ())
-    kinds = new_state(settings, tables, 0)._asdict()
+def _settings(given: dict[str, Any]) -> WorldSettings:
+    """The settings of the world that `given` name. Raises ReplayError where there is none such."""
+    name = given.get("world", DEFAULT)
+    if not isinstance(name, str) or name not in WORLDS:
+        raise ReplayError(f"a replay of the world {name!r:.40}, which is not installed")
+    settings: WorldSettings = TypeAdapter(WORLDS[name].settings).validate_python(given)
+    return settings
+
+
+def _start(given: dict[str, Any], settings: WorldSettings) -> RowArrays:
+    """Arrays of the types that the world has; their shapes are checked where they are played."""
+    kinds = replays_of(settings).start_types(settings, make_world)
     with np.errstate(over="raise"):
-        return {
-            name: np.array(values, kinds[name].dtype)
-            for name, values in given.items()
-            if name not in OF_ALL_ROWS
-        }
+        return {name: np.array(values, kinds[name]) for name, values in given.items()}
 
 
 def _packed(actions: Float32Array) -> str:
@@ -147,13 +149,15 @@ def _packed(actions: Float32Array) -> str:
     return base64.b64encode(zlib.compress(columns.tobytes(), 9)).decode("ascii")
 
 
-def _unpacked(text: str, decisions: int) -> Float32Array:
+def _unpacked(text: str, decisions: int, settings: WorldSettings) -> Float32Array:
     if not isinstance(decisions, int) or not 0 < decisions <= MAX_DECISIONS:
         raise ReplayError("this is not a replay")
     try:
         packed = base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise ReplayError("this is not a replay") from error
-    size = decisions * WIDTH * 4
+    spec = spec_of(settings)
+    width = spec.agents * (len(spec.branches) + spec.continuous)
+    size = decisions * width * 4
     data = zlib.decompressobj().decompress(packed, size + 1)
-    return np.frombuffer(data, "<f4").reshape(WIDTH, decisions).T.astype(np.float32)
+    return np.frombuffer(data, "<f4").reshape(width, decisions).T.astype(np.float32)

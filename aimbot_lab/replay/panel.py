@@ -1,14 +1,15 @@
-"""The panel beside the picture of an arena: cell, action, rewards, result."""
+"""The panel beside the picture of a row: cell, action, rewards, result."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.worlds.arena.core.state import LOSE, REWARD_TERMS, WIN
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.replays import ArrowKeys, Colour, Control, Gauge, Indicator
 
-Colour = tuple[int, int, int]
 Place = tuple[float, float]
 
 PAPER: Colour = (252, 252, 250)
@@ -16,14 +17,18 @@ INK: Colour = (20, 24, 32)
 FAINT: Colour = (128, 134, 146)
 RULE: Colour = (222, 222, 216)
 GAIN: Colour = (34, 139, 84)
-LOSS: Colour = (208, 36, 48)
+LOST: Colour = (208, 36, 48)
 PRESSED: Colour = (24, 104, 214)
 FIRE: Colour = (255, 120, 0)
-ENDINGS = (WIN, LOSE)  # shown by the result; their bars would dwarf all others
+COLOURS = (PAPER, INK, FAINT, RULE, GAIN, LOST)
+"""What panels hold, where colours are few."""
+BANNERS = {WIN: GAIN, DRAW: FAINT, LOSS: LOST}
 SMALLEST = 0.7  # of a text's size, before it is cut
 MIN_PIXELS = 7.0  # of a text's height
 MIN_LINES = 24  # of text from top to bottom: its size follows
-REWARDS_TOP, RESULT_TOP = 10.2, MIN_LINES - 2.8  # lines from the top
+ACTION_TOP, REWARDS_TOP, RESULT_TOP = 4.6, 10.2, MIN_LINES - 2.8  # lines from the top
+KEYS_WIDTH = 6.4  # lines that the arrows take from left to right
+MAX_PER_CONTROL = 2.4  # lines
 MAX_PER_TERM = 1.9  # lines
 BAR_BELOW = 0.45  # of a term's room is from its name down to its bar
 BAR_HALF, BAR_TICK = 0.2, 0.4  # lines that a bar and its zero reach up and down
@@ -35,14 +40,14 @@ class PanelText(NamedTuple):
     title: str  # for example the lesson
     cell: str  # target and difficulty
     goal: str  # what is to be done, and what is left of it
-    action: npt.NDArray[np.float32] | None  # [4]
-    fired: bool
-    mouse_limit: float
+    controls: Sequence[Control]  # what the agent does
+    names: Sequence[str]  # [T] of the reward terms
     terms: npt.NDArray[np.float64]  # [T] sum of each reward term so far
     earned: npt.NDArray[np.float64]  # [T] what this decision gave
     scale: npt.NDArray[np.float64]  # [T] 0 for a term that is not shown, else a full bar's value
     result: str | None
-    won: bool
+    outcome: int
+    ending: int | None = None  # the reward term that the result alone gives
     player: str = ""  # which agent, and how its actions were drawn
 
 
@@ -56,7 +61,7 @@ class Panel:
         self.picture = Image.new("RGB", (width, height), PAPER)
         self._draw = ImageDraw.Draw(self.picture)
         self._head()
-        self._action(top=4.6)
+        self._controls(top=ACTION_TOP)
         self._rewards(top=REWARDS_TOP)
         self._result(top=RESULT_TOP)
 
@@ -76,21 +81,33 @@ class Panel:
         self._text((self._left, 3.0), content.goal, fill=FAINT)
         self._text((self._left, 3.9), content.player, fill=FAINT)
 
-    def _action(self, top: float) -> None:
-        """Four keys, a needle for the mouse, and a light that shows a shot."""
+    def _controls(self, top: float) -> None:
+        """Arrow keys on the left, all else below each other."""
         self._rule(top)
-        action = self._content.action
-        vertical, horizontal = (0, 0) if action is None else (int(action[0]), int(action[1]))
-        middle = self._left + 2.6 * self._line, top + 2.9
-        for right, down, pressed in (
-            (0, -1, vertical == 1),
-            (0, 1, vertical == 2),
-            (-1, 0, horizontal == 1),
-            (1, 0, horizontal == 2),
-        ):
-            self._key(middle, (right, down), pressed=pressed)
-        self._turn(0.0 if action is None else float(action[3]), top=top + 1.6)
-        self._shot(top=top + 4.0)
+        controls = self._content.controls
+        keys = [control for control in controls if isinstance(control, ArrowKeys)]
+        others = [control for control in controls if not isinstance(control, ArrowKeys)]
+        if keys:
+            self._keys(keys[0], (self._left + 2.6 * self._line, top + 2.9))
+        left = self._left + (KEYS_WIDTH * self._line if keys else 0.0)
+        first = top + 1.6
+        room = REWARDS_TOP - 1.6 - first  # for all but the last
+        each = min(MAX_PER_CONTROL, room / max(len(others) - 1, 1))
+        for place, control in enumerate(others):
+            at = left, first + each * place
+            if isinstance(control, Gauge):
+                self._gauge(control, at)
+            elif isinstance(control, Indicator):
+                self._indicator(control, at)
+            else:
+                shown = "" if control.number is None else f" {control.number}"
+                self._text(at, f"{control.name}{shown}")
+
+    def _keys(self, keys: ArrowKeys, middle: Place) -> None:
+        self._key(middle, (0, -1), pressed=keys.up)
+        self._key(middle, (0, 1), pressed=keys.down)
+        self._key(middle, (-1, 0), pressed=keys.left)
+        self._key(middle, (1, 0), pressed=keys.right)
 
     def _key(self, middle: Place, way: tuple[int, int], *, pressed: bool) -> None:
         line, (right, down) = self._line, way
@@ -105,28 +122,29 @@ class Panel:
         ]
         self._draw.polygon(corners, fill=PRESSED if pressed else RULE)
 
-    def _turn(self, mouse: float, top: float) -> None:
-        left, right = self._left + 6.4 * self._line, self._right
+    def _gauge(self, gauge: Gauge, at: Place) -> None:
+        (left, top), right = at, self._right
         middle, reach = (left + right) / 2, (right - left) / 2
-        share = max(-1.0, min(1.0, mouse / self._content.mouse_limit))
-        self._text((left, top), "turns", fill=FAINT)
-        at = (top + 1.0) * self._line
-        self._draw.line((left, at, right, at), fill=RULE)
+        self._text((left, top), gauge.name, fill=FAINT)
+        y = (top + 1.0) * self._line
+        self._draw.line((left, y, right, y), fill=RULE)
+        share = max(-1.0, min(1.0, gauge.share))
         self._bar((middle, top + 1.0), share * reach, colour=PRESSED)
 
-    def _shot(self, top: float) -> None:
-        left, y = self._left + 6.4 * self._line, top * self._line
+    def _indicator(self, indicator: Indicator, at: Place) -> None:
+        left, y = at[0], at[1] * self._line
         radius = 0.45 * self._line
         box = (left, y - radius, left + 2 * radius, y + radius)
-        self._draw.ellipse(box, fill=FIRE if self._content.fired else RULE)
-        colour = INK if self._content.fired else FAINT
-        self._text((left + 1.4 * self._line, top), "shoots", fill=colour)
+        self._draw.ellipse(box, fill=FIRE if indicator.on else RULE)
+        self._text(
+            (left + 1.4 * self._line, at[1]), indicator.name, fill=INK if indicator.on else FAINT
+        )
 
     def _rewards(self, top: float) -> None:
         content = self._content
         self._rule(top)
         self._text((self._left, top + 0.9), "reward so far", fill=FAINT)
-        shown = [term for term in range(len(REWARD_TERMS)) if content.scale[term] > 0]
+        shown = [term for term in range(len(content.names)) if content.scale[term] > 0]
         first = top + 2.1
         room = RESULT_TOP - BAR_TICK - first  # for all names but the last, and that one's bar
         per_term = min(MAX_PER_TERM, room / max(len(shown) - 1 + BAR_BELOW, 1))
@@ -136,8 +154,8 @@ class Panel:
     def _reward(self, term: int, top: float, *, per_term: float) -> None:
         content = self._content
         value = float(content.terms[term])
-        colour = GAIN if value >= 0 else LOSS
-        name = REWARD_TERMS[term].replace("_", " ")
+        colour = GAIN if value >= 0 else LOST
+        name = content.names[term].replace("_", " ")
         # A term that was just earned is drawn in full ink.
         self._text((self._left, top), name, fill=INK if content.earned[term] else FAINT)
         self._text((self._right, top), f"{value:+.0f}", fill=colour, anchor="rm")
@@ -161,11 +179,12 @@ class Panel:
             self._text((self._left, top + 1.4), total, fill=FAINT)
             return
         box = (0, top * self._line, self.picture.width, self.picture.height)
-        self._draw.rectangle(box, fill=GAIN if content.won else LOSS)
+        self._draw.rectangle(box, fill=BANNERS[content.outcome])
         self._text((self._left, top + 1.0), content.result, size=0.95, fill=PAPER)
-        ending = WIN if content.won else LOSE
-        earned = f"{REWARD_TERMS[ending]} {float(content.terms[ending]):+,.0f}, {total}"
-        self._text((self._left, top + 2.1), earned, size=0.7, fill=PAPER)
+        if content.ending is not None:
+            earned = float(content.terms[content.ending])
+            total = f"{content.names[content.ending]} {earned:+,.0f}, {total}"
+        self._text((self._left, top + 2.1), total, size=0.7, fill=PAPER)
 
     def _rule(self, top: float) -> None:
         y = top * self._line
@@ -188,11 +207,12 @@ def fitted(
     return text, font
 
 
-def bar_scale(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def bar_scale(totals: npt.NDArray[np.float64], endings: Sequence[int]) -> npt.NDArray[np.float64]:
     """Value [T] of a full bar for each term of an episode that ends with the sums `totals` [T].
 
-    One scale for all that are shown; 0 for what earned nothing, and for winning and losing.
+    One scale for all that are shown; 0 for what earned nothing, and for the terms `endings`, which
+    the result shows: their bars would dwarf all others.
     """
     sizes = np.abs(totals)
-    sizes[list(ENDINGS)] = 0.0
+    sizes[list(endings)] = 0.0
     return np.where(sizes > 0, sizes.max(initial=0.0), 0.0)

@@ -8,26 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.replays import ReplayRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
-from aimbot_lab.foundation.world import BoolArray, Float32Array, new_step_buffers
+from aimbot_lab.foundation.world import Float32Array, step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, ReplayError
-from aimbot_lab.worlds.arena.core.state import ArenaState
-from aimbot_lab.worlds.arena.single_row import solo_arena
+from aimbot_lab.worlds.registry import make_world
 
 
 @dataclass(frozen=True)
 class ReplayStep:
     """An episode after one of its decisions; before the first, where there is no action."""
 
-    state: ArenaState  # of one row; read it before the next moment
-    action: Float32Array | None  # [4]
-    observation: Float32Array  # [D] after the decision; zeros before the first
-    reward: float
+    scene: Scene  # read what it is drawn from before the next step
+    action: Float32Array | None  # [A] of the first agent
+    observations: Float32Array  # [agents, D] after the decision; zeros before the first
+    rewards: Float32Array  # [agents]
     earned: npt.NDArray[np.float64]  # [T] what each reward term gave for this decision
-    fired: bool
-    hit: int  # index of the enemy that was hit, -1: none
-    line: str | None  # the result line, once the episode has ended
+    line: str | None  # the result line of the first agent, once the episode has ended
 
 
 def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
@@ -35,57 +34,42 @@ def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
 
     Raises ReplayError where it can't be played, or does not end with its last action.
     """
-    stage = _ReplayArena(episode)
-    yield stage.beginning()
+    try:
+        row = episode.world.replay_row(episode.settings, episode.start, make_world)
+    except MisuseError as error:
+        raise ReplayError(f"the replay's initial state is invalid: {error}") from error
     last = len(episode.actions) - 1
-    for number, action in enumerate(episode.actions):
-        try:
-            step = stage.decide(action)
-        except ActionError as error:
-            raise ReplayError(f"the replay's action {number} is invalid: {error}") from error
-        if (step.line is not None) != (number == last):
+    for number, step in enumerate(_steps(row, episode.actions), -1):
+        if number >= 0 and (step.line is not None) != (number == last):
             raise _other_end(number, last)
         yield step
 
 
-class _ReplayArena:
-    """The arena in which one episode is played."""
-
-    def __init__(self, episode: RecordedEpisode) -> None:
+def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
+    world, buffers = row.world, step_buffers(row.world)
+    scene = row.beginning()
+    nothing = np.zeros_like(scene.terms)
+    yield ReplayStep(scene, None, buffers.observations, buffers.rewards, nothing, None)
+    for number, action in enumerate(actions):
+        before = scene.terms
+        by_agent = action.reshape(world.spec.agents, -1)
         try:
-            self._arena = solo_arena(episode.settings, episode.start)
-        except MisuseError as error:
-            raise ReplayError(f"the replay's initial state is invalid: {error}") from error
-        self._arena.keep_endings = True
-        self._buffers = new_step_buffers(1, len(self._arena.spec.observation_names))
-
-    def beginning(self) -> ReplayStep:
-        state = self._arena.state
-        nothing = np.zeros(state.terms.shape[1])
-        seen = self._buffers.observations[0]
-        return ReplayStep(state, None, seen, 0.0, nothing, fired=False, hit=-1, line=None)
-
-    def decide(self, action: Float32Array) -> ReplayStep:
-        state, buffers = self._arena.state, self._buffers
-        ready, hits_left = state.gun_ticks[0] <= 0, state.enemy_hits_left[0].copy()
-        before = state.terms[0].copy()
-        batch = self._arena.step(action[None], buffers)
-        after = self._arena.ended_state or state
-        seen = buffers.final_observations if batch else buffers.observations
-        return ReplayStep(
-            state=after,
-            action=action,
-            observation=seen[0],
-            reward=float(buffers.rewards[0]),
-            earned=after.terms[0] - before,
-            fired=bool(ready and action[2] > 0),
-            hit=_index(hits_left > after.enemy_hits_left[0]),
-            line=result_line(batch, 0) if batch else None,
+            scene, batch = row.decide(by_agent, buffers)
+        except ActionError as error:
+            raise ReplayError(f"the replay's action {number} is invalid: {error}") from error
+        yield ReplayStep(
+            scene=scene,
+            action=by_agent[0],
+            observations=buffers.final_observations if batch else buffers.observations,
+            rewards=buffers.rewards.copy(),
+            earned=scene.terms - before,
+            line=result_line(batch, _first_agent(batch)) if batch else None,
         )
 
 
-def _index(marks: BoolArray) -> int:
-    return int(marks.argmax()) if marks.any() else -1
+def _first_agent(batch: EpisodeBatch) -> int:
+    """The place in `batch`, of a single row, of its first agent."""
+    return int(np.flatnonzero(batch.agent == 0)[0])
 
 
 def _other_end(number: int, last: int) -> ReplayError:
@@ -113,11 +97,10 @@ def trajectory_sha256(episode: RecordedEpisode) -> str:
 
 def add_to(digest: "hashlib._Hash", step: ReplayStep) -> None:
     """Count `step` into the hash of a trajectory."""
-    state = step.state
-    for array in (state.position, state.yaw, state.enemy_hits_left, state.gun_ticks, state.terms):
+    for array in step.scene.trajectory:
         digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-    digest.update(step.observation.astype("<f4", copy=False).tobytes())
-    digest.update(np.array(step.reward, "<f8").tobytes())
+    digest.update(step.observations.astype("<f4", copy=False).tobytes())
+    digest.update(step.rewards.astype("<f8").tobytes())
     digest.update((step.line or "").encode())
 
 

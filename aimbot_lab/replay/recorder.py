@@ -1,28 +1,32 @@
 """Episodes recorded while they are played in a batch."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.replays import ReplayWorld, RowArrays
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.world import BatchWorld, Float32Array
-from aimbot_lab.replay.episode import RecordedEpisode, ReplayError
-from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.single_row import RowArrays, row_of, solo_settings
+from aimbot_lab.replay.episode import RecordedEpisode, ReplayError, replays_of
 
 
 class RowRecorder:
-    """Records the episodes of one row of `arena`, from one that begins on.
+    """Records the episodes of one row of `world`, from one that begins on.
 
-    Copies four numbers a step, and the row where an episode begins.
+    Copies a row's actions each step, and the row where an episode begins. Raises ReplayError where
+    the world has no replays.
     """
 
-    def __init__(self, arena: BatchWorld, row: int) -> None:
-        if not isinstance(arena, Arena):
-            raise ReplayError("episodes of this world can't be recorded")
-        self._arena, self._row = arena, row
-        self._settings = solo_settings(arena.settings)
+    def __init__(self, world: BatchWorld, row: int) -> None:
+        if not world.spec.can("replay"):
+            raise ReplayError("this world has no replays: its episodes can't be kept")
+        self._world = cast(ReplayWorld, world)
+        self._replays = replays_of(self._world.settings)
+        self._row = row
+        self._seats = np.arange(world.spec.agents) * world.num_envs + row
+        self._settings = self._replays.row_settings(self._world.settings)
         self._start: RowArrays | None = None
         self._actions: list[Float32Array] = []
         self.begin()
@@ -30,18 +34,17 @@ class RowRecorder:
     def begin(self) -> None:
         """Record the episode that is about to begin; one under way is left out."""
         self._actions = []
-        begins = self._arena.state.decisions[self._row] == 0
-        self._start = row_of(self._arena.state, self._row) if begins else None
+        self._start = self._replays.row_start(self._world, self._row)
 
     def add(self, actions: Float32Array, ended: EpisodeBatch) -> RecordedEpisode | None:
         """The row's episode, where the last step ended it.
 
-        `actions` [B, 4] are those of the last step, `ended` is what it gave.
+        `actions` [N, A] are those of the last step, `ended` is what it gave.
         """
-        self._actions.append(actions[self._row].copy())
+        self._actions.append(actions[self._seats].ravel())
         if not ended or self._row not in ended.row:
             return None
-        place = int(np.flatnonzero(ended.row == self._row)[0])
+        place = int(np.flatnonzero((ended.row == self._row) & (ended.agent == 0))[0])
         episode = None
         if self._start is not None:
             episode = RecordedEpisode(
@@ -51,6 +54,6 @@ class RowRecorder:
         return episode
 
 
-def recorders(arena: BatchWorld) -> Sequence[RowRecorder]:
-    """A recorder for each row of `arena`, which was just reset."""
-    return [RowRecorder(arena, row) for row in range(arena.num_envs)]
+def recorders(world: BatchWorld) -> Sequence[RowRecorder]:
+    """A recorder for each row of `world`, which was just reset."""
+    return [RowRecorder(world, row) for row in range(world.num_envs)]

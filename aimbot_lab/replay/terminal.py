@@ -4,25 +4,24 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
+from aimbot_lab.replay.captions import cell_words, lesson_title, player_words
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.episode_summary import action_words
-from aimbot_lab.replay.frames import cell_words, ending_words, goal, lesson_title, player_words
-from aimbot_lab.replay.panel import bar_scale
+from aimbot_lab.replay.frames import term_scale
 from aimbot_lab.replay.playback import ReplayStep, replay_steps
-from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.draw import Doings, draw_row
 
 UPPER_HALF = "▀"
 RESET = "\x1b[0m"
 GREEN, RED, DIM, BOLD = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m"
+OUTCOMES = {WIN: GREEN, DRAW: DIM, LOSS: RED}
 TEXT_COLUMNS = 30  # beside the picture
 MIN_PIXELS = 24
 FINER = 5  # drawn this much larger and reduced, which keeps thin lines
-GROWN = 1.8  # how much larger the agent and its enemies are drawn, to be seen at all
 BAR = 12  # characters of a full bar
 CUBE = (0, 95, 135, 175, 215, 255)  # levels of the 256 colours' cube
 
@@ -43,12 +42,11 @@ class Screen(NamedTuple):
 
 def screens(replay: Replay, screen: Screen) -> Iterator[str]:
     """Lines of text for the beginning of `replay` and for every decision."""
-    *_, totals = (step.state.terms[0].copy() for step in replay_steps(replay.episode))
-    scale = bar_scale(totals)
-    trail: list[np.ndarray] = []
+    scale, side = term_scale(replay), screen.pixels
+    renderer = replay.episode.world.renderer(replay.episode.settings)
     for step in replay_steps(replay.episode):
-        trail.append(step.state.position[0].copy())
-        picture = _picture(replay, step, screen.pixels, trail)
+        drawn = renderer.picture(step.scene, size=side * FINER, coarse=True)
+        picture = np.array(Image.fromarray(drawn).reduce(FINER))
         yield _beside(
             half_blocks(picture, true_colour=screen.true_colour), _words(replay, step, scale)
         )
@@ -74,42 +72,34 @@ def _colour(ground: int, colour: Sequence[int], true_colour: bool) -> str:
     return f"\x1b[{ground};5;{16 + 36 * red + 6 * green + blue}m"
 
 
-def _picture(replay: Replay, step: ReplayStep, side: int, trail: Sequence[np.ndarray]) -> Picture:
-    numbers = step.state.parameters.copy()
-    numbers[:, [core.AGENT_RADIUS, core.ENEMY_RADIUS]] *= GROWN
-    larger = step.state._replace(parameters=numbers)
-    doings = Doings(trail, step.fired, step.hit)
-    drawn = draw_row(larger, 0, replay.episode.settings, size=side * FINER, doings=doings)
-    return np.array(Image.fromarray(drawn).reduce(FINER))
-
-
-def _words(replay: Replay, step: ReplayStep, scale: np.ndarray) -> Sequence[str]:
-    numbers = step.state.parameters[0]
-    period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
-    seconds = step.state.decisions[0] * period
-    terms = step.state.terms[0]
+def _words(replay: Replay, step: ReplayStep, scale: npt.NDArray[np.float64]) -> Sequence[str]:
+    scene, world, spec = step.scene, replay.episode.world, replay.episode.spec
+    limit = "" if scene.time_limit is None else f" of {scene.time_limit:g} s"
     words = [
         f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
         one_line(cell_words(replay)),
         *(one_line(words) for words in [player_words(replay)] if words),
-        goal(step.state),
-        f"{seconds:.1f} s of {numbers[core.TIME_LIMIT]:g} s",
+        scene.goal,
+        f"{scene.seconds:.1f} s{limit}",
         "",
-        action_words(step.action, fired=step.fired),
+        world.action_words(spec, step.action, scene),
         "",
         "reward so far",
     ]
     for term in np.flatnonzero(scale):
-        value = float(terms[term])
-        full = round(BAR * min(abs(value) / float(scale[term]), 1.0))
-        colour = GREEN if value >= 0 else RED
-        name = core.REWARD_TERMS[term].replace("_", " ")
-        words += [f"{name:15} {value:+8.0f}", f"{colour}{'█' * full}{RESET}"]
-    words += ["", f"total {terms.sum():+,.0f}"]
+        words += _bar(spec.reward_terms[term], float(scene.terms[term]), float(scale[term]))
+    words += ["", f"total {scene.terms.sum():+,.0f}"]
     if step.line is not None:
-        won = replay.episode.result.won
-        words += ["", f"{GREEN if won else RED}{BOLD}{ending_words(seconds, won=won)}{RESET}"]
+        result = replay.episode.result
+        ending = world.ending_words(result.outcome, scene.seconds)
+        words += ["", f"{OUTCOMES[result.outcome]}{BOLD}{ending}{RESET}"]
     return words
+
+
+def _bar(term: str, value: float, scale: float) -> Sequence[str]:
+    full = round(BAR * min(abs(value) / scale, 1.0))
+    colour = GREEN if value >= 0 else RED
+    return f"{term.replace('_', ' '):15} {value:+8.0f}", f"{colour}{'█' * full}{RESET}"
 
 
 def _beside(picture: Sequence[str], words: Sequence[str]) -> str:

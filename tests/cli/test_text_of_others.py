@@ -39,7 +39,7 @@ def test_a_tables_cells_are_one_visible_line_each() -> None:
 
 def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     told = EpisodeSummary(
-        target="goto", difficulty=1, won=True, seconds=1.0, decisions=1, shots=0, hits=0,
+        target="goto", difficulty=1, won=True, outcome="won", seconds=1.0, decisions=1, events={},
         episode_return=0.0, reward_terms={}, trajectory_sha256="0" * 64,
         about={"name": HOSTILE, HOSTILE: 1},
     )  # fmt: skip

@@ -13,22 +13,21 @@ from PIL import Image
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import panel
+from aimbot_lab.replay.captions import lesson_title, player_words
 from aimbot_lab.replay.film import Film, check_film, write_film
-from aimbot_lab.replay.frames import (
-    COLOURS,
-    PANEL_SHARE,
-    FrameStyle,
-    frames,
-    frames_held,
-    goal,
-    lesson_title,
-    player_words,
-)
+from aimbot_lab.replay.frames import PANEL_SHARE, FrameStyle, colours, frames, frames_held
 from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
 from aimbot_lab.replay.playback import replay_steps
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
-from aimbot_lab.worlds.arena.core.state import DISTANCE, IN_AREA, MOVE_PENALTY, REWARD_TERMS, WIN
+from aimbot_lab.worlds.arena.core.state import (
+    DISTANCE,
+    IN_AREA,
+    LOSE,
+    MOVE_PENALTY,
+    REWARD_TERMS,
+    WIN,
+)
 from tests.replay.recorded_episodes import replay_of
 
 SMALL = FrameStyle(size=120)
@@ -69,7 +68,7 @@ def test_goals_fit_beside_an_arena_and_what_is_longer_is_cut(size: int, text: st
 
 
 def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
-    for replay, colour in ((won, panel.GAIN), (lost, panel.LOSS)):
+    for replay, colour in ((won, panel.GAIN), (lost, panel.LOST)):
         *before, last = map(banner, frames(replay, SMALL))
         assert last == colour
         assert set(before) == {panel.PAPER}
@@ -78,14 +77,14 @@ def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
 def test_the_goal_is_told_with_what_is_left_of_it() -> None:
     for target, words in (("goto", "reach the circle"), ("free", "6 left"), ("attack", "circle: ")):
         first = next(replay_steps(replay_of(target).episode))
-        assert words in goal(first.state)
+        assert words in first.scene.goal
     assert lesson_title(replay_of("free")) == "lesson 2: walls"
 
 
 def test_bars_share_one_scale_and_leave_the_result_out() -> None:
     totals = np.zeros(len(REWARD_TERMS))
     totals[[WIN, DISTANCE, MOVE_PENALTY]] = 999.0, 40.0, -80.0
-    scale = bar_scale(totals)
+    scale = bar_scale(totals, [WIN, LOSE])
     assert scale[DISTANCE] == scale[MOVE_PENALTY] == 80.0
     assert scale[WIN] == scale[IN_AREA] == 0.0
 
@@ -113,7 +112,7 @@ def test_the_end_stands_for_a_while(won: Any) -> None:
 def test_a_gif_has_every_picture_and_keeps_the_colours(tmp_path: Path, won: Any) -> None:
     shown = list(frames(won, SMALL))
     path = tmp_path / "won.gif"
-    write_film(path, Film(iter(shown), 10.0, COLOURS))
+    write_film(path, Film(iter(shown), 10.0, colours([won])))
     with Image.open(path) as film:
         times = []
         for place in range(film.n_frames):
@@ -205,7 +204,7 @@ def test_a_terminal_shows_every_decision_in_the_room_there_is(won: Any) -> None:
 
 def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     terms = np.zeros(len(REWARD_TERMS))
-    none = panel.PanelText("", "", "", None, False, 5.0, terms, terms, terms, None, won=False)
+    none = panel.PanelText("", "", "", (), REWARD_TERMS, terms, terms, terms, None, outcome=-1)
     earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
     shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
     below = round(panel.RESULT_TOP * 320 / panel.MIN_LINES) - 1

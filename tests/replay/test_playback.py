@@ -9,10 +9,11 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.replay.episode import ReplayError
-from aimbot_lab.replay.episode_summary import action_words, summarize
+from aimbot_lab.replay.episode_summary import summarize
 from aimbot_lab.replay.playback import as_replay, replay_steps, trajectory_sha256, verify
 from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.replays.words import FIRED, HIT, action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
 from aimbot_lab.worlds.arena.single_row import row_of, solo_arena
 from tests.replay.recorded_episodes import played, replay_of
@@ -30,25 +31,24 @@ from tests.replay.recorded_episodes import played, replay_of
 def test_a_row_by_itself_is_the_row_in_its_batch_bit_for_bit(settings: dict) -> None:
     for seen in played("free", "goto", "attack", rows=9, **settings):
         alone = list(replay_steps(seen.episode))[1:]
-        observations = [step.observation.copy() for step in replay_steps(seen.episode)][1:]
+        observations = [step.observations[0].copy() for step in replay_steps(seen.episode)][1:]
         np.testing.assert_array_equal(np.stack(observations), seen.observations)
-        np.testing.assert_array_equal([step.reward for step in alone], seen.rewards)
-        np.testing.assert_array_equal(alone[-1].state.terms[0], seen.terms)
+        np.testing.assert_array_equal([step.rewards[0] for step in alone], seen.rewards)
+        np.testing.assert_array_equal(alone[-1].scene.terms, seen.terms)
         assert alone[-1].line == seen.episode.line
 
 
 def test_the_last_moment_shows_how_it_ended_not_what_came_next() -> None:
     *_, last = replay_steps(replay_of("goto", goto_win_radius=20.0).episode)
-    away = np.linalg.norm(last.state.fire_base[0, :2] - last.state.position[0])
+    state = last.scene.state[0]
+    away = np.linalg.norm(state.fire_base[0, :2] - state.position[0])
     assert last.line is not None
     assert "Win" in last.line
     assert away <= 20.0
 
 
 def test_what_each_decision_earned_adds_up() -> None:
-    shown = [
-        (m.earned.copy(), m.state.terms[0].copy()) for m in replay_steps(replay_of("free").episode)
-    ]
+    shown = [(m.earned, m.scene.terms) for m in replay_steps(replay_of("free").episode)]
     np.testing.assert_allclose(sum(earned for earned, _ in shown), shown[-1][1])
 
 
@@ -56,9 +56,9 @@ def test_every_hit_is_seen_and_was_a_shot() -> None:
     seen = played("free", rows=4)
     for episode in (one.episode for one in seen):
         told = summarize(as_replay(episode, {}))
-        assert told.hits <= told.shots
-        assert told.hits * 25.0 == told.reward_terms.get("target_hit", 0.0)
-        assert told.won == (told.hits == 6)
+        assert told.events[HIT] <= told.events[FIRED]
+        assert told.events[HIT] * 25.0 == told.reward_terms.get("target_hit", 0.0)
+        assert told.won == (told.events[HIT] == 6)
 
 
 def test_other_actions_or_another_beginning_are_another_trajectory() -> None:
@@ -121,7 +121,7 @@ def test_sampled_parameters_need_no_sampler_to_play_again() -> None:
         before = arena.state.position[2].copy()
         episode = recorder.add(ahead, arena.step(ahead, buffers))
     assert episode is not None
-    shown = [step.state.position[0].copy() for step in replay_steps(episode)]
+    shown = [step.scene.state[0].position[0].copy() for step in replay_steps(episode)]
     np.testing.assert_array_equal(shown[4], before)
 
 
@@ -157,7 +157,7 @@ def test_a_row_of_another_form_reaches_no_kernel() -> None:
 
 
 def test_actions_in_words() -> None:
-    assert action_words(None, fired=False) == "begins"
-    assert action_words(np.array([0, 0, 1, 0.0]), fired=False) == "waits"
-    words = action_words(np.array([1, 2, 1, -2.5]), fired=True)
+    assert action_words(None, {"shots": 0}) == "begins"
+    assert action_words(np.array([0, 0, 1, 0.0]), {"shots": 0}) == "waits"
+    words = action_words(np.array([1, 2, 1, -2.5]), {"shots": 1})
     assert words == "forward, left, turns 2.5 left, SHOOTS"

@@ -169,12 +169,12 @@ def _film(
     replays: "Sequence[Replay]", output: Path, *, grid: "Grid", size: int | None, speed: float
 ) -> None:
     from aimbot_lab.replay.film import Film, write_film
-    from aimbot_lab.replay.frames import COLOURS, FrameStyle
+    from aimbot_lab.replay.frames import FrameStyle, colours
     from aimbot_lab.replay.panes import frame_count, grid_frames
 
     small = grid.panes > 1 or output.suffix.lower() == ".gif"
     style = FrameStyle(size or (SMALL_SIZE if small else SIZE))
-    step = min(replay.episode.settings.decision_seconds for replay in replays)
+    step = min(replay.episode.spec.decision_seconds for replay in replays)
     with progress("filming", frame_count(replays, grid)) as advance:
 
         def counted() -> "Iterator[Picture]":
@@ -182,5 +182,5 @@ def _film(
                 yield picture
                 advance(output.name)
 
-        write_film(output, Film(counted(), speed / step, COLOURS))
+        write_film(output, Film(counted(), speed / step, colours(replays)))
     click.echo(f"written to {output}", err=True)

@@ -17,7 +17,7 @@ from aimbot_lab.foundation.world import BatchWorld, seats_of, step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import recorders
-from aimbot_lab.worlds.registry import make_world
+from aimbot_lab.worlds.registry import make_world, spec_of
 
 OnEpisode = Callable[[str], None]  # what was played
 
@@ -38,8 +38,13 @@ def record_agent(
 ) -> tuple[Replay, ...]:
     """Episodes of `agent` in the cells of its last lesson, which begin as those of an evaluation.
 
-    Raises ConfigurationError where the lesson has no such cell.
+    Raises ConfigurationError where the world has no replays, or the lesson no such cell.
     """
+    env = agent.config.env
+    if not spec_of(env).can("replay"):
+        raise ConfigurationError(
+            f"the world {env.world} has no replays: its episodes can't be recorded or filmed"
+        )
     cells = wanted_cells(agent, request.target, request.difficulty)
     counts = [len(range(place, request.episodes, len(cells))) for place in range(len(cells))]
     columns = [

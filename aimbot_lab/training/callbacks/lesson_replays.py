@@ -7,6 +7,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
@@ -14,14 +15,15 @@ from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.training.run_hooks import TextSink
 
 FOLDER = "replays"
+KINDS = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
 ROW = 0  # the environment whose episodes are recorded
 
 
 class KeptEpisodesCallback(BaseCallback):
     """Gives `sink` replays of the first environment when a lesson ends, or the training.
 
-    Of each lesson the first episode, the last that was won and the last that was lost, as
-    replays/lesson-01-first.json and so on. Until then it costs a copy of four numbers a step.
+    Of each lesson the first episode and the last that was won, drawn and lost, as
+    replays/lesson-01-first.json and so on. Until then it costs a copy of a row's actions a step.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class KeptEpisodesCallback(BaseCallback):
         if self._sees_first:
             self._kept["first"] = episode, self.num_timesteps
             self._sees_first = False
-        self._kept["won" if episode.result.won else "lost"] = episode, self.num_timesteps
+        self._kept[KINDS[episode.result.outcome]] = episode, self.num_timesteps
 
     def _hand_over(self) -> None:
         for which, (episode, step) in self._kept.items():
