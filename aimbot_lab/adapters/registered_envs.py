@@ -16,7 +16,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.worlds.registry import DEFAULT, make_world, world_types
+from aimbot_lab.worlds.registry import DEFAULT, WORLDS, make_world
 
 GivenSettings = WorldSettings | Mapping[str, Any]
 GivenScenario = Scenario | Mapping[str, Any]
@@ -97,13 +97,12 @@ def world_settings(settings: GivenSettings | None, fields: Mapping[str, Any]) ->
 
 def _settings_class(settings: object, name: Any) -> type[Any]:
     """The class of `settings` where they are of a world, else of those of the world `name`."""
-    worlds = world_types()
-    for world in worlds.values():
-        if isinstance(settings, world.settings):
-            return world.settings
-    if not isinstance(name, str) or name not in worlds:
-        raise ConfigurationError(f"world: must be {' or '.join(worlds)} (got {name!r:.80})")
-    return worlds[name].settings
+    own = getattr(settings, "world", None)
+    if isinstance(own, str) and own in WORLDS:
+        return WORLDS[own].settings
+    if not isinstance(name, str) or name not in WORLDS:
+        raise ConfigurationError(f"world: must be {' or '.join(WORLDS)} (got {name!r:.80})")
+    return WORLDS[name].settings
 
 
 def _refuse_unknown(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

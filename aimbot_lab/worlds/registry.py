@@ -90,8 +90,8 @@ def named_type(env: Any) -> WorldType | None:
 
 def files_of_key(key: str) -> KeptFiles:
     """The files that some world's settings name under `key`; ConfigurationError: there are none."""
-    found = (one.files for one in world_types().values() if one.files and one.files.key == key)
-    files = next(found, None)
+    worlds = (WORLDS[name].files for name in WORLDS)
+    files = next((one for one in worlds if one is not None and one.key == key), None)
     if files is None:
         raise ConfigurationError(f"no world that is installed has {key}")
     return files
