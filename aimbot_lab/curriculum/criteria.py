@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
+from aimbot_lab.curriculum.measures import MEASURES
+from aimbot_lab.curriculum.measures import Measure as MeasureEntry
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 
 Measure = Literal["win_rate", "reward", "progress"]
 RuleName = Literal["evidence", "ml-agents"]
-SHARES = ("win_rate", "progress")  # measures between 0 and 1
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -38,8 +39,8 @@ class CompletionCriteria:
     ML-Agents has it unless it is false."""
 
     def __post_init__(self) -> None:
-        of_rule = self._ml_agents_faults if self.rule == "ml-agents" else self._evidence_faults
-        faults = [*self._threshold_faults(), *of_rule()]
+        of_rule = {"evidence": self._evidence_faults, "ml-agents": self._ml_agents_faults}
+        faults = [*self._threshold_faults(), *of_rule[self.rule]()]
         if faults:
             raise ValueError("\n".join(faults))
 
@@ -56,16 +57,21 @@ class CompletionCriteria:
     @property
     def by_evidence(self) -> bool:
         """Whether a test decides, which passes at its bound; all else must exceed its threshold."""
-        return self.rule == "evidence" and self.measure != "progress"
+        return self.rule == "evidence" and self.measured.of_episodes
+
+    @property
+    def measured(self) -> MeasureEntry:
+        """What is measured."""
+        return MEASURES[self.measure]
 
     def _threshold_faults(self) -> Iterator[str]:
-        if self.measure not in SHARES:
+        measure = self.measured
+        if not measure.is_share:
             return
         if self.threshold >= 1:
             yield f"threshold must be less than 1.0 (got {self.threshold})"
-        lowest_is_fine = self.measure == "progress"
-        if self.threshold < 0 or (self.threshold == 0 and not lowest_is_fine):
-            bound = "at least 0.0" if lowest_is_fine else "greater than 0.0"
+        if self.threshold < 0 or (self.threshold == 0 and not measure.zero_is_exceeded):
+            bound = "at least 0.0" if measure.zero_is_exceeded else "greater than 0.0"
             yield f"threshold must be {bound} (got {self.threshold})"
 
     def _ml_agents_faults(self) -> Iterator[str]:
@@ -77,9 +83,9 @@ class CompletionCriteria:
     def _evidence_faults(self) -> Iterator[str]:
         if self.signal_smoothing is not None:
             yield "signal_smoothing is for rule: ml-agents; evidence smooths nothing"
-        if self.measure == "progress" and self.every_cell:
-            yield "scope must be pooled for progress, which is the same in every cell"
-        if self.measure != "reward":
+        if self.every_cell and not self.measured.of_episodes:
+            yield f"scope must be pooled for {self.measure}, which is the same in every cell"
+        if not self.measured.of_rewards:
             if self.reward_range is not None:
                 yield f"reward_range is for measure: reward (got {self.measure})"
         elif self.reward_range is None:

@@ -59,7 +59,7 @@ class CurriculumProgress:
         self._total_steps = total_steps
         criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
         self._memory = MlAgentsMemory(criteria)
-        rewarded = any(one.measure == "reward" for one in criteria)
+        rewarded = any(one.measured.of_rewards for one in criteria)
         self._record = CurriculumRecord(with_rewards=rewarded)
         self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)

@@ -76,7 +76,7 @@ class Reader:
 
         The lesson's are those of scenario `first` and later ones; `known` are its cells.
         """
-        by_reward = criteria is not None and criteria.measure == "reward"
+        by_reward = criteria is not None and criteria.measured.of_rewards
         every_cell = criteria is not None and criteria.every_cell
         present = Reading(known, watched, every_cell, by_reward)
         earlier = Reading((), (), cell_required=False, reward_required=by_reward)

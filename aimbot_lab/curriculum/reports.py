@@ -97,7 +97,7 @@ def view(
 ) -> CurriculumView:
     """Where a curriculum stands that is in `lesson` (from 0) of `lessons`."""
     criteria = lesson_now.lesson.completion_criteria
-    of_wins = criteria is not None and criteria.measure == "win_rate"
+    of_wins = criteria is not None and criteria.measured.of_wins
     window, *windows = lesson_now.windows.recent((ALL_CELLS, *lesson_now.cells))
     return CurriculumView(
         lesson=lesson,
@@ -122,7 +122,7 @@ def _measured(lesson: CurrentLesson) -> Measured | None:
         return None
     if lesson.log_evidence is None:
         value = None if math.isnan(rule.statistic) else rule.statistic
-    elif criteria.measure == "win_rate":
+    elif criteria.measured.of_wins:
         return None
     else:
         rewards = [one.reward for one in lesson.recent if one.reward is not None]
@@ -161,7 +161,7 @@ def floors(lesson: CurrentLesson, margin: float) -> dict[Cell, float]:
     than the lower end of its own interval. Empty where the lesson was not passed by its win rate.
     """
     criteria = lesson.lesson.completion_criteria
-    if criteria is None or criteria.measure != "win_rate":
+    if criteria is None or not criteria.measured.of_wins:
         return {}
     return {
         Cell(cell.target, cell.difficulty): (

@@ -130,8 +130,8 @@ def checked_chain(lessons: Sequence[Lesson], total_steps: int | None) -> tuple[L
         ": ".join((".".join(map(str, ("lessons", *where))), what))
         for where, what in chain_faults(lessons)
     ]
-    measures = {one.completion_criteria.measure for one in lessons if one.completion_criteria}
-    if "progress" in measures and not total_steps:
+    criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
+    if not all(one.measured.of_episodes for one in criteria) and not total_steps:
         faults.append("total_steps: must be given, because a lesson is measured by progress")
     if faults:
         raise ConfigurationError(*faults)

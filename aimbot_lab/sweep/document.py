@@ -80,14 +80,14 @@ def _rung_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Dia
 def _goal_diagnostics(config: SweepFile, base: LoadedCurriculum) -> Iterator[Diagnostic]:
     """Steps to a goal that there is not: each training would take all its steps."""
     lesson = base.config.lessons[-1]
-    if config.objective.measure == "steps_to_goal" and lesson.completion_criteria is None:
+    if config.measure.counts_steps and lesson.completion_criteria is None:
         yield Diagnostic(
             ("objective", "measure"),
             f"must not be steps_to_goal: the last lesson of base, {lesson.name!r}, has no "
             "completion_criteria, so no training reaches a goal",
         )
     key = "train.total_steps"
-    if config.objective.measure == "steps_to_goal" and key in config.search:
+    if config.measure.counts_steps and key in config.search:
         yield Diagnostic(
             ("search", key),
             "must not be searched where objective.measure is steps_to_goal: a training that never "

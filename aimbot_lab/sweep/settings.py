@@ -9,6 +9,7 @@ from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.sweep.objectives import OBJECTIVES, Objective, pruner_faults
 from aimbot_lab.tracking.settings import TrackingSettings
 
 NAME_FORM = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$"
@@ -207,7 +208,12 @@ class SweepFile:
     @property
     def maximizes(self) -> bool:
         """Whether a greater value is better."""
-        return self.objective.measure != "steps_to_goal"
+        return self.measure.maximizes
+
+    @property
+    def measure(self) -> Objective:
+        """What is optimised."""
+        return OBJECTIVES[self.objective.measure]
 
 
 def sweep_diagnostics(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -219,20 +225,16 @@ def sweep_diagnostics(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]
         for key in values:
             if key not in sweep.search:
                 yield ("confirm", "also", name, key), "must be a key of search"
-    measure, kind = sweep.objective.measure, sweep.pruner.kind
-    if kind == "halving" and measure == "planted":
-        yield ("pruner", "kind"), "must not be halving where objective.measure is planted"
-    if kind == "wilcoxon" and measure == "steps_to_goal":
-        yield ("pruner", "kind"), "must not be wilcoxon where objective.measure is steps_to_goal"
-    if kind == "race" and measure != "steps_to_goal":
-        yield ("pruner", "kind"), "must not be race unless objective.measure is steps_to_goal"
+    kind = sweep.pruner.kind
+    for what in pruner_faults(sweep.objective.measure, kind):
+        yield ("pruner", "kind"), what
     if kind == "wilcoxon" and sweep.seeds == 1:
         yield ("pruner", "kind"), "must not be wilcoxon where seeds is 1: it compares in between"
 
 
 def _optimum_diagnostics(sweep: SweepFile) -> Iterator[tuple[tuple[str, ...], str]]:
     path, optimum = ("objective", "optimum"), sweep.objective.optimum
-    if sweep.objective.measure != "planted":
+    if sweep.measure.trains:
         if optimum:
             yield path, "must be left out unless objective.measure is planted"
         return

@@ -86,8 +86,8 @@ def _pairs(parameters: Mapping[str, Any]) -> str:
 def _ending(criteria: "CompletionCriteria") -> str:
     least = f"after {criteria.min_lesson_length:,} episodes at least"
     limit = f"exceeds {criteria.threshold:g}"
-    if criteria.measure == "progress":
-        return f"when the share of steps that are taken {limit}, {least}"
+    if not criteria.measured.of_episodes:
+        return f"when the {criteria.measured.noun} {limit}, {least}"
     if criteria.rule == "ml-agents":
         return f"as in ML-Agents, when the mean {criteria.measure} {limit}, {least}"
     whose = "in every cell " if criteria.every_cell else ""

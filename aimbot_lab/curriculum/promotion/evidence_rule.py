@@ -57,7 +57,7 @@ class EvidenceRule:
     def count(self, outcome: Outcome) -> None:
         """Take one more episode."""
         self._episodes += 1
-        if self._criteria.measure == "reward" and outcome.reward is not None:
+        if self._criteria.measured.of_rewards and outcome.reward is not None:
             self.below_range += outcome.reward < self._lowest
         place = outcome.cell if self._criteria.every_cell else POOLED
         if place in self._parts:
@@ -121,11 +121,12 @@ def measured(outcome: Outcome, criteria: CompletionCriteria) -> bool | float:
     A reward above the range counts as its upper end, which can only weaken the evidence; one below
     counts as its lower end, and there the range was declared wrongly.
     """
-    if criteria.measure == "win_rate":
-        return outcome.won
-    if outcome.reward is None:
+    value = criteria.measured.value(outcome)
+    if value is None:
         raise ValueError("an episode without a reward")
-    return min(max(_scaled(outcome.reward, criteria), 0.0), 1.0)
+    if isinstance(value, bool):
+        return value
+    return min(max(_scaled(value, criteria), 0.0), 1.0)
 
 
 def as_values(outcomes: Sequence[Outcome], criteria: CompletionCriteria) -> FloatArray:

@@ -72,9 +72,8 @@ class MlAgentsRule:
 
     def count(self, outcome: Outcome) -> None:
         """Take one more episode that has ended."""
-        won = float(outcome.won)
-        value = outcome.reward if self._criteria.measure == "reward" else won
-        self._memory.values.appendleft(won if value is None else value)
+        value = self._criteria.measured.value(outcome)
+        self._memory.values.appendleft(float(outcome.won if value is None else value))
 
     def look(self, share: float) -> None:
         """Ask whether the lesson is over."""
@@ -84,7 +83,7 @@ class MlAgentsRule:
         criteria, memory = self._criteria, self._memory
         if len(memory.values) < criteria.min_lesson_length:
             return False
-        if criteria.measure == "progress":
+        if not criteria.measured.of_episodes:
             self.statistic = share
             return share > criteria.threshold
         if not memory.values:

@@ -148,7 +148,7 @@ def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:
     reached = -1.0
     for number, lesson in enumerate(lessons):
         criteria = lesson.completion_criteria
-        if criteria is None or criteria.measure != "progress":
+        if criteria is None or criteria.measured.of_episodes:
             continue
         if criteria.threshold <= reached:
             yield (

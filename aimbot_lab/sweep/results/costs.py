@@ -34,7 +34,7 @@ def search_cost(record: SweepRecord, *, left: int) -> str:
     """How many trainings a search takes at most, and what comes after it."""
     config = record.config
     text = f"{left} trials of {config.seeds} trainings each"
-    if config.objective.measure != "planted":
+    if config.measure.trains:
         steps = left * config.seeds * record.base.config.train.total_steps
         text += f", {steps:,} steps at most"
     if not config.confirm.best:

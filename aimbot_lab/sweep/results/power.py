@@ -17,7 +17,7 @@ def power(record: SweepRecord) -> Mapping[float, float]:
     Simulated with planted differences from the steps that the defaults took on fresh seeds; the
     share at 1 is that of false findings. Raises ConfigurationError where these are missing.
     """
-    if record.config.objective.measure != "steps_to_goal":
+    if not record.config.measure.counts_steps:
         raise ConfigurationError(f"sweep {record.name!r} does not count steps_to_goal")
     now = report(record)
     defaults = next((one for one in now.confirmed if one.is_default), None)

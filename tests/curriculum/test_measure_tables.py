@@ -1,0 +1,44 @@
+"""Measures and rules are entries of tables: settings name exactly those that there are."""
+
+from typing import get_args
+
+import pytest
+
+from aimbot_lab.curriculum import criteria
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.measures import MEASURES
+from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
+from aimbot_lab.curriculum.promotion.rules import RULES, new_rule
+from aimbot_lab.foundation.episodes import Cell
+
+CELLS = (Cell("goto", 0),)
+
+
+def given(rule: str, measure: str) -> CompletionCriteria:
+    span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
+    return CompletionCriteria(rule=rule, measure=measure, threshold=0.5, reward_range=span)
+
+
+def test_settings_name_the_measures_and_rules_that_there_are() -> None:
+    assert get_args(criteria.Measure) == tuple(MEASURES)
+    pairs = [(rule, name) for rule in get_args(criteria.RuleName) for name in MEASURES]
+    assert list(RULES) == pairs
+
+
+@pytest.mark.parametrize(("rule", "measure"), RULES)
+def test_every_pair_makes_a_rule_that_takes_episodes(rule: str, measure: str) -> None:
+    made = new_rule(given(rule, measure), CELLS, memory=MlAgentsMemory([given(rule, measure)]))
+    made.count(Outcome(True, CELLS[0], 1.0))
+    made.look(0.2)
+    assert not made.passed
+
+
+def test_a_measure_says_what_an_episode_brings() -> None:
+    outcome = Outcome(True, CELLS[0], -3.5)
+    brought = {name: measure.value(outcome) for name, measure in MEASURES.items()}
+    assert brought == {"win_rate": True, "reward": -3.5, "progress": True}
+    assert [name for name, measure in MEASURES.items() if measure.is_share] == [
+        "win_rate",
+        "progress",
+    ]

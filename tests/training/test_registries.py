@@ -1,0 +1,47 @@
+"""Algorithms and networks are known through their registries alone."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.networks.registry import NETWORKS
+from aimbot_lab.training.settings import ALGOS, NetworkSettings, TrainSettings
+
+PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
+HOMES = (
+    "training/algorithms/",
+    "training/networks/",
+    "training/settings.py",
+    "bench/",
+    "experiment/ml_agents/",  # which turns trainer files into these
+    "experiment/config/error_messages.py",  # which names what was renamed
+)
+FILES = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if not path.relative_to(PACKAGE).as_posix().startswith(HOMES)
+]
+
+
+def named_in(text: str) -> set[str]:
+    """Names of algorithms and networks that the source `text` holds as constants."""
+    constants = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    return {*constants} & {*ALGORITHMS, *NETWORKS}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_module_but_their_own_names_an_algorithm_or_a_network(path: Path) -> None:
+    assert named_in(path.read_text(encoding="utf-8")) == set()
+
+
+def test_a_name_that_is_held_is_found() -> None:
+    assert named_in("if algo == 'dqn' or kind in ('mlp',): pass") == {"dqn", "mlp"}
+
+
+def test_the_registries_hold_what_the_settings_name_by_default() -> None:
+    assert set(ALGORITHMS.own) == set(ALGOS)
+    assert TrainSettings().algo in ALGORITHMS
+    assert NetworkSettings().kind in NETWORKS
+    assert all(one.name == name for name, one in {**ALGORITHMS.own, **NETWORKS.own}.items())
