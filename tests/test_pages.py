@@ -131,3 +131,8 @@ def test_the_changelog_has_its_three_groups_once_a_version() -> None:
         groups = re.findall(r"(?m)^### (.+)$", version)
         assert set(groups) <= {"Added", "Changed", "Fixed"}, groups
         assert len(groups) == len(set(groups)), groups
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_no_page_holds_both_sides_of_a_merge(page: Path) -> None:
+    assert not re.search(r"(?m)^(<{7}|>{7}) ", page.read_text(encoding="utf-8"))
