@@ -66,6 +66,7 @@ class WorldSpec:
     parameters: tuple[str, ...]  # names that a scenario may set
     action_names: tuple[str, ...] = ()  # of the branches, then of the continuous columns
     decision_seconds: float = 1.0  # of the world's time, between two steps
+    time_unit: str = "s"  # of that time; "steps" where the world has no clock
     max_steps: int | None = None  # of the longest episode; None: not known
     abilities: frozenset[str] = frozenset()  # of ABILITIES
     agents: int = 1  # agents a row

@@ -1,5 +1,6 @@
 """A sweep that runs is seen on its own run: the best so far by trial, and a note."""
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def test_each_trial_that_ends_adds_a_point_and_renews_the_note(record: SweepReco
     assert parent.metrics == {"best/so_far": [(0, 0.4), (1, 0.7), (2, 0.7), (3, 0.7)]}
     assert "4 of 8 trials ended" in parent.tags[NOTE]
     assert "**Best: trial 1**" in parent.tags[NOTE]
+    assert not re.search(r"\d{6}", parent.tags[NOTE])  # values as a person reads them
 
 
 def test_a_trial_that_ends_early_waits_for_those_before_it(record: SweepRecord) -> None:

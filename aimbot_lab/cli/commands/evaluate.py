@@ -8,8 +8,8 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.tables import Section, show_table
-from aimbot_lab.cli.views.text import print_json, rate
+from aimbot_lab.cli.views.tables import show_table
+from aimbot_lab.cli.views.text import print_json, rate, shortened_number
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
@@ -69,30 +69,27 @@ def evaluate(
     if as_json:
         print_json(found.as_json())
     else:
-        show_table(HEAD, [_section(*player) for player in found.players.items()])
+        show_table(HEAD, [list(_rows(*one, found.time_unit)) for one in found.players.items()])
         click.echo(_explained(found), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
 
-def _section(name: str, scores: "PlayerScores") -> Section:
-    return list(_rows(name, scores))
-
-
-def _rows(name: str, scores: "PlayerScores") -> Iterator[tuple[str, ...]]:
+def _rows(name: str, scores: "PlayerScores", unit: str) -> Iterator[tuple[str, ...]]:
     for number, cell in enumerate(scores.cells):
-        yield ("" if number else name, cell.target, str(cell.difficulty or "-"), *_numbers(cell))
+        difficulty = str(cell.difficulty or "-")
+        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, unit))
     if len(scores.cells) > 1:
-        yield ("", "all", "", *_numbers(scores.overall))
+        yield ("", "all", "", *_numbers(scores.overall, unit))
 
 
-def _numbers(score: "Score") -> tuple[str, ...]:
+def _numbers(score: "Score", unit: str) -> tuple[str, ...]:
     to_win, earned = score.median_seconds_to_win, score.mean_return
     return (
         rate(score.win_rate, score.lower, score.upper),
         f"{score.wins:,} of {score.episodes:,}",
-        "-" if to_win is None else f"{to_win:.1f} s",
-        "-" if earned is None else f"{earned:,.0f}",
+        "-" if to_win is None else f"{to_win:.1f} {unit}",
+        "-" if earned is None else shortened_number(earned),
     )
 
 
@@ -100,6 +97,5 @@ def _explained(found: "Evaluated") -> str:
     return one_line(
         f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
         f"seed {found.seed}. Time to win is over the won episodes, the return over all. "
-        f"Deploy it with --temperature {found.advised:g}: record, compare and export do so where "
-        "nothing else is asked for."
+        f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
     )

@@ -100,6 +100,11 @@ def rate(value: float | None, lower: float, upper: float) -> str:
     return "-" if value is None else f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
 
 
+def shortened_number(value: float) -> str:
+    """A number of any size with at least three digits, the whole ones all shown."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
     click.echo(json.dumps(document, indent=2))

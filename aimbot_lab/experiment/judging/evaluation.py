@@ -16,6 +16,7 @@ from aimbot_lab.experiment.judging.evaluation_task import (
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.world_type import MakePlayer
+from aimbot_lab.worlds.registry import spec_of
 
 OnCell = Callable[[str, str], None]  # player, cell
 
@@ -51,6 +52,7 @@ class Evaluated:
     temperature: Temperature  # of the first player
     advised: Temperature  # at which record, compare and export play it where nothing is asked for
     players: Mapping[str, PlayerScores]
+    time_unit: str = "s"  # of the time to win
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -80,6 +82,7 @@ def evaluate_agent(
         temperature=agent.saved.agent.temperature(request.temperature),
         advised=agent.saved.agent.temperature(),
         players=players,
+        time_unit=spec_of(task.env).time_unit,
     )
 
 

@@ -13,7 +13,9 @@ def note(report: SweepReport) -> str:
     best = report.best_trial
     parts = [f"{report.ended} of {report.total} trials ended; scored by {report.measure}."]
     if best is not None:
-        values = ", ".join(markdown_text(f"{key}={value!r}") for key, value in best.params.items())
+        values = ", ".join(
+            markdown_text(f"{key}={_value(value)}") for key, value in best.params.items()
+        )
         where = "; `best.yaml` has them." if report.status == "done" else ", so far."
         parts.append(f"**Best: trial {best.number}**, {values}{where}")
     found = verdict(report)
@@ -41,8 +43,7 @@ def _trials(report: SweepReport) -> str:
 
 
 def _trial_row(trial: TrialReport, keys: list[str]) -> tuple[str, ...]:
-    values = (trial.params[key] for key in keys)
-    cells = [markdown_text(f"{v:.3g}" if isinstance(v, float) else str(v)) for v in values]
+    cells = [markdown_text(_value(trial.params[key])) for key in keys]
     more = "> " if trial.at_least else ""
     return str(trial.number), *cells, more + _shown(trial.value), trial.state
 
@@ -56,6 +57,11 @@ def _row(one: Confirmed) -> tuple[str, ...]:
         _shown(one.gain),
         _interval(one.gain_lower, one.gain_upper),
     )
+
+
+def _value(value: object) -> str:
+    """A searched value as a person reads it; `best.yaml` has it exactly."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _shown(value: float | None) -> str:
