@@ -42,6 +42,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     key: str  # of the settings, whose value is the name
     kind: type  # which all entries are of
     own: Mapping[str, Entry]  # of this package; no other may take their names
+    base: type = object  # which the settings of all entries are derived from
 
     def __iter__(self) -> Iterator[str]:
         yield from self.own
@@ -62,7 +63,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             return self.own[name]
         if name not in self:
             raise KeyError(name)
-        loaded: Entry = _loaded(self.group, name, self.noun, self.key, self.kind)
+        loaded: Entry = _loaded(self.group, name, self.noun)
+        what = _entry_fault(loaded, name, self.key, kind=self.kind, base=self.base)
+        if what is not None:
+            raise ConfigurationError(f"the {self.noun} {name} of {_place(self.group, name)} {what}")
         return loaded
 
     def loadable(self) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
@@ -90,31 +94,35 @@ def _installed(group: str) -> tuple[EntryPoint, ...]:
 
 
 @cache
-def _loaded(group: str, name: str, noun: str, key: str, kind: type) -> Any:
+def _loaded(group: str, name: str, noun: str) -> Any:
     """The object of the entry point. Raises ConfigurationError, in one line, where it is broken."""
     found = [entry for entry in _installed(group) if entry.name == name]
     if len({entry.value for entry in found}) > 1:
         places = " and ".join(entry.value for entry in found)
         raise ConfigurationError(f"the {noun} {name} is brought by several packages: {places}")
-    where = f"the {noun} {name} of {found[0].value}"
     try:
-        entry = found[0].load()
+        return found[0].load()
     except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+        where = f"the {noun} {name} of {found[0].value}"
         raise ConfigurationError(f"{where} can't be loaded: {reason(error)}") from error
-    what = _entry_fault(entry, name, key, kind)
-    if what is not None:
-        raise ConfigurationError(f"{where} {what}")
-    return entry
 
 
-def _entry_fault(entry: Any, name: str, key: str, kind: type) -> str | None:
+def _place(group: str, name: str) -> str:
+    return next(entry.value for entry in _installed(group) if entry.name == name)
+
+
+def _entry_fault(entry: Any, name: str, key: str, *, kind: type, base: type) -> str | None:
     """What is wrong with what a package brings under `name`; None: nothing is."""
     if not isinstance(entry, kind) or getattr(entry, "name", None) != name:
         got = shortened(one_line(repr(entry)), 80)
         return f"must be a {kind.__name__} with that name (got {got})"
     settings: Any = getattr(entry, "settings", None)
-    if not hasattr(settings, "__pydantic_fields__") or not is_dataclass(settings):
+    if not isinstance(settings, type) or not is_dataclass(settings):
         return "must have `settings`, a frozen pydantic dataclass"
+    if not hasattr(settings, "__pydantic_fields__"):
+        return "must have `settings`, a frozen pydantic dataclass"
+    if not issubclass(settings, base):
+        return f"must have settings derived from {base.__name__}"
     defaults = {field.name: field.default for field in fields(settings)}
     of_several = settings is getattr(kind, "settings", None) and key in defaults
     if defaults.get(key) != name and not of_several:

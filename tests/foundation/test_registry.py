@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -118,6 +119,12 @@ def test_a_broken_entry_is_refused_in_one_line_and_hurts_no_other(
     assert "\n" not in str(refused.value)
     found, faults = registry.loadable()
     assert (list(found), len(faults)) == (["built_in"], 1)
+
+
+def test_settings_must_be_derived_from_those_that_all_have(make: Make) -> None:
+    registry = replace(make("good = things_of_a_package:GOOD"), base=ThingSettings)
+    with pytest.raises(ConfigurationError, match=r"derived from ThingSettings$"):
+        registry["good"]
 
 
 def test_a_module_that_ends_the_process_is_refused_in_one_line(make: Make, tmp_path: Path) -> None:

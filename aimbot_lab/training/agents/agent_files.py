@@ -13,20 +13,28 @@ from safetensors.torch import save_file
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.bounded_file import read_bounded
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.registry import Registry
+from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.weights_file import policy_of
-from aimbot_lab.training.algorithms.registry import AnyTrain
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain
+from aimbot_lab.training.networks.registry import NETWORKS
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, as_dict, spec_of
+from aimbot_lab.worlds.registry import WORLDS, AnyWorld, as_dict, spec_of
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
+MAX_NAME = 80
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
+
+
+class _MissingEntryError(LabError):
+    """What the agent was made with is not installed."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +87,15 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
         )
     try:
         description = _description(read_bounded(folder / DESCRIPTION, MAX_DESCRIPTION_BYTES))
+        _require_entries(description["env"], description["train"])
         env = TypeAdapter(AnyWorld).validate_python(description["env"])
         train = TypeAdapter(AnyTrain).validate_python(description["train"])
         spec = spec_of(env)
         policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
+    except _MissingEntryError as error:
+        raise LabError(f"{folder}: {error}") from error
     except FAULTS as error:
         raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
     th.set_num_threads(THREADS)
@@ -99,6 +110,32 @@ def _description(data: bytes) -> dict[str, Any]:
     if description["format"] != FORMAT:
         raise ValueError(f"{DESCRIPTION} is of another format than {FORMAT}")
     return description
+
+
+def _require_entries(env: Any, train: Any) -> None:
+    """Raise _MissingEntryError for the first part of an agent that no installed package brings."""
+    network = train.get("network") if isinstance(train, dict) else None
+    registries: tuple[tuple[Any, Registry[Any]], ...] = (
+        (env, WORLDS),
+        (train, ALGORITHMS),
+        (network, NETWORKS),
+    )
+    for settings, registry in registries:
+        name = settings.get(registry.key) if isinstance(settings, dict) else None
+        if isinstance(name, str) and name not in registry:
+            shown = shortened(one_line(name), MAX_NAME)
+            raise _MissingEntryError(
+                f"the agent needs the {registry.noun} {shown}, which no installed package brings"
+            )
+        if isinstance(name, str) and name not in registry.own:
+            _load(registry, name)
+
+
+def _load(registry: Registry[Any], name: str) -> None:
+    try:
+        registry[name]
+    except ConfigurationError as error:
+        raise _MissingEntryError(str(error)) from error
 
 
 def _reason(error: Exception) -> str:

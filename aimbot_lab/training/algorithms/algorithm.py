@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.registry import reason
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.schedules import value_at
 from aimbot_lab.training.settings import TrainSettings
@@ -84,6 +86,15 @@ class Algorithm:
     """Whether any number of threads surely learns the same."""
     memory: Callable[[Any, int], Memory] = lambda _, inputs: Memory(inputs, 0)
     """What is remembered, of so many inputs; the inputs themselves where nothing is."""
+
+    def load(self) -> Classes:
+        """Its classes. Raises ConfigurationError, in one line, where they can't be imported."""
+        try:
+            return self.classes()
+        except Exception as error:
+            raise ConfigurationError(
+                f"train.algo: the algorithm {self.name} can't be loaded: {reason(error)}"
+            ) from error
 
     @property
     def takes(self) -> frozenset[str]:

@@ -12,10 +12,12 @@ from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.networks.devices import chosen_device
 from aimbot_lab.training.networks.policy_arguments import network_arguments
 from aimbot_lab.training.settings import TrainSettings, bins_within
+
+REFUSALS = AssertionError, ValueError, RuntimeError, MemoryError
 
 
 def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> BaseAlgorithm:
@@ -29,7 +31,7 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
     assert isinstance(env.observation_space, spaces.Box)
     arguments = algorithm.model_arguments(settings, env.observation_space, env.num_envs)
     policy_arguments = _policy_arguments(algorithm, settings, spec)
-    model, policy = algorithm.classes()
+    model, policy = algorithm.load()
     try:
         return model(
             policy,
@@ -39,9 +41,13 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
             device=device,
             **arguments,
         )
-    except (AssertionError, ValueError, RuntimeError, MemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "no reason given"
-        raise ConfigurationError(f"train: {settings.algo} refuses this: {reason}") from error
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        if not isinstance(error, REFUSALS) and algorithm.name in ALGORITHMS.own:
+            raise  # a mistake of our own
+        what = str(error).splitlines()[0] if str(error) else "no reason given"
+        raise ConfigurationError(f"train: {settings.algo} refuses this: {what}") from error
 
 
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
@@ -51,7 +57,7 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     actions = learner_codec(spec, face.actions, bins_within(settings, spec.continuous_limit)).space
     observations = observation_space(spec, masks=face.masks_shown)
     arguments = _policy_arguments(algorithm, settings, spec)
-    return algorithm.classes().policy(observations, actions, lambda _: 0.0, **arguments)
+    return algorithm.load().policy(observations, actions, lambda _: 0.0, **arguments)
 
 
 def _policy_arguments(

@@ -68,7 +68,7 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Op
 def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
     """The kinds of value of every option that `algorithm` takes, by name."""
     taken = OURS | algorithm.fixed | set(algorithm.shared.values())
-    model, policy = map(_plain_parameters, algorithm.classes())
+    model, policy = map(_plain_parameters, algorithm.load())
     return {
         **{name: kinds for name, kinds in model.items() if name not in taken},
         **{name: policy[name] for name in algorithm.policy_options},

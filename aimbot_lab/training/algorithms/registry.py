@@ -27,6 +27,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     noun="algorithm",
     key="algo",
     kind=Algorithm,
+    base=TrainSettings,
     own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, DQN_ALGORITHM, QRDQN_ALGORITHM)}),
 )
 AnyTrain = Annotated[TrainSettings, SettingsByName(ALGORITHMS, default=DEFAULT, judge=DEFAULT)]
