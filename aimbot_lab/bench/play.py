@@ -3,7 +3,7 @@
 import time
 
 from aimbot_lab.foundation.random_player import RandomAgent
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.worlds.registry import type_of
 
@@ -18,7 +18,7 @@ class Play:
     def __init__(self, settings: WorldSettings, scenario: Scenario) -> None:
         self.kind, self.scenario = type_of(settings), scenario
         self.world = self.kind.make(settings)
-        self.buffers = new_step_buffers(settings.num_envs, len(self.world.spec.observation_names))
+        self.buffers = step_buffers(self.world)
         agent = RandomAgent(self.world.spec, SEED)
         self.actions = [agent(self.buffers.observations) for _ in range(PREPARED_STEPS)]
         self._next = 0

@@ -28,7 +28,7 @@ class World:
 
     lessons: tuple[Lesson, ...]
     difficulties: Mapping[str, int]
-    num_envs: int
+    seats: int  # environment steps that one step of the world makes
     total_steps: int
 
 
@@ -169,7 +169,7 @@ def _checks(game: _Game, world: World) -> Iterator[Check]:
     """One check for each episode, or for each step where the rule looks at each."""
     attempt, opened = game.attempt, game.opened
     by_step = opened.rule is not None and opened.rule.every_step
-    for step, episodes in _steps(attempt, world.num_envs) if by_step else _one_by_one(attempt):
+    for step, episodes in _steps(attempt, world.seats) if by_step else _one_by_one(attempt):
         for episode in episodes:
             game.count(episode)
         opened.look(step / world.total_steps)
@@ -182,12 +182,12 @@ def _one_by_one(attempt: Attempt) -> Iterator[tuple[int, Sequence[CountedEpisode
     return ((episode.step, (episode,)) for episode in attempt.episodes)
 
 
-def _steps(attempt: Attempt, num_envs: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
+def _steps(attempt: Attempt, seats: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
     """Every step of the world, with the episodes that it brought."""
     ends = [episode.step for episode in attempt.episodes]
     last = attempt.end["step"] if attempt.end else max(ends, default=attempt.began_at_step)
     place = 0
-    for step in range(attempt.began_at_step + num_envs, last + 1, num_envs):
+    for step in range(attempt.began_at_step + seats, last + 1, seats):
         first = place
         while place < len(ends) and ends[place] <= step:
             place += 1

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import (
@@ -21,6 +19,7 @@ from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
     WorldSpec,
+    step_buffers,
 )
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class WorldType(ABC):
         """
         del play
         world.set_scenario(scenario)
-        world.reset(seed, np.empty((world.num_envs, len(world.spec.observation_names)), np.float32))
+        world.reset(seed, step_buffers(world).observations)
 
     def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
         """The parts of a step of `scenario`, by name, for benchmarks; "reset" runs on every row.

@@ -16,6 +16,7 @@ from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import seats_of
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import save_agent
@@ -95,7 +96,7 @@ class Training:
             show_masks=face.masks_shown,
             seed=derive_seed(plan.seed, "world"),
             reward_scale=reward_scale(
-                plan.train.reward_scale, world.num_envs, gamma=plan.train.gamma
+                plan.train.reward_scale, seats_of(world), gamma=plan.train.gamma
             ),
         )
         seed = derive_seed(plan.seed, "learner")

@@ -60,6 +60,11 @@ def spec_of(settings: WorldSettings) -> WorldSpec:
     return type_of(settings).spec(settings)
 
 
+def seats_in(settings: WorldSettings) -> int:
+    """How many agents there are in all rows of the world that `settings` describe."""
+    return spec_of(settings).agents * settings.num_envs
+
+
 def with_shape_of(settings: WorldSettings, other: WorldSettings) -> WorldSettings:
     """`settings` with what `other` says of observations and actions."""
     chosen: Any = settings

@@ -19,6 +19,8 @@ class WalkSettings:
     """The world."""
     num_envs: Annotated[Int, Ge(1)] = 8
     """Walkers."""
+    agents: Annotated[Int, Ge(1)] = 1
+    """Walkers who race each other."""
 
 
 class WalkType(WorldType):
@@ -29,10 +31,10 @@ class WalkType(WorldType):
     gymnasium_ids = MappingProxyType({"stranger/Walk-v0": {"right": 1.0}})
 
     def spec(self, settings: WalkSettings) -> WorldSpec:
-        return race_spec(1)
+        return race_spec(settings.agents)
 
     def make(self, settings: WalkSettings) -> BatchWorld:
-        return Race(settings.num_envs)
+        return Race(settings.num_envs, settings.agents)
 
     def targets(self, settings: WalkSettings | None) -> Mapping[str, int]:
         return race_spec(1).difficulties

@@ -64,6 +64,21 @@ def test_commands_know_a_world_that_a_package_brings(folder: Path) -> None:
     assert "WalkSettings" in json.loads(output)["$defs"]
 
 
+def test_commands_work_in_a_world_of_several_agents(folder: Path) -> None:
+    text = CURRICULUM.replace("num_envs: 8", "num_envs: 8, agents: 2").replace("0.6", "0.2")
+    text = text.replace("n_steps: 32", "n_steps: 16, reward_scale: running")
+    (folder / "race.yaml").write_text(text, encoding="utf-8")
+    code, output, messages = call(folder, "run", "race.yaml", "--json")
+    assert code == 0, messages
+    done = json.loads(output)
+    assert done["status"] == "FINISHED"
+    assert done["steps"] % (2 * 8) == 0  # each step of the world is one of every seat
+    for command in (["explain", "latest"], ["evaluate", "latest", "--episodes", "20"]):
+        code, output, messages = call(folder, *command)
+        assert code == 0, messages
+        assert "right" in output
+
+
 def test_gymnasium_knows_the_ids_of_a_world_that_a_package_brings(folder: Path) -> None:
     code = (
         "import gymnasium\n"

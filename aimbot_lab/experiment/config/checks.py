@@ -19,7 +19,7 @@ from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import spec_of, type_of
+from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
 MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
@@ -83,8 +83,8 @@ def rollout_diagnostics(
     """What is wrong with the steps between two updates, where neither part is None."""
     if env is None or train is None:
         return
-    steps = env.num_envs * train.n_steps
-    product = f"env.num_envs * train.n_steps = {steps}"
+    steps = seats_in(env) * train.n_steps
+    product = f"{rollout_product(env)} = {steps}"
     if _is_too_large(env, train):
         what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Diagnostic(("train", "n_steps"), what)
@@ -94,13 +94,20 @@ def rollout_diagnostics(
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
 
 
+def rollout_product(env: WorldSettings) -> str:
+    """Of what the number of steps between two updates is the product."""
+    agents = spec_of(env).agents
+    several = f"{agents} agents * " if agents > 1 else ""
+    return f"{several}env.num_envs * train.n_steps"
+
+
 def _takes_whole_minibatches(train: TrainSettings) -> bool:
     algorithm = algorithm_of(train)
     return "batch_size" in algorithm.takes and not algorithm.replay_buffer
 
 
 def _is_too_large(env: WorldSettings, train: TrainSettings) -> bool:
-    return env.num_envs * train.n_steps > MAX_ROLLOUT_STEPS
+    return seats_in(env) * train.n_steps > MAX_ROLLOUT_STEPS
 
 
 def cost_diagnostics(

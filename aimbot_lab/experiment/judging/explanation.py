@@ -15,7 +15,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.growing_files import growing_file
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.worlds.registry import seats_in, spec_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def explain_run(
     world = World(
         config.lessons,
         spec_of(config.env).difficulties,
-        config.env.num_envs,
+        seats_in(config.env),
         config.train.total_steps,
     )
     record = _record(found, data_folder.run_folder(run_id), fetch)

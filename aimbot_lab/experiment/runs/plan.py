@@ -13,13 +13,14 @@ from aimbot_lab.curriculum.promotion.forecast import (
     halfway,
 )
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_presets import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
-from aimbot_lab.worlds.registry import spec_of, type_of
+from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
 
@@ -183,11 +184,11 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
 def _budget_warnings(
     config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int | None
 ) -> Iterator[str]:
-    train, rollout = config.train, config.env.num_envs * config.train.n_steps
+    train, rollout = config.train, seats_in(config.env) * config.train.n_steps
     if train.total_steps < rollout:
         yield (
             f"train.total_steps {train.total_steps:,} is less than one rollout, "
-            f"env.num_envs * train.n_steps = {rollout:,}, which is always finished"
+            f"{rollout_product(config.env)} = {rollout:,}, which is always finished"
         )
     least = sum(_episodes(one, one.expected[-1:]) for one in lessons)
     likely = sum(_episodes(one, [one.doubtful] if one.doubtful else []) for one in lessons)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import type_of
+from aimbot_lab.worlds.registry import seats_in, type_of
 
 PASSES = 3  # over the weights for a sample: forwards, and backwards for weights and for inputs
 NETWORKS = 2  # the policy and the value function; for dqn the network and its target
@@ -47,7 +47,7 @@ def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     inputs = type_of(env).observation_size(env)
     weights = network_of(train.network).weights(train.network, inputs, 0)
     per_sample = float(PASSES * NETWORKS * weights)
-    samples = env.num_envs * train.n_steps
+    samples = seats_in(env) * train.n_steps
     return UpdateCost(
         weights,
         per_sample * samples * train.n_epochs,
