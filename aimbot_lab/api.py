@@ -116,4 +116,4 @@ def _place(data_dir: DataDir) -> Any:
 
 
 def _unheard(*_: str) -> None:
-    """Progress, told to nobody."""
+    """Progress that is not shown."""

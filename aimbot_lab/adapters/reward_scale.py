@@ -42,7 +42,7 @@ class ConstantRewardScale:
 
     def scaled(self, rewards: Float32Array, _: BoolArray) -> Float32Array:
         """Fresh rewards [B]."""
-        with np.errstate(over="ignore"):  # who reports the losses tells of it
+        with np.errstate(over="ignore"):  # the report of the losses shows it
             return rewards * self._factor
 
     def state(self) -> dict[str, Any]:

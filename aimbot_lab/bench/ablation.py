@@ -105,7 +105,7 @@ class Nowhere:
 
 
 def attempts(plan: AblationPlan, say: Callable[[str], None]) -> Iterator[Attempt]:
-    """All trainings of `plan`, seed by seed; `say` is told of each before it is handed out."""
+    """All trainings of `plan`, seed by seed; `say` is called for each before it is handed out."""
     for seed in range(1, plan.seeds + 1):
         for variant, switches in SWITCHES.items():
             training = Training(plan.training(switches, seed))

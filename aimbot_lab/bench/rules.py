@@ -124,9 +124,9 @@ def _watching(plan: RulesPlan) -> Watching:
     rates = np.repeat([before, after], plan.episodes)
     rng = np.random.default_rng([plan.seed, 2])
     lost = rng.random((len(rates), AT_ONCE)) >= rates[:, None]
-    told = _first(test.trace(lost) >= test.log_bound) - plan.episodes
+    reported = _first(test.trace(lost) >= test.log_bound) - plan.episodes
     share = float((np.concatenate(reports) < NEVER).mean())
-    return Watching(share, plan.alpha / 2, float(np.median(told)))
+    return Watching(share, plan.alpha / 2, float(np.median(reported)))
 
 
 def _promotions(

@@ -27,7 +27,7 @@ class SimBench:
 
 
 def bench_sim(plan: BenchPlan, say: Say) -> SimBench:
-    """All measurements of `plan`; `say` is told what begins."""
+    """All measurements of `plan`; `say` is called with what begins."""
     say("compiling what is not in the cache yet")
     speeds = measure_speed(plan, say)
     say("taking a step apart")

@@ -1,4 +1,4 @@
-"""Which part of a program takes how much time, told from its calls."""
+"""Which part of a program takes how much time, by its calls."""
 
 import time
 from collections.abc import Callable

@@ -59,7 +59,7 @@ class TrainBench:
 
 
 def bench_train(plan: TrainBenchPlan, say: Say) -> TrainBench:
-    """All measurements of `plan`; `say` is told what begins."""
+    """All measurements of `plan`; `say` is called with what begins."""
     laps: dict[Variant, list[Lap]] = {variant: [] for variant in plan.variants}
     with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as folder:
         say("making a store to track to, compiling what is not in the cache yet")

@@ -1,4 +1,4 @@
-"""What a shell completes, and `aimbot-lab completion`, which tells a shell how to ask.
+"""What a shell completes, and `aimbot-lab completion`, which prints a shell's script for it.
 
 A shell asks at each press of Tab, so nothing heavy is imported: names are read from folders.
 """

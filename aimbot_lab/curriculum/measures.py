@@ -1,4 +1,4 @@
-"""What lessons are judged by: the measures by name, and what tells them apart."""
+"""What lessons are judged by: the measures by name, and how they differ."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """What a run keeps of its curriculum: every counted episode, and every event, as they come.
 
 `EPISODES_NAME` has one line for each episode, in the order in which checks read them;
-`EVENTS_NAME` one JSON document a line for what can't be told from the episodes alone. Both only
+`EVENTS_NAME` one JSON document a line for what doesn't follow from the episodes alone. Both only
 grow. Each piece of text comes with the place where it belongs, in bytes from the beginning, so
 that a run which goes on from an earlier state overwrites what came after that state.
 """

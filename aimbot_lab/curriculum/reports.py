@@ -1,4 +1,4 @@
-"""What a curriculum tells about itself: checks, cells, lessons, and a view for displays."""
+"""What a curriculum reports: checks, cells, lessons, and a view for displays."""
 
 import math
 from collections.abc import Mapping

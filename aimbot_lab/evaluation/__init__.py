@@ -1,4 +1,4 @@
-"""Evaluation: an agent on fixed seeds, told with intervals.
+"""Evaluation: an agent on fixed seeds, reported with intervals.
 
 Knows worlds and actions, not learning: an agent is a function from observations to actions.
 """

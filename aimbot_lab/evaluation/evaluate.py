@@ -22,7 +22,7 @@ class Score:
     win_rate: float
     lower: float  # Wilson interval at 95 %
     upper: float
-    median_seconds_to_win: float | None  # over the won episodes; None: none won, or not told
+    median_seconds_to_win: float | None  # over the won episodes; None: none won, or not known
     mean_return: float | None  # None where the world does not tell
 
 
@@ -68,10 +68,10 @@ def score_all(played: Sequence[CellEpisodes]) -> Score:
         win_rate=float(won.mean()),
         lower=rate.lower,
         upper=rate.upper,
-        median_seconds_to_win=float(np.median(seconds)) if _is_told(seconds) else None,
-        mean_return=float(returns.mean()) if _is_told(returns) else None,
+        median_seconds_to_win=float(np.median(seconds)) if _is_known(seconds) else None,
+        mean_return=float(returns.mean()) if _is_known(returns) else None,
     )
 
 
-def _is_told(values: Float64Array) -> bool:
+def _is_known(values: Float64Array) -> bool:
     return len(values) > 0 and not bool(np.isnan(values).any())

@@ -61,6 +61,6 @@ def _shown(array: Any) -> str:
         return f"{type(array).__name__}"
     marks = "" if array.flags.writeable else ", read-only"
     marks += "" if array.flags.c_contiguous else ", not contiguous"
-    # Another byte order is told by the form with a sign, as in >f4.
+    # Another byte order shows in the form with a sign, as in >f4.
     kind = array.dtype if array.dtype.isnative else array.dtype.str
     return f"shape {array.shape}, type {kind}{marks}"

@@ -103,7 +103,7 @@ class MultiRangeUniform:
 
 
 Sampler = Annotated[Uniform | Gaussian | MultiRangeUniform, Field(discriminator="sampler_type")]
-"""Any sampler, told apart by its `sampler_type`."""
+"""Any sampler, by its `sampler_type`."""
 
 ParameterValue = float | Uniform | Gaussian | MultiRangeUniform
 """A parameter's constant value, or what draws it."""

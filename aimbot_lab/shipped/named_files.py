@@ -89,5 +89,5 @@ def _unknown(named: str, kinds: tuple[Kind, ...]) -> str:
     files = " or ".join(os.path.join(kind.folder, f"{shown}.yaml") for kind in kinds)
     names = [name for kind in kinds for name in shipped_names(kind)]
     nearest = get_close_matches(named[:MAX_NAME], names, n=1)
-    told = f"nearest shipped one: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
-    return f"no {noun} {shown!r}: there is no file {files} here ({told}); a path is right too"
+    known = f"nearest shipped one: {nearest[0]}" if nearest else f"shipped: {', '.join(names)}"
+    return f"no {noun} {shown!r}: there is no file {files} here ({known}); a path is right too"

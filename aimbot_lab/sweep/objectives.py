@@ -1,4 +1,4 @@
-"""What sweeps optimise: the measures by name, and what tells them apart.
+"""What sweeps optimise: the measures by name, and how they differ.
 
 `search.measures` has what each of them does.
 """

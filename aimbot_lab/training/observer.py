@@ -1,4 +1,4 @@
-"""What a training tells while it runs, to whoever watches."""
+"""What a training reports while it runs."""
 
 from dataclasses import dataclass
 from typing import Protocol

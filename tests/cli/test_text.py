@@ -1,6 +1,9 @@
 """Tables fit the terminal where that can be had, and never lose a digit."""
 
-from aimbot_lab.cli.views.text import Fit, cut, duration, table
+from pathlib import Path
+
+import aimbot_lab
+from aimbot_lab.cli.views.text import Fit, cut, duration, shortened_number, table
 
 HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
 ROWS = [
@@ -48,3 +51,20 @@ def test_a_cut_text_is_marked() -> None:
 
 def test_durations_read_as_clocks() -> None:
     assert (duration(59.6), duration(61), duration(3661)) == ("1:00", "1:01", "1:01:01")
+
+
+def test_every_command_prints_its_tables_by_the_same_function() -> None:
+    """Rich draws what lives on the terminal, no result: that looks the same in a file."""
+    cli = Path(aimbot_lab.__file__).parent / "cli"
+    drawing = {file.name for file in cli.rglob("*.py") if "rich.table" in file.read_text("utf-8")}
+    assert drawing == {"live.py", "sweep_live.py"}
+
+
+def test_a_number_of_any_size_keeps_three_digits() -> None:
+    assert [*map(shortened_number, (-0.0371, 0.93, 12.34, 999.4, 1234.5))] == [
+        "-0.0371",
+        "0.93",
+        "12.3",
+        "999",
+        "1,234",
+    ]

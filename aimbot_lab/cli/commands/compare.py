@@ -12,8 +12,7 @@ from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
 from aimbot_lab.cli.views.files import check_output, write_output
 from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.tables import show_table
-from aimbot_lab.cli.views.text import print_json
+from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.judging.comparison import Comparison, ComparisonRequest
@@ -135,17 +134,17 @@ def _show(found: "Comparison") -> None:
     from aimbot_lab.experiment.judging import comparison_tables as tables
 
     first, *others = map(tables.label, found.runs)
-    show_table(tables.RUN_HEAD, [tables.run_rows(found)])
+    click.echo(table(tables.RUN_HEAD, tables.run_rows(found)))
     for run, rows in zip(found.runs[1:], found.differences, strict=True):
         click.echo(f"\n{tables.label(run)} against {first}")
-        show_table(tables.difference_head(found, run), [tables.difference_rows(rows)])
+        click.echo(table(tables.difference_head(found, run), tables.difference_rows(rows)))
     click.echo("\nLessons")
     head, *lessons = tables.lesson_rows(found)
-    show_table(head, [lessons])
+    click.echo(table(head, lessons))
     click.echo("\nSettings that differ" + ("" if found.settings else ": none"))
     if found.settings:
         settings = [(key, *values) for key, values in found.settings.items()]
-        show_table(("setting", first, *others), [settings])
+        click.echo(table(("setting", first, *others), settings))
     click.echo("\n" + "\n".join(tables.verdicts(found)))
     click.echo(f"\n{tables.method(found)} {tables.curve_note(found)}", err=True)
 

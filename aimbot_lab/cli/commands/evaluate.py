@@ -8,8 +8,7 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.tables import show_table
-from aimbot_lab.cli.views.text import print_json, rate, shortened_number
+from aimbot_lab.cli.views.text import print_json, rate, shortened_number, table
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
@@ -69,10 +68,15 @@ def evaluate(
     if as_json:
         print_json(found.as_json())
     else:
-        show_table(HEAD, [list(_rows(*one, found.time_unit)) for one in found.players.items()])
+        click.echo(_scores(found))
         click.echo(_explained(found), err=True)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
+
+
+def _scores(found: "Evaluated") -> str:
+    rows = [row for one in found.players.items() for row in _rows(*one, found.time_unit)]
+    return table(HEAD, rows)
 
 
 def _rows(name: str, scores: "PlayerScores", unit: str) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.tables import show_table
+from aimbot_lab.cli.views.text import table
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.judging.comparison import ComparisonRequest
@@ -37,12 +37,12 @@ def show_configurations(found: "ComparedConfigurations") -> None:
 
     for one in found.configurations:
         click.echo(one.label)
-        show_table(tables.SEED_HEAD, [list(map(tables.seed_row, one.runs))])
+        click.echo(table(tables.SEED_HEAD, list(map(tables.seed_row, one.runs))))
         click.echo()
-    show_table(tables.HEAD, [list(map(tables.configuration_row, found.configurations))])
+    click.echo(table(tables.HEAD, list(map(tables.configuration_row, found.configurations))))
     if found.settings:
         click.echo("\nSettings that differ")
         labels = [one.label for one in found.configurations]
         rows = [(key, *values) for key, values in found.settings.items()]
-        show_table(("setting", *labels), [rows])
+        click.echo(table(("setting", *labels), rows))
     click.echo(f"\n{tables.method(found)}", err=True)

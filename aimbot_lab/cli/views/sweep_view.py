@@ -48,7 +48,7 @@ class PlainSweepView:
     """A line per trial that ends, and one every half minute."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, int | str]] = set()
+        self._shown: set[tuple[str, int | str]] = set()
         self._last = time.monotonic()
 
     def progress(self, snapshot: "SweepSnapshot") -> None:
@@ -73,8 +73,8 @@ class PlainSweepView:
             os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
 
     def _is_news(self, stage: str, label: int | str) -> bool:
-        is_news = (stage, label) not in self._told
-        self._told.add((stage, label))
+        is_news = (stage, label) not in self._shown
+        self._shown.add((stage, label))
         return is_news
 
     def _say(self, text: str) -> None:

@@ -55,7 +55,7 @@ def can_be_forecast(criteria: CompletionCriteria | None) -> TypeGuard[Completion
 class Forecaster:
     """Forecasts the lessons of one curriculum; each test is simulated once.
 
-    It simulates `most_episodes` in all; what would need more is told as None.
+    It simulates `most_episodes` in all; what would need more is None.
     """
 
     def __init__(self, most_episodes: int = MAX_EPISODES) -> None:

@@ -145,7 +145,7 @@ class _Worker:
         return error
 
     def serve(self) -> None:
-        """Work whenever woken for work, until told to end."""
+        """Work whenever woken for work, until asked to end."""
         while self.wake.get():
             if self.task is None or is_asleep(self._sync_flags, self.index):
                 continue

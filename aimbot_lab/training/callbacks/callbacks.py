@@ -120,7 +120,7 @@ class ReportCallback(BaseCallback):
         self._last_logged: int | None = None
         self._points = 0  # reports so far
         self._lessons = LessonChanges(progress)
-        self._has_told = False  # of losses that are no numbers
+        self._has_warned = False  # of losses that are no numbers
 
     @property
     def seconds(self) -> float:
@@ -209,8 +209,8 @@ class ReportCallback(BaseCallback):
     def _tell_lost(self, learned: Mapping[str, float]) -> None:
         """Say once which losses are no numbers: nothing is learned by them."""
         lost = [name for name, value in learned.items() if "loss" in name and not isfinite(value)]
-        if lost and not self._has_told:
-            self._has_told = True
+        if lost and not self._has_warned:
+            self._has_warned = True
             self._observer.notice(
                 f"{', '.join(lost)}: not finite at step {self.num_timesteps:,}, so that nothing "
                 "sound is learned; lower env.rewards, train.reward_scale or train.learning_rate"

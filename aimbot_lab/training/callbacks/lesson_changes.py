@@ -27,7 +27,7 @@ class LessonChanges:
             self._changes[step] = self._lesson
 
     def take(self, *, reported_at: int | None) -> list[tuple[int, dict[str, float]]]:
-        """Steps and the metric at each, less the step that a report tells as well."""
+        """Steps and the metric at each, less the step that a report has as well."""
         taken = [
             (step, {names.LESSON_NUMBER: lesson + 1.0})
             for step, lesson in self._changes.items()

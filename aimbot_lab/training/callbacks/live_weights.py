@@ -29,7 +29,7 @@ class LiveWeights:
         return self._progress.change_weights(change, self._world.set_scenario)
 
     def answer(self, requests: Requests) -> None:
-        """Do what is asked, which is kept; who asks for the impossible is told so.
+        """Do what is asked, which is kept; what is impossible is refused with a reason.
 
         What was done at this very step before the run was broken off is done first, once more.
         """

@@ -126,7 +126,7 @@ def holds_presets(folder: Path) -> bool:
 
 
 def place_of(source: Source) -> str:
-    """What tells two sources apart."""
+    """What identifies a source."""
     return os.path.abspath(name_of(source))
 
 
