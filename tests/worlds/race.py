@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import BOOL, FLOAT32, check_writable, whole_seed
+from aimbot_lab.foundation.argument_checks import FLOAT32, check_writable, whole_seed
 from aimbot_lab.foundation.episodes import LOSS, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, WorldSpec
 from aimbot_lab.worlds.testing import Subject
 
@@ -67,12 +68,8 @@ class Race:
         if not self.ready:
             raise LabError("reset it first")
         seats = self.agents * self.num_envs
-        for name, array in buffers._asdict().items():
-            kind = BOOL if name in ("finished", "truncated") else FLOAT32
-            shape = (seats, self.agents + 1) if "observations" in name else (seats,)
-            check_writable(array, name, shape=shape, dtype=kind)
-        if actions.shape != (seats, 1) or not np.isin(actions, (0, 1, 2)).all():
-            raise ActionError("environment: move is one of 0 to 2")
+        check_buffers(buffers, (seats, self.agents + 1))
+        actions = checked_actions(actions, seats, spec=self.spec)
         moves = actions[:, 0].reshape(self.agents, self.num_envs).astype(np.int64) - 1
         self.place = np.clip(self.place + moves, -GOAL, GOAL)
         self.steps += 1

@@ -17,6 +17,7 @@ from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.jit import Bound
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -137,8 +138,7 @@ class Arena:
         their decision or not; episodes that ended are restarted and not reported.
         """
         self._check_started()
-        if not _fit(buffers, self._shape):
-            self._check_buffers(buffers)
+        check_buffers(buffers, self._shape)
         self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
         ended = self._queue.ended
@@ -227,68 +227,25 @@ class Arena:
         if self.state.episode[0] == 0:
             raise MisuseError("the arena has no episodes yet: reset first")
 
-    def _check_buffers(self, buffers: StepBuffers) -> None:
-        if not isinstance(buffers, StepBuffers):
-            raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
-        for name, array in buffers._asdict().items():
-            wide = name in ("observations", "final_observations")
-            kind = BOOL if name in ("finished", "truncated") else FLOAT32
-            shape = self._shape if wide else self._shape[:1]
-            check_writable(array, name, shape=shape, dtype=kind)
-
     def _checked(self, actions: Float32Array) -> Float32Array:
         """`actions` as kernels read them. Raises ActionError for what no player could do."""
-        if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf":
-            kind = getattr(actions, "dtype", type(actions).__name__)
-            raise ActionError(f"actions: must be an array of real numbers (got {kind})")
-        if actions.shape != (self.num_envs, len(ACTION_NAMES)):
-            raise ActionError(
-                f"actions: the shape is {actions.shape}; "
-                f"it must be {(self.num_envs, len(ACTION_NAMES))}"
-            )
-        if actions.dtype == np.float64:
-            # Any finite mouse is a mouse, also one that single precision would make infinite.
-            actions = np.where(np.isfinite(actions), np.clip(actions, -LARGEST, LARGEST), actions)
+        shape = self._actions.shape
+        usual = type(actions) is np.ndarray and actions.dtype is FLOAT32
+        if not usual or actions.shape != shape:
+            check_real(actions, shape)
+            if actions.dtype == np.float64:
+                # Any finite mouse is a mouse, also one that single precision would make infinite.
+                clipped = np.clip(actions, -LARGEST, LARGEST)
+                actions = np.where(np.isfinite(actions), clipped, actions)
         actions = np.ascontiguousarray(actions, np.float32)
         bad = first_bad_action(actions)
         if bad >= 0:
-            raise ActionError(_describe(actions[bad], bad))
+            raise ActionError(
+                action_fault(actions[bad], bad, names=ACTION_NAMES, branches=BRANCHES)
+            )
         return actions
 
 
 def _copied(state: ArenaState) -> ArenaState:
     copies = {name: array.copy() for name, array in state._asdict().items()}
     return ArenaState(**copies)
-
-
-def _describe(action: Float32Array, row: int) -> str:
-    """The first fault of `action` [4], that of environment `row`."""
-    for value, name, size in zip(action.tolist(), ACTION_NAMES, BRANCHES, strict=False):
-        if value not in range(size):
-            allowed = f"one of {', '.join(map(str, range(size)))}"
-            return f"environment {row}: {name} is {value:g}; allowed is {allowed}"
-    name, value = ACTION_NAMES[-1], float(action[-1])
-    return f"environment {row}: {name} is {value:g}; allowed is any finite number"
-
-
-def _fit(buffers: StepBuffers, shape: tuple[int, int]) -> bool:
-    """Whether kernels can surely fill `buffers`; what is not sure is checked array by array."""
-    if type(buffers) is not StepBuffers:
-        return False
-    seen, rewards, finished, truncated, last = buffers
-    return (
-        type(seen) is np.ndarray
-        and type(rewards) is np.ndarray
-        and type(finished) is np.ndarray
-        and type(truncated) is np.ndarray
-        and type(last) is np.ndarray
-        and seen.shape == last.shape == shape
-        and rewards.shape == finished.shape == truncated.shape == shape[:1]
-        and seen.dtype is rewards.dtype is last.dtype is FLOAT32
-        and finished.dtype is truncated.dtype is BOOL
-        and seen.flags.carray
-        and rewards.flags.carray
-        and finished.flags.carray
-        and truncated.flags.carray
-        and last.flags.carray
-    )

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.argument_checks import (
-    BOOL,
     FLOAT32,
     MisuseError,
     check_writable,
@@ -17,18 +16,18 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
     Picture,
     Scenario,
     StepBuffers,
-    new_step_buffers,
 )
 from aimbot_lab.worlds.gymnasium.environments import (
     checked_scenario,
@@ -96,8 +95,8 @@ class GymnasiumWorld:
         """
         if self._seed is None:
             raise MisuseError("step: reset the world first")
-        self._check(buffers)
-        actions = self._checked(actions)
+        check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
+        actions = checked_actions(actions, self.num_envs, spec=self.spec)
         buffers.finished[:] = buffers.truncated[:] = False
         infos = {}
         for row in range(self.num_envs):
@@ -252,33 +251,6 @@ class GymnasiumWorld:
         if rule.info is not None:
             return bool(info.get(rule.info, False))
         return truncated == (rule.terminated == "loss")
-
-    def _checked(self, actions: Float32Array) -> Float32Array:
-        """`actions` as an array. Raises ActionError for one that does not exist."""
-        branches = self.spec.branches
-        given = np.asarray(actions, np.float32)
-        shape = (self.num_envs, len(branches) + self.spec.continuous)
-        if given.shape != shape:
-            raise ActionError(f"actions: the shape is {given.shape}; it must be {shape}")
-        choices = given[:, : len(branches)]
-        wrong = ~np.isfinite(given)
-        wrong[:, : len(branches)] |= (
-            (choices < 0) | (choices >= np.array(branches)) | (choices % 1 != 0)
-        )
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0].tolist()
-            allowed = f"0 to {branches[column] - 1}" if column < len(branches) else "a number"
-            raise ActionError(
-                f"environment {row}: {self.spec.action_names[column]} is "
-                f"{given[row, column]:g}; allowed is {allowed}"
-            )
-        return given
-
-    def _check(self, buffers: StepBuffers) -> None:
-        usual = new_step_buffers(0, len(self.spec.observation_names))
-        for name, array, like in zip(buffers._fields, buffers, usual, strict=True):
-            kind = BOOL if like.dtype == BOOL else FLOAT32
-            check_writable(array, name, shape=(self.num_envs, *like.shape[1:]), dtype=kind)
 
 
 def _parts(masks: Any) -> list[Any]:

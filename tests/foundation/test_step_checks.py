@@ -1,0 +1,95 @@
+"""What a step is given is checked alike by every world, in one line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.errors import ActionError
+from aimbot_lab.foundation.step_checks import action_fault, checked_actions
+from aimbot_lab.foundation.world import BatchWorld, Scenario, new_step_buffers
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.registry import WORLDS, default_settings, make_world
+
+ROWS = 3
+NAN, INFINITE = float("nan"), float("inf")
+CARTPOLE = GymnasiumSettings(id="CartPole-v1", win=WinRule(length_above=9), num_envs=ROWS)
+Make = Callable[[], BatchWorld]
+
+
+def world_of(settings: Any, target: str) -> BatchWorld:
+    world = make_world(settings, ROWS)
+    world.set_scenario(Scenario({target: 1.0}))
+    world.reset(1, np.zeros((ROWS, len(world.spec.observation_names)), np.float32))
+    return world
+
+
+WORLDS_HERE = [
+    pytest.param(lambda: world_of(default_settings(), "goto"), id="arena"),
+    pytest.param(lambda: world_of(CARTPOLE, "task"), id="gymnasium"),
+]
+
+
+def test_both_worlds_are_those_that_there_are() -> None:
+    assert set(WORLDS.own) == {"arena", "gymnasium"}
+
+
+@pytest.mark.parametrize("make", WORLDS_HERE)
+@pytest.mark.parametrize("wrong", ["text", "complex", "list", "shape"])
+def test_actions_that_are_no_array_of_real_numbers_are_refused(make: Make, wrong: str) -> None:
+    world = make()
+    width = len(world.spec.branches) + world.spec.continuous
+    given: Any = {
+        "text": np.full((ROWS, width), "x"),
+        "complex": np.zeros((ROWS, width), np.complex128),
+        "list": [[0] * width] * ROWS,
+        "shape": np.zeros((ROWS + 1, width), np.float32),
+    }[wrong]
+    with pytest.raises(ActionError, match=r"^actions: (must be an array|the shape is)"):
+        world.step(given, new_step_buffers(ROWS, len(world.spec.observation_names)))
+
+
+@pytest.mark.parametrize("make", WORLDS_HERE)
+def test_buffers_that_can_not_be_filled_are_refused(make: Make) -> None:
+    world = make()
+    width = len(world.spec.branches) + world.spec.continuous
+    right = new_step_buffers(ROWS, len(world.spec.observation_names))
+    wrong: Any
+    for wrong, name in (
+        (tuple(right), "buffers: must be StepBuffers"),
+        (right._replace(rewards=np.zeros(ROWS)), "rewards: must be"),
+        (right._replace(truncated=np.zeros(ROWS + 1, np.bool_)), "truncated: must be"),
+    ):
+        with pytest.raises(MisuseError, match=f"^{name}"):
+            world.step(np.zeros((ROWS, width), np.float32), wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "line"),
+    [
+        (3.0, 0, "environment 1: {} is 3; allowed is one of 0, 1, 2"),
+        (0.5, 1, "environment 1: {} is 0.5; allowed is one of 0, 1, 2"),
+        (NAN, 2, "environment 1: {} is nan; allowed is one of 0, 1"),
+        (INFINITE, 3, "environment 1: {} is inf; allowed is any finite number"),
+    ],
+)
+def test_the_first_action_that_does_not_exist_is_named(
+    value: float, column: int, line: str
+) -> None:
+    spec = world_of(default_settings(), "goto").spec
+    actions = np.zeros((ROWS, 4))
+    np.testing.assert_array_equal(checked_actions(actions, ROWS, spec=spec), actions)
+    actions[1, column] = value
+    with pytest.raises(ActionError) as refused:
+        checked_actions(actions, ROWS, spec=spec)
+    assert str(refused.value) == line.format(spec.action_names[column])
+
+
+def test_of_many_choices_the_last_is_named_and_of_continuous_columns_the_wrong_one() -> None:
+    names = ("a", "x", "y")
+    given = action_fault(np.float32([9, 0, 0]), 0, names=names, branches=(9,))
+    assert given == "environment 0: a is 9; allowed is one of 0 to 8"
+    given = action_fault(np.float32([8, 0, NAN]), 4, names=names, branches=(9,))
+    assert given == "environment 4: y is nan; allowed is any finite number"
