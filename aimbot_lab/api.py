@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aimbot_lab.api_arguments import check_playing, check_runs, check_training
+
 if TYPE_CHECKING:
     from aimbot_lab.experiment.judging.comparison import Comparison
     from aimbot_lab.experiment.judging.configurations import ComparedConfigurations
@@ -40,6 +42,7 @@ def train(
     from aimbot_lab.experiment.runs.starting import find_initial_agent
     from aimbot_lab.training.observer import SilentObserver
 
+    check_training(file, overrides, tags)
     place = _place(data_dir)
     start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
@@ -67,6 +70,7 @@ def evaluate(
     from aimbot_lab.experiment.judging.evaluation import EvaluationRequest, evaluate_agent
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
+    check_playing(episodes, agent)
     played = None if temperature is None else Temperature(temperature)
     request = EvaluationRequest(episodes, seed, baselines, played)
     fetched = fetch_agent(run, agent, data_folder=_place(data_dir))
@@ -88,6 +92,8 @@ def compare(
     from aimbot_lab.experiment.judging.learning_curve import read_curves
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
+    check_runs(runs, by)
+    check_playing(episodes, agent)
     place = _place(data_dir)
     request = ComparisonRequest(episodes=episodes, seed=seed, margin=0.05)
     agents = [fetch_agent(run, agent, data_folder=place) for run in runs]

@@ -32,7 +32,7 @@ from aimbot_lab.sweep.search.space import (
 from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
 
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
-_SEARCH = re.compile(r"^search[ \t]*:", re.MULTILINE)
+_OWN_KEYS = re.compile(r"^(search|base|objective|trials)[ \t]*:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def _lines(origins: Origins, faults: list[Diagnostic]) -> list[str]:
 
 
 def is_sweep_file(path: str) -> bool:
-    """Whether the file at `path` has a sweep's top-level key `search`, be it right or wrong."""
+    """Whether the file at `path` has a top-level key that only sweeps have."""
     with suppress(ConfigurationError):
-        return is_path(path) and _SEARCH.search(read_text(path)) is not None
+        return is_path(path) and _OWN_KEYS.search(read_text(path)) is not None
     return False
 
 

@@ -11,7 +11,7 @@ import pytest
 from sweep_files import RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.document import is_sweep_file, load_sweep
 from aimbot_lab.sweep.search.space import default_params, overrides
 
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
@@ -191,3 +191,12 @@ def test_the_curriculums_own_values_are_known_unless_they_lie_outside(tmp_path: 
     }
     outside = load_sweep(write_sweep(tmp_path, changed(SWEEP, ("low: 0.5", "low: 6"))))
     assert default_params(outside.config.search, outside.base) is None
+
+
+@pytest.mark.parametrize("key", ["search: {}", "base: goto.yaml", "objective: {}", "trials: 4"])
+def test_a_file_with_a_key_that_only_sweeps_have_is_checked_as_one(
+    tmp_path: Path, key: str
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(f"name: a\n{key}\n", encoding="utf-8")
+    assert is_sweep_file(str(file))
