@@ -54,6 +54,11 @@ def test_no_fault_follows_from_the_default_of_a_key_that_is_wrong() -> None:
     assert faults(content) == ["c.yaml:4:13: env.num_envs: must be at least 1 (got 0)"]
 
 
+def test_of_an_unknown_algorithm_nothing_is_said_but_its_name() -> None:
+    (line,) = faults(GOOD.replace("batch_size: 1024", "algo: a2c\n  batch_size: 1000"))
+    assert "train.algo: must be " in line
+
+
 def test_a_byte_order_mark_takes_no_column() -> None:
     (line,) = faults("\ufeff" + GOOD.replace("good", "5"))
     assert line == "c.yaml:1:7: name: must be text (got 5)"

@@ -33,6 +33,7 @@ _ROLLOUT: frozenset[KeyPath] = frozenset(
         ("env",),
         ("env", "num_envs"),
         ("train",),
+        ("train", "algo"),
         ("train", "n_steps"),
         ("train", "batch_size"),
     }
