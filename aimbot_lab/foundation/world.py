@@ -8,7 +8,7 @@ a of row r has seat a * B + r, so that what one policy acts for is a contiguous 
 agent a seat is a row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, NamedTuple, Protocol
@@ -130,6 +130,15 @@ def step_buffers(world: "BatchWorld") -> StepBuffers:
 def seats_of(world: "BatchWorld") -> int:
     """How many agents there are in all rows of `world` together."""
     return world.spec.agents * world.num_envs
+
+
+def new_notices(world: "BatchWorld") -> Sequence[str]:
+    """What a person should know of `world` since this was last asked; most worlds say nothing.
+
+    A world that has something to say has a method `take_notices`.
+    """
+    take = getattr(world, "take_notices", None)
+    return () if take is None else take()
 
 
 class RestartingWorld(Protocol):

@@ -12,6 +12,7 @@ from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.gymnasium.spaces import observation_columns
 
@@ -113,3 +114,22 @@ def test_observations_without_numbers_are_refused_before_anything_starts(
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"^env.id: observations of Text can't be used"):
         observation_columns(space)
+
+
+def test_an_info_that_never_comes_is_reported_once() -> None:
+    """`is_success` misspelled would train to the end without a won episode, and without a word."""
+    world = corridors(WinRule(info="is_sucess"))
+    results(world, 10 * 50)
+    (notice,) = new_notices(world)
+    assert notice == (
+        "env.win.info: none of the first 100 episodes ended with 'is_sucess' in its info, so none "
+        "was won; there was is_success"
+    )
+    results(world, 10 * 60)
+    assert not new_notices(world)
+
+
+def test_an_info_that_comes_is_not_reported() -> None:
+    world = corridors(WinRule(info="is_success"), kwargs={"luck": False})
+    results(world, 10 * 60)
+    assert not new_notices(world)

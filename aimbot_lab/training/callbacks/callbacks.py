@@ -10,6 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
@@ -192,6 +193,8 @@ class ReportCallback(BaseCallback):
             view=view,
         )
         self._observer.progress(snapshot)
+        for notice in new_notices(self._env.world):
+            self._observer.notice(notice)
         self._last_logged = self.num_timesteps
         self._points += 1
         learned = learner_metrics(self.logger)

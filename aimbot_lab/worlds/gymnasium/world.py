@@ -37,6 +37,7 @@ from aimbot_lab.worlds.gymnasium.environments import (
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import environment_action, first_line, flat_observation
+from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 
@@ -53,6 +54,7 @@ class GymnasiumWorld:
         self._envs = [new_environment(settings) for _ in range(self.num_envs)]
         self.spec, self._actions = environment_shape(self._envs[0], settings)
         self._space = self._envs[0].observation_space
+        self._judge = WinJudge(settings.win)
         self.keep_endings = False
         self._endings: dict[int, Picture] = {}
         self._scenario = 0
@@ -110,6 +112,10 @@ class GymnasiumWorld:
                 self._endings[row] = self.draw(row)
             buffers.observations[row] = self._begin(row)
         return batch._replace(running_order=self._order, running_scenario=self._scenarios)
+
+    def take_notices(self) -> list[str]:
+        """What a person should know since the last call."""
+        return self._judge.take_notices()
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
@@ -243,14 +249,8 @@ class GymnasiumWorld:
         )
 
     def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
-        rule = self.settings.win
-        if rule.return_above is not None:
-            return bool(self._returns[row] >= rule.return_above)
-        if rule.length_above is not None:
-            return bool(self._lengths[row] >= rule.length_above)
-        if rule.info is not None:
-            return bool(info.get(rule.info, False))
-        return truncated == (rule.terminated == "loss")
+        total, length = float(self._returns[row]), int(self._lengths[row])
+        return self._judge.is_won(info, truncated=truncated, total=total, length=length)
 
 
 def _parts(masks: Any) -> list[Any]:
