@@ -164,7 +164,10 @@ def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRec
     address = choose_storage(folder, name, storage)
     check_storage(address)
     if address.file is not None and not address.file.exists():
-        raise ConfigurationError(f"no sweep {name!r}: there is no file {address.file}")
+        raise ConfigurationError(
+            f"sweep {name!r} has not begun here (there is no file {address.file}); begin it with: "
+            f"aimbot-lab sweep {sweep}"
+        )
     return load(open_storage(address), name)
 
 

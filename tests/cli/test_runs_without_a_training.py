@@ -64,3 +64,10 @@ def test_a_run_that_counted_no_episode_is_explained_in_a_line(tmp_path: Path) ->
     told = invoke(tmp_path, "explain", run_id, wanted=1).said
     assert told.startswith(f"run {run_id[:8]} (tiny seed 7) ended before an episode was counted")
     assert len(told.splitlines()) == 1
+
+
+def test_a_sweep_that_never_began_is_named_with_what_begins_it(tmp_path: Path) -> None:
+    said = invoke(tmp_path / "data", "sweep", "status", "rewards", wanted=2).said
+    assert said.startswith("sweep 'rewards' has not begun here (there is no file ")
+    assert said.endswith("; begin it with: aimbot-lab sweep rewards")
+    assert not (tmp_path / "data").exists()

@@ -165,7 +165,7 @@ def test_a_finished_sweep_is_told_not_run_again(folder: Path, swept: dict[str, A
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("sweep", "status", "none"), "no sweep 'none'"),
+        (("sweep", "status", "none"), "sweep 'none' has not begun"),
         (("sweep", "rerun", "small", "9"), "has no trial 9; its trials are 0 to 2"),
         (("sweep", "small"), "resume it with --resume"),
         (("sweep", "power", "small"), "does not count steps_to_goal"),

@@ -81,7 +81,7 @@ def runs(
     elif found:
         click.echo(table(HEAD, [_row(run) for run in found]))
     elif there:
-        click.echo("no run is so; without --filter, and with --all, there are more", err=True)
+        click.echo("no run matches; --all lists the runs of sweep trials too", err=True)
     elif not waiting:
         click.echo("no runs yet; begin with: aimbot-lab run goto", err=True)
 
