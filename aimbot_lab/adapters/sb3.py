@@ -147,6 +147,7 @@ class WorldVecEnv(VecEnv):
         observations = self._next_buffers().observations
         restarting: Any = self.world  # a foundation.world.RestartingWorld
         restarting.begin_anew(observations)
+        self.reward_scale.restart()
         return self._shown(observations)
 
     @property

@@ -66,8 +66,13 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         loaded: Entry = _loaded(self.group, name, self.noun)
         what = _entry_fault(loaded, name, self.key, kind=self.kind, base=self.base)
         if what is not None:
-            raise ConfigurationError(f"the {self.noun} {name} of {_place(self.group, name)} {what}")
+            raise ConfigurationError(f"{self.shown(name)} {what}")
         return loaded
+
+    def shown(self, name: str) -> str:
+        """An entry for a person, with the place that brings it where a package does."""
+        place = "" if name in self.own else f" of {_place(self.group, name)}"
+        return f"the {self.noun} {name}{place}"
 
     def loadable(self) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
         """All entries but the broken ones, and a line for each of those."""

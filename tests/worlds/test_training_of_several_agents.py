@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from aimbot_lab.adapters.reward_scale import RunningRewardScale
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
@@ -51,3 +52,17 @@ def test_an_evaluation_is_of_the_first_agent() -> None:
     assert played.won.all()
     assert played.returns.tolist() == [1.0] * ROWS
     assert played.seconds.tolist() == [3.0] * ROWS
+
+
+def test_episodes_that_begin_where_none_can_be_resumed_have_no_return_yet() -> None:
+    world = Race(ROWS, agents=2)
+    scale = RunningRewardScale(2 * ROWS, gamma=0.9)
+    env = WorldVecEnv(world, reward_scale=scale)
+    world.set_scenario(TOGETHER.scenario)
+    env.reset()
+    kept = env.state()
+    kept["rewards"] |= {"returns": np.ones(2 * ROWS), "variance": 4.0}
+    first = env.resume(kept)
+    assert first is not None
+    assert not scale.state()["returns"].any()
+    assert scale.state()["variance"] == 4.0

@@ -129,3 +129,43 @@ def test_a_broken_package_hurts_no_file_that_does_not_use_it(folder: Path) -> No
         "warning: the world x of no_such_module:X",
         "warning: the world arena: an installed package brings one of that name, which is not used",
     ]
+
+
+BROKEN = "tests.worlds.broken_strangers"
+
+
+def write_broken(folder: Path, kinds: tuple[str, ...]) -> None:
+    """A package with a world of each kind in `broken_worlds`, and a curriculum for each."""
+    lines = [f"{kind} = {BROKEN}:{kind.upper()}" for kind in kinds]
+    entry_points = "\n".join(["[aimbot_lab.worlds]", *lines, ""])
+    add_package(folder, "broken_worlds", "broken", entry_points)
+    for kind in kinds:
+        text = CURRICULUM.replace("world: walk", f"world: {kind}")
+        (folder / f"{kind}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_a_world_that_has_no_spec_or_can_t_be_made_is_refused_in_one_line(folder: Path) -> None:
+    write_broken(folder, ("no_spec", "wrong_spec", "not_made", "other_shape"))
+    spec = f"3:14: env.world: the spec of the world wrong_spec of {BROKEN}:WRONG_SPEC"
+    code, _, messages = call(
+        folder, "check", "no_spec.yaml", "wrong_spec.yaml", site="broken_worlds"
+    )
+    assert code == 2
+    assert messages.splitlines() == [
+        f"no_spec.yaml:3:14: env.world: the world no_spec of {BROKEN}:NO_SPEC has no spec: "
+        "RuntimeError: not today",
+        f"wrong_spec.yaml:{spec}: agents must be at least 1 (got 0)",
+        f"wrong_spec.yaml:{spec}: every branch must have at least one choice (got (0,))",
+    ]
+    for kind, what in (
+        ("not_made", "the world not_made of {}:NOT_MADE can't be made: RuntimeError: not today"),
+        ("other_shape", "the spec of the world other_shape of {}:OTHER_SHAPE: agents: the world "
+         "that it makes has another (2)"),
+    ):  # fmt: skip
+        code, _, messages = call(
+            folder, "run", f"{kind}.yaml", "--data-dir", "none", site="broken_worlds"
+        )
+        assert code == 2
+        assert messages.splitlines()[-1] == f"env.world: {what.format(BROKEN)}"
+        assert "Traceback" not in messages
+    assert not list((folder / "none").rglob("*.yaml"))

@@ -13,11 +13,20 @@ from aimbot_lab.experiment.config.key_path import KeyPath
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 
 
+def packages_add_to(root: type, path: KeyPath) -> bool:
+    """Whether installed packages bring kinds of the mapping at `path` below `root`."""
+    return _by_name(_at(root, path)) is not None
+
+
+def names_a_kind(root: type, path: KeyPath) -> bool:
+    """Whether the value at `path`, kinds of settings included, names one that packages add to."""
+    by_name = _by_name(_at(root, path[:-2]))
+    return by_name is not None and path[-1:] == (by_name.registry.key,)
+
+
 def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
     """The keys that the mapping at `path` below `root` may hold; empty where any may."""
-    kind: Any = root
-    for part in path:
-        kind = _child(kind, part)
+    kind = _at(root, path)
     by_name = _by_name(kind)
     if by_name is not None:
         return by_name.keys()
@@ -28,6 +37,13 @@ def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
         for field in fields(_plain(member))
     )
     return tuple(dict.fromkeys(names))
+
+
+def _at(root: type, path: KeyPath) -> Any:
+    kind: Any = root
+    for part in path:
+        kind = _child(kind, part)
+    return kind
 
 
 def without_tags(root: type, path: KeyPath) -> KeyPath:

@@ -8,13 +8,26 @@ from pydantic_core import ErrorDetails
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.error_messages import describe, describe_tag
 from aimbot_lab.experiment.config.key_path import KeyPath
-from aimbot_lab.experiment.config.keys import advice, keys_at, without_tags
+from aimbot_lab.experiment.config.keys import (
+    advice,
+    keys_at,
+    names_a_kind,
+    packages_add_to,
+    without_tags,
+)
 from aimbot_lab.foundation.settings_by_name import BROKEN
+
+UNKNOWN = "unexpected_keyword_argument"
 
 
 def section_diagnostics(refusal: ValidationError, root: type) -> Iterator[Diagnostic]:
     """The faults for which pydantic refused data of the class `root`."""
-    for error in refusal.errors(include_url=False):
+    errors = refusal.errors(include_url=False)
+    places = [error["loc"] for error in errors if error["type"] != UNKNOWN]
+    unnamed = {place[:-1] for place in places if names_a_kind(root, place)}
+    for error in errors:
+        if error["type"] == UNKNOWN and error["loc"][:-1] in unnamed:
+            continue  # whose keys they are is not known
         if error["type"].startswith("union_tag_"):
             yield from _kind_diagnostics(error, root)
         elif error["type"] == BROKEN:
@@ -42,8 +55,9 @@ def _kind_diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     valid = keys_at(root, error["loc"])
     key, what = describe_tag(error)
     yield Diagnostic((*path, key), what)
+    open_ended = packages_add_to(root, error["loc"])
     for other in error["input"]:
-        if other not in valid:
+        if other not in valid and not open_ended:  # whose keys they are is not known
             yield Diagnostic(
                 (*path, other), f"unknown key ({advice(other, valid)})", about_key=True
             )
@@ -53,7 +67,7 @@ def _diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     """The fault of `error`; several where a class refused its values in several lines."""
     path = error["loc"]
     what = describe(error)
-    if error["type"] == "unexpected_keyword_argument":
+    if error["type"] == UNKNOWN:
         valid = keys_at(root, path[:-1])
         yield Diagnostic(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
     elif error["type"] == "value_error":

@@ -78,7 +78,7 @@ def compare_agents(
     *,
     on_cell: Callable[[str, str], None],
 ) -> Comparison:
-    """All agents in the cells that all their curricula end on, in the arena of the first.
+    """All agents in the cells that all their curricula end on, in the world of the first.
 
     Each sees with the rays that it learned with. `on_cell` is called after each cell of a run.
     Raises ConfigurationError where no cell is common, or an agent can't play at the temperature.

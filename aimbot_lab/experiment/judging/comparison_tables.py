@@ -140,7 +140,7 @@ def method(found: Comparison) -> str:
     )
     return (
         f"{request.episodes:,} episodes of each cell, seed {request.seed}; every run met the same "
-        f"episodes, in the arena of the first.{left} "
+        f"episodes, in the world of the first.{left} "
         "p is McNemar's (mid-p), by Holm over the cells; more is how many more episodes of a cell "
         "would probably make it clear. Look once: for a second look take another --seed. This "
         "compares the agents; what settings do shows only over several training seeds."

@@ -27,7 +27,8 @@ class Pace:
             self._first = share
         gained = share - self._first
         gone = time.monotonic() - self._began
-        return None if gained <= 0 else (total - share) * gone / gained
+        # A trial that has just ended may still be at work.
+        return None if gained <= 0 else max(total - share, 0.0) * gone / gained
 
 
 def search_cost(record: SweepRecord, *, left: int) -> str:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
-from aimbot_lab.foundation.world import ABILITIES, Scenario, seats_of, step_buffers
+from aimbot_lab.foundation.world import Scenario, seats_of, step_buffers
+from aimbot_lab.worlds.spec_checks import spec_faults
 from aimbot_lab.worlds.testing.subject import (
     Subject,
     assert_equal,
@@ -17,23 +18,8 @@ from aimbot_lab.worlds.testing.subject import (
 
 def the_spec_agrees_with_itself(subject: Subject) -> None:
     """Names, bounds, blocks, targets and abilities fit each other."""
-    spec = subject.make(1).spec
-    width = len(spec.observation_names)
-    assert len(set(spec.observation_names)) == width > 0, "observation names must differ"
-    assert spec.observation_low.shape == spec.observation_high.shape == (width,)
-    assert (spec.observation_low <= spec.observation_high).all(), "a lower bound exceeds the upper"
-    blocks = spec.observation_blocks
-    assert sum(block.columns for block in blocks) == width, "blocks must hold every column once"
-    assert len({block.name for block in blocks}) == len(blocks), "names of blocks must differ"
-    assert spec.targets.keys() == spec.difficulties.keys(), "targets and difficulties must agree"
-    assert all(size >= 1 for size in spec.branches)
-    assert len(spec.branches) + spec.continuous > 0, "there must be something to do"
-    if spec.action_names:
-        assert len(spec.action_names) == len(spec.branches) + spec.continuous
-    assert spec.reward_terms, "there must be a reward term"
-    assert spec.decision_seconds > 0
-    assert spec.agents >= 1
-    assert spec.abilities <= set(ABILITIES), "an ability has no such name"
+    faults = list(spec_faults(subject.make(1).spec))
+    assert not faults, "; ".join(faults)
 
 
 def a_wrong_action_changes_nothing(subject: Subject) -> None:

@@ -1,0 +1,85 @@
+"""What is wrong with a world's spec, so that a package's world is refused before it is made."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from aimbot_lab.foundation import metric_names
+from aimbot_lab.foundation.world import ABILITIES, WorldSpec
+
+TRACKED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""What a name must be that becomes a metric's and stands in result lines."""
+TAKEN_COLUMNS = frozenset(
+    name.rpartition("/")[2]
+    for name in (
+        metric_names.EPISODE_LENGTH,
+        metric_names.EPISODE_RETURN,
+        metric_names.EPISODES_ENDED,
+        metric_names.EPISODES_UNPARSED,
+    )
+)
+"""What no column of a world's own may be called: metrics of all worlds have these names."""
+
+
+def spec_faults(spec: object) -> Iterator[str]:
+    """What does not fit together in `spec`, each in a line; nothing where all does."""
+    if not isinstance(spec, WorldSpec):
+        yield "it must be a WorldSpec"
+        return
+    yield from _observation_faults(spec)
+    yield from _action_faults(spec)
+    yield from _episode_faults(spec)
+    if not spec.agents >= 1:
+        yield f"agents must be at least 1 (got {spec.agents})"
+    if not spec.decision_seconds > 0:
+        yield f"decision_seconds must be above 0 (got {spec.decision_seconds})"
+    yield from (f"no ability is called {name!r}" for name in spec.abilities - set(ABILITIES))
+
+
+def _observation_faults(spec: WorldSpec) -> Iterator[str]:
+    width = len(spec.observation_names)
+    yield from _names_faults("observation_names", spec.observation_names, least=1)
+    low, high = np.asarray(spec.observation_low), np.asarray(spec.observation_high)
+    if not low.shape == high.shape == (width,):
+        what = f"have the shapes {low.shape} and {high.shape}; both must be ({width},)"
+        yield f"observation_low and observation_high {what}"
+    elif not (low <= high).all():
+        name = spec.observation_names[int(np.argmax(~(low <= high)))]
+        yield f"the lower bound of observation {name} exceeds the upper"
+    columns = sum(block.columns for block in spec.observation_blocks)
+    if columns != width:
+        yield f"blocks hold {columns} columns; an observation has {width}"
+    yield from _names_faults("blocks", [block.name for block in spec.observation_blocks])
+
+
+def _action_faults(spec: WorldSpec) -> Iterator[str]:
+    if not all(size >= 1 for size in spec.branches):
+        yield f"every branch must have at least one choice (got {spec.branches})"
+    width = len(spec.branches) + spec.continuous
+    if width == 0:
+        yield "there must be a branch or a continuous column"
+    if spec.action_names and len(spec.action_names) != width:
+        yield f"action_names must have {width} names (got {len(spec.action_names)})"
+
+
+def _episode_faults(spec: WorldSpec) -> Iterator[str]:
+    if spec.targets.keys() != spec.difficulties.keys():
+        yield "targets and difficulties must have the same keys"
+    yield from _names_faults("targets", tuple(spec.targets), least=1, tracked=True)
+    yield from _names_faults("reward_terms", spec.reward_terms, least=1, tracked=True)
+    yield from _names_faults("episode_columns", spec.episode_columns, tracked=True)
+    for name in sorted(TAKEN_COLUMNS.intersection(spec.episode_columns)):
+        yield f"episode_columns: every world has {name} already"
+
+
+def _names_faults(
+    key: str, names: Sequence[str], *, least: int = 0, tracked: bool = False
+) -> Iterator[str]:
+    if len(names) < least:
+        yield f"{key} must have at least {least}"
+    if len(set(names)) != len(names):
+        yield f"{key} must differ"
+    for name in names if tracked else ():
+        if not TRACKED_NAME.fullmatch(name):
+            yield f"{key}: {name!r} must be of letters, digits, and the signs _ - ."
