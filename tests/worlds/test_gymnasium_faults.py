@@ -133,3 +133,29 @@ def test_an_info_that_comes_is_not_reported() -> None:
     world = corridors(WinRule(info="is_success"), kwargs={"luck": False})
     results(world, 10 * 60)
     assert not new_notices(world)
+
+
+def no_masks(_: object) -> None:
+    raise ValueError("not today\nnor tomorrow")
+
+
+GIVES = "its action_masks gave"
+WRONG_MASKS = (
+    (no_masks, "its action_masks raised ValueError: not today"),
+    (lambda _: [np.array([True])], f"{GIVES} 1 masks; its actions have 5 choices"),
+    (lambda _: None, f"{GIVES} 1 masks; its actions have 5 choices"),
+    (lambda _: [[False, False], [True] * 3], f"{GIVES} no choice for action_0"),
+    (lambda _: [[1, [2, 3]]], f"{GIVES} what is no mask of its choices: "),
+)
+
+
+@pytest.mark.parametrize(("masks", "what"), WRONG_MASKS, ids=lambda value: str(value)[-30:])
+def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, masks: Any, what: str
+) -> None:
+    monkeypatch.setattr(Corridor, "action_masks", masks)
+    world = corridors(WinRule(terminated="win"))
+    with pytest.raises(LabError) as caught:
+        world.action_masks(np.zeros((2, 5), np.bool_))
+    assert str(caught.value).startswith(f"Corridor-v0: {what}")
+    assert "\n" not in str(caught.value)

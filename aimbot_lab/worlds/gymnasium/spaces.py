@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import Float32Array, ObservationBlock
+from aimbot_lab.foundation.world import BoolArray, Float32Array, ObservationBlock, WorldSpec
 
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
@@ -67,6 +67,25 @@ def flat_observation(space: spaces.Space[Any], observation: Any, *, size: int) -
             return flat
         reason = f"{flat.size} numbers instead of {size}"
     raise LabError(f"gave an observation that does not fit its observation_space: {reason}")
+
+
+def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
+    """The masks of each branch, or of a single one that comes without a list, as [choices].
+
+    Raises LabError, in words that follow the environment's name, where they do not fit.
+    """
+    try:
+        parts = [np.ravel(part) for part in (given if isinstance(given, list | tuple) else [given])]
+        masks = np.concatenate(parts).astype(np.bool_)
+    except (TypeError, ValueError) as error:
+        raise LabError(f"what is no mask of its choices: {first_line(error)}") from error
+    if len(masks) != sum(spec.branches):
+        raise LabError(f"{len(masks)} masks; its actions have {sum(spec.branches)} choices")
+    ends = np.cumsum(spec.branches)[:-1]
+    for name, part in zip(spec.action_names, np.split(masks, ends), strict=False):
+        if not part.any():
+            raise LabError(f"no choice for {name}")
+    return masks
 
 
 def first_line(error: Exception) -> str:

@@ -36,7 +36,12 @@ from aimbot_lab.worlds.gymnasium.environments import (
 )
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
-from aimbot_lab.worlds.gymnasium.spaces import environment_action, first_line, flat_observation
+from aimbot_lab.worlds.gymnasium.spaces import (
+    environment_action,
+    first_line,
+    flat_masks,
+    flat_observation,
+)
 from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
@@ -121,9 +126,9 @@ class GymnasiumWorld:
         """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
         if self.spec.can("masks"):
             for row, env in enumerate(self._envs):
-                self._masks[row] = np.concatenate(
-                    [np.ravel(part) for part in _parts(env.unwrapped.action_masks())]  # type: ignore[attr-defined]
-                )
+                with self._blamed("action_masks"):
+                    given = env.unwrapped.action_masks()  # type: ignore[attr-defined]
+                self._masks[row] = self._fitting_masks(given)
         masks[:] = self._masks
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -218,6 +223,13 @@ class GymnasiumWorld:
         except LabError as error:
             raise LabError(f"{self.settings.id}: its {call} {error}") from error
 
+    def _fitting_masks(self, given: Any) -> BoolArray:
+        """The masks [choices] that `action_masks` gave. Raises LabError where they do not fit."""
+        try:
+            return flat_masks(given, self.spec)
+        except LabError as error:
+            raise LabError(f"{self.settings.id}: its action_masks gave {error}") from error
+
     def _refuse_infinite(self, buffers: StepBuffers) -> None:
         """Raise LabError where a step gave NaN or infinity: learning would spread it unseen."""
         if not np.isfinite(buffers.rewards).all():
@@ -251,8 +263,3 @@ class GymnasiumWorld:
     def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
         total, length = float(self._returns[row]), int(self._lengths[row])
         return self._judge.is_won(info, truncated=truncated, total=total, length=length)
-
-
-def _parts(masks: Any) -> list[Any]:
-    """The masks of each branch; of a single one they come without a list around them."""
-    return list(masks) if isinstance(masks, list | tuple) else [masks]
