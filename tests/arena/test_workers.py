@@ -127,7 +127,7 @@ class Chores:
 
     def __init__(self, workers: ThreadPool, broken: int | None = None) -> None:
         self.workers, self.broken = workers, broken
-        self.all_here = threading.Barrier(3, timeout=30.0)
+        self.all_here = threading.Barrier(3, timeout=300.0)
         self.done: list[int] = []
 
     def __call__(self, workspace: int) -> None:
@@ -263,5 +263,5 @@ def test_an_arena_that_is_gone_takes_its_threads_along() -> None:
     gc.collect()
     assert gone() is None
     for thread in own:
-        thread.join(timeout=10.0)
+        thread.join(timeout=120.0)
         assert not thread.is_alive()

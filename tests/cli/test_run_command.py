@@ -224,7 +224,7 @@ def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path) -> No
         if "steps/s" in line:
             break
     process.send_signal(signal.SIGTERM)
-    output, messages = process.communicate(timeout=60)
+    output, messages = process.communicate(timeout=600)
     check_stopped(folder, process.returncode, output)
     assert STOPPING in messages
     assert "Traceback" not in messages

@@ -40,7 +40,7 @@ def shell(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]
         ["bash", "-c", script, sys.executable, COMMAND, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
