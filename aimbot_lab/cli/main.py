@@ -52,7 +52,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(aimbot_lab.__version__, prog_name="aimbot-lab")
 def cli() -> None:
-    """Train game agents by curriculum on a fast FPS arena, and compare them in MLflow.
+    """Train game agents by curriculum on very fast vectorised worlds, and compare them in MLflow.
 
     \b
     Begin with:

@@ -44,7 +44,7 @@ def read_outcome(
 
 
 class Reader:
-    """Reads the episodes of one lesson after another.
+    """Reads the episodes of one lesson after another; of several agents a row, the first one's.
 
     Where a cell is drawn more often than the lesson's mix says, only the due share of its episodes
     counts for the lesson; which ones, follows from their rank alone.
@@ -72,7 +72,7 @@ class Reader:
         watched: Container[Cell],
         criteria: CompletionCriteria | None,
     ) -> list[Outcome | None]:
-        """The outcome of each episode, None where it can't be counted.
+        """The outcome of each episode, None where it does not count or can't be counted.
 
         The lesson's are those of scenario `first` and later ones; `known` are its cells.
         """
@@ -84,8 +84,13 @@ class Reader:
             self._count_unread(reason)
         outcomes: list[Outcome | None] = []
         results = zip(batch.cell, batch.won.tolist(), batch.returns.tolist(), strict=True)
-        places = zip(batch.scenario.tolist(), batch.order.tolist(), results, strict=True)
-        for scenario, rank, (cell, won, total) in places:
+        begun = zip(batch.scenario.tolist(), batch.order.tolist(), strict=True)
+        for agent, (scenario, rank), (cell, won, total) in zip(
+            batch.agent.tolist(), begun, results, strict=True
+        ):
+            if agent > 0:  # one trial a row: what one agent wins the others may have lost
+                outcomes.append(None)
+                continue
             reading = present if first is not None and scenario >= first else earlier
             reward = None if math.isnan(total) else total
             outcome = read_outcome(cell, won=won, reward=reward, reading=reading)

@@ -38,7 +38,7 @@ with http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler) as se
 """
 
 
-def has_ended(pid: int, *, patience: float = 5.0) -> bool:
+def has_ended(pid: int, *, patience: float = 120.0) -> bool:
     """Whether the process has ended, or does within `patience` seconds."""
     deadline = time.monotonic() + patience
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:

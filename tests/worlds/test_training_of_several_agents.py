@@ -34,7 +34,7 @@ def test_each_seat_is_an_environment_agent_by_agent() -> None:
     assert [info["episode"]["r"] for info in infos] == [1.0] * ROWS + [-1.0] * ROWS
 
 
-def test_a_lesson_counts_the_episodes_of_every_agent() -> None:
+def test_a_lesson_counts_an_episode_once_by_its_first_agent() -> None:
     world = Race(ROWS, agents=2)
     progress = CurriculumProgress([Lesson(name="a", targets={"right": 1.0})], {"right": 0})
     progress.begin_scenario(world.set_scenario(progress.scenario))
@@ -43,8 +43,9 @@ def test_a_lesson_counts_the_episodes_of_every_agent() -> None:
     for step in range(1, 31):
         env.step(to_the_right(np.zeros((2 * ROWS, 3)), np.zeros(0)))
         progress.add(env.episodes, step=step)
-    assert progress.lesson_reports[0].episodes == 2 * ROWS * 10
-    assert progress.lesson_reports[0].win_rate == 0.5
+    assert progress.lesson_reports[0].episodes == ROWS * 10
+    assert progress.lesson_reports[0].win_rate == 1.0
+    assert progress.unparsed == {}
 
 
 def test_an_evaluation_is_of_the_first_agent() -> None:
