@@ -149,7 +149,7 @@ WRONG_MASKS = (
 )
 
 
-@pytest.mark.parametrize(("masks", "what"), WRONG_MASKS, ids=lambda value: str(value)[-30:])
+@pytest.mark.parametrize(("masks", "what"), WRONG_MASKS, ids=range(len(WRONG_MASKS)))
 def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
     monkeypatch: pytest.MonkeyPatch, masks: Any, what: str
 ) -> None:

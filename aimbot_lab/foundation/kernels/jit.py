@@ -24,10 +24,19 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 PACKAGE = Path(__file__).parents[2]
 
 
+def kernel_sources() -> list[Path]:
+    """Every file that compiled code may come from, since kernels are inlined into each other."""
+    own = PACKAGE / "foundation"
+    return sorted(
+        {*PACKAGE.rglob("core/*.py"), *own.glob("kernels/*.py"), *own.glob("threads/*.py")}
+    )
+
+
 def _source_hash() -> str:
     digest = hashlib.sha256()
-    for path in sorted([*PACKAGE.glob("*/core/*.py"), *PACKAGE.glob("foundation/*.py")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in kernel_sources():
+        name = path.relative_to(PACKAGE).as_posix()
+        digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
