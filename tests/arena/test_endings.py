@@ -10,6 +10,7 @@ from aimbot_lab.foundation.result_lines import (
     result_line,
 )
 from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
+from aimbot_lab.worlds.arena.core.state import LOST, WON
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -21,7 +22,7 @@ def random_log():
     """How `ROWS` episodes of all kinds ended, with numbers of all sizes."""
     random = np.random.default_rng(0)
     log = new_log(ROWS)
-    log.won[:] = random.random(ROWS) < 0.5
+    log.outcome[:] = np.where(random.random(ROWS) < 0.5, WIN, LOSS)
     log.target[:] = random.choice(list(TARGETS.values()), ROWS)
     has_levels = np.isin(
         log.target, [TARGETS[name] for name, levels in DIFFICULTIES.items() if levels]
@@ -46,7 +47,7 @@ def test_the_lines_are_those_of_the_results() -> None:
     for place, (row, total) in enumerate(zip(rows, returns, strict=True)):
         line = result_line(batch, place)
         result = EpisodeResult(
-            WIN if log.won[row] else LOSS,
+            int(log.outcome[row]),
             target=names[int(log.target[row])],
             difficulty=int(log.difficulty[row]) or None,
             seconds=float(log.seconds[row]),
@@ -56,3 +57,7 @@ def test_the_lines_are_those_of_the_results() -> None:
         parsed = parse_line(line)
         assert isinstance(parsed, EpisodeResult)
         assert parsed.episode_return == float(total)
+
+
+def test_outcomes_are_those_of_every_world() -> None:
+    assert (LOST, WON) == (LOSS, WIN)

@@ -115,7 +115,7 @@ def _ray_arrays(rows: int, rays: int) -> dict[str, Any]:
 def new_log(num_envs: int) -> EpisodeLog:
     """Arrays for how each row's last episode ended."""
     return EpisodeLog(
-        won=np.zeros(num_envs, np.bool_),
+        outcome=np.zeros(num_envs, np.int8),
         target=np.zeros(num_envs, np.int64),
         difficulty=np.zeros(num_envs, np.int64),
         length=np.zeros(num_envs, np.int64),

@@ -154,7 +154,7 @@ class Arena:
                 self._do(task, BEGIN)
         if not any(ended.tolist()):
             return self._nothing_ended
-        return episode_batch(np.flatnonzero(buffers.finished), self._log, self.state)
+        return episode_batch(buffers.finished.nonzero()[0], self._log, self.state)
 
     def _do(self, task: StepTask, duty: int) -> None:
         task.begin_work(duty)

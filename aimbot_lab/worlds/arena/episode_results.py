@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT, ArenaState, EpisodeLog
 from aimbot_lab.worlds.arena.scenario import TARGETS
 
@@ -19,11 +19,11 @@ def episode_batch(rows: npt.NDArray[np.int64], log: EpisodeLog, state: ArenaStat
     kinds = zip(log.target[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
     return EpisodeBatch(
         row=rows,
-        agent=np.zeros_like(rows),
+        agent=np.zeros(len(rows), np.int64),
         order=log.order[rows],
         scenario=log.scenario[rows],
         cell=tuple([CELLS[kind] for kind in kinds]),
-        outcome=np.where(log.won[rows], WIN, LOSS).astype(np.int8),
+        outcome=log.outcome[rows],
         length=log.length[rows],
         terms=log.terms[rows],
         running_order=state.order,

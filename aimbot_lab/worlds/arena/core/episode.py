@@ -22,8 +22,10 @@ from aimbot_lab.worlds.arena.core.state import (
     FREE,
     GOTO,
     GOTO_WIN_RADIUS,
+    LOST,
     REWARD_TERMS,
     STAY,
+    WON,
     ArenaState,
     ArenaTables,
     EpisodeLog,
@@ -87,7 +89,7 @@ def is_won(state: ArenaState, row: int) -> bool:
 @inlined
 def record_end(state: ArenaState, log: EpisodeLog, row: int, won: bool) -> None:
     """Keep how the episode of `row` ended, before its reset overwrites it."""
-    log.won[row] = won
+    log.outcome[row] = WON if won else LOST
     log.target[row] = state.target[row]
     log.difficulty[row] = state.difficulty[row]
     log.length[row] = state.decisions[row]

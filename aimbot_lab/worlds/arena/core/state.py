@@ -9,6 +9,7 @@ Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Ints32 = npt.NDArray[np.int32]
+Int8s = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
@@ -184,10 +185,13 @@ class ArenaTables(NamedTuple):
     one_hot: bool  # coding of ray tags
 
 
+LOST, WON = -1, 1  # as LOSS and WIN of foundation.episodes
+
+
 class EpisodeLog(NamedTuple):
     """How the last episode of each row ended, kept from before its reset."""
 
-    won: Bools  # [B]
+    outcome: Int8s  # [B] LOST or WON
     target: Ints  # [B]
     difficulty: Ints  # [B]
     length: Ints  # [B] decisions
