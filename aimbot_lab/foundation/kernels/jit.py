@@ -7,7 +7,6 @@ because numba itself does not notice a change in a function that another file ca
 
 import atexit
 import hashlib
-import importlib
 import os
 import shutil
 import tempfile
@@ -100,34 +99,3 @@ def called(function: F) -> F:
     # Said outright, since a part of an inlined function would be inlined, too.
     compiled: F = _njit(forceinline=False, no_cpython_wrapper=True, **_OPTIONS)(function)
     return compiled
-
-
-class Bound:
-    """A kernel for one caller, whose arguments have the same types in every call.
-
-    Numba looks at all of them in each call: some 20 microseconds for a hundred arrays, in which
-    a small batch makes a tenth of a step. Here that ends after the first calls, and so does the
-    look at flags: arguments of other types would be read as what they are not, and what may not
-    be written would be.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._calls = 0
-        self._entry = function
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, perhaps in another process, looks for itself."""
-        return _bound, (self._function.__module__, self._function.__name__)
-
-    def __call__(self, *arguments: Any) -> None:
-        """Run the kernel."""
-        self._calls += 1
-        unbound = self._entry is self._function
-        if unbound and self._calls > 1 and hasattr(self._function, "compile"):
-            self._entry = self._function.compile(tuple(map(numba.typeof, arguments)))
-        self._entry(*arguments)
-
-
-def _bound(module: str, name: str) -> Bound:
-    return Bound(getattr(importlib.import_module(module), name))

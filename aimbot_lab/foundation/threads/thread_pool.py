@@ -63,6 +63,9 @@ class ThreadPool:
 
         A signal's handler may raise in here at any moment, which also ends once nobody is.
         """
+        if self.count == 1:
+            task(0)
+            return
         if self._process != os.getpid():
             self._start()
         try:

@@ -7,17 +7,15 @@ import numpy as np
 import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from aimbot_lab.foundation.kernels.jit import Bound
+from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
-from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act
+from aimbot_lab.training.fused.core.act import AT_STEP, SEES, act_packed, keep_act
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight
 from aimbot_lab.training.fused.core.parts import (
     Floats,
-    Networks,
     Noise,
     PolicyInput,
     Sampled,
-    ThreadWorkspace,
     WorkQueue,
 )
 from aimbot_lab.training.fused.policy import features_of
@@ -34,18 +32,15 @@ PIECE = 64  # rows that a thread takes at a time, some 40 microseconds of work
 class ActTask(NamedTuple):
     """Draws an action for each row of a step."""
 
-    networks: Networks
-    sight: Sight
     policy_input: PolicyInput
     noise: Noise
     sampled: Sampled
     queue: WorkQueue
-    thread_workspaces: tuple[ThreadWorkspace, ...]
-    run: Bound  # `act`
+    calls: tuple[PackedCall, ...]  # `act` as each thread calls it
 
     def __call__(self, thread_id: int) -> None:
         """Work as this thread; a worker spins for the next step."""
-        self.run(*self[:6], self.thread_workspaces[thread_id])
+        self.calls[thread_id]()
 
     def begin_step(self, step: int, *, sees: bool) -> None:
         """Set the next work to `step`; `sees` says whether it writes the inputs of the networks."""
@@ -64,7 +59,7 @@ class FusedActor:
         self._policy, self._shape, self._weights = policy, shape, weights
         self.rollout = FusedRollout(shape)
         self._eyes = _eyes(policy)
-        self._act = Bound(act)
+        self._act = Packed(keep_act, act_packed)
         self._workers = ThreadPool(1)
         self._task: ActTask | None = None
 
@@ -111,16 +106,15 @@ class FusedActor:
         seen = zeros(0 if self._eyes is None else _columns(self._policy))
         scaled = self._eyes is not None and self._eyes.statistics is not None
         own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
-        return ActTask(
-            networks=self._weights.networks,
-            sight=_BLIND if self._eyes is None else self._eyes.sight(),
-            policy_input=PolicyInput(seen, own, self.rollout.rows),
-            noise=Noise(zeros(len(shape.choices)), zeros(shape.gaussians)),
-            sampled=Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios)),
-            queue=new_queue(sync_flags),
-            thread_workspaces=new_thread_workspaces(shape, min(PIECE, rows), sync_flags),
-            run=self._act,
-        )
+        sight = _BLIND if self._eyes is None else self._eyes.sight()
+        policy_input = PolicyInput(seen, own, self.rollout.rows)
+        noise = Noise(zeros(len(shape.choices)), zeros(shape.gaussians))
+        sampled = Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios))
+        queue = new_queue(sync_flags)
+        shared = self._weights.networks, sight, policy_input, noise, sampled, queue
+        workspaces = new_thread_workspaces(shape, min(PIECE, rows), sync_flags)
+        calls = tuple(self._act.call_with(*shared, place) for place in workspaces)
+        return ActTask(policy_input, noise=noise, sampled=sampled, queue=queue, calls=calls)
 
     def _show(
         self, eyes: EgocentricFeatures, observations: th.Tensor, policy_input: PolicyInput

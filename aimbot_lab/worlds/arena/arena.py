@@ -14,7 +14,7 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.jit import Bound
+from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
@@ -31,7 +31,7 @@ from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
 from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP
 from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ScenarioTables
-from aimbot_lab.worlds.arena.core.step import advance_rows, first_bad_action
+from aimbot_lab.worlds.arena.core.step import advance_packed, first_bad_action, keep_advance
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
@@ -82,7 +82,7 @@ class Arena:
         self._workers = ThreadPool(threads)
         self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
-        self._advance = Bound(advance_rows)
+        self._advance = Packed(keep_advance, advance_packed)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     @property
@@ -166,16 +166,10 @@ class Arena:
         if task is not None and task.tables is self._tables and task.choose(buffers):
             return task
         other = buffers if task is None else task.buffers[self._queue.buffers[0]]
-        task = StepTask(
-            state=self.state,
-            tables=self._tables,
-            actions=self._actions,
-            buffers=(buffers, other),
-            log=self._log,
-            workspaces=self._workspaces,
-            queue=self._queue,
-            advance=self._advance,
-        )
+        pair = buffers, other
+        shared = self.state, self._tables, self._actions, pair, self._log
+        calls = [self._advance.call_with(*shared, own, self._queue) for own in self._workspaces]
+        task = StepTask(self._tables, buffers=pair, queue=self._queue, calls=tuple(calls))
         task.choose(buffers)
         self._task = task
         return task

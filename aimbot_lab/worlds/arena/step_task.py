@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import SyncFlags
-from aimbot_lab.foundation.kernels.jit import Bound
+from aimbot_lab.foundation.kernels.packed import PackedCall
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT, STRIDE
-from aimbot_lab.foundation.world import Float32Array, StepBuffers
+from aimbot_lab.foundation.world import StepBuffers
 from aimbot_lab.worlds.arena.core.row_queue import ThreadWorkspace, WorkQueue
-from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, EpisodeLog
+from aimbot_lab.worlds.arena.core.state import ArenaTables
 
 
 class StepTask(NamedTuple):
@@ -19,18 +19,14 @@ class StepTask(NamedTuple):
     must not know the arena: a worker may hold it while the arena goes.
     """
 
-    state: ArenaState
     tables: ArenaTables
-    actions: Float32Array  # [B, 4]
     buffers: tuple[StepBuffers, StepBuffers]
-    log: EpisodeLog
-    workspaces: tuple[ThreadWorkspace, ...]
     queue: WorkQueue
-    advance: Bound  # `advance_rows`
+    calls: tuple[PackedCall, ...]  # `advance_rows` as each thread calls it
 
     def __call__(self, thread_id: int) -> None:
         """Work as this thread; a worker spins for more work."""
-        self.advance(*self[:5], self.workspaces[thread_id], self.queue)
+        self.calls[thread_id]()
 
     def choose(self, buffers: StepBuffers) -> bool:
         """Set the next step to write `buffers`; whether they are known."""

@@ -1,9 +1,12 @@
 """Actions for many observations, shared by threads."""
 
+from typing import Any
+
 import numpy as np
 
 from aimbot_lab.foundation.kernels.atomic import add
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
+from aimbot_lab.foundation.kernels.packed import pack, unpacked
 from aimbot_lab.foundation.threads.spin_sync import begins, finish, wait_for_workers
 from aimbot_lab.training.fused.core.branches import choose_actions
 from aimbot_lab.training.fused.core.features import Sight, see
@@ -66,6 +69,18 @@ def draw(
 
 
 @kernel
+def keep_act(arguments: Any, address: int) -> None:
+    """Leave the arguments of `act` at `address`, for a `PackedCall`."""
+    pack(arguments, address)
+
+
+@kernel
+def act_packed(address: int, kind: Any) -> None:
+    """`act` for a `PackedCall`."""
+    act(*unpacked(address, kind))
+
+
+@inlined
 def act(
     networks: Networks,
     sight: Sight,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
+from aimbot_lab.foundation.kernels.packed import pack, unpacked
 from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.worlds.arena.core.clock import is_over
 from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
@@ -164,6 +165,18 @@ def begin_row(
 
 
 @kernel
+def keep_advance(arguments: Any, address: int) -> None:
+    """Leave the arguments of `advance_rows` at `address`, for a `PackedCall`."""
+    pack(arguments, address)
+
+
+@kernel
+def advance_packed(address: int, kind: Any) -> None:
+    """`advance_rows` for a `PackedCall`."""
+    advance_rows(*unpacked(address, kind))
+
+
+@inlined
 def advance_rows(
     state: ArenaState,
     tables: ArenaTables,

@@ -1,0 +1,121 @@
+"""Kernels called again and again with the same arguments, which are handed over once.
+
+Python hands an array to compiled code in some 40 nanoseconds, and a world's state has a hundred
+of them: for a small batch more than a step takes. Here they stay in memory, in the form in which
+compiled code holds them, and a call passes nothing but their address.
+"""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+COMPILED = not vars(numba.config)["DISABLE_JIT"]
+_typeof: Any = numba.typeof  # numba's stubs do not type it
+
+
+@intrinsic
+def _pack(_typing: Any, value: Any, address: Any) -> Any:
+    """Write `value` to the memory at `address`."""
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = context.get_data_type(value).as_pointer()
+        memory = builder.inttoptr(arguments[1], pointer)
+        context.pack_value(builder, value, arguments[0], memory)
+        return context.get_dummy_value()
+
+    return numba.void(value, address), code
+
+
+@intrinsic
+def _unpack(_typing: Any, address: Any, kind: Any) -> Any:
+    """The value of type `kind` in the memory at `address`."""
+    value = kind.instance_type
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = context.get_data_type(value).as_pointer()
+        return context.unpack_value(builder, value, builder.inttoptr(arguments[0], pointer))
+
+    return value(address, kind), code
+
+
+def _themselves(arguments: Any, _kind: Any) -> Any:
+    return arguments
+
+
+pack: Any = _pack
+unpacked: Any = _unpack if COMPILED else _themselves
+
+
+class Packed:
+    """A kernel for one caller, whose arguments have the same types in every call.
+
+    Two kernels of the caller's own module (numba keeps compiled code by module): `keep` takes
+    (arguments, address) and does no more than `pack(arguments, address)`, `work` takes (address,
+    kind) and works on `unpacked(address, kind)`. Types are looked at once: later arguments of
+    other types would be read as what they are not, and arrays that may not be written would be.
+    """
+
+    def __init__(self, keep: Callable[..., Any], work: Callable[..., Any]) -> None:
+        self._keep, self._work = keep, work
+        self._kind: Any = None
+        self._size = 0
+        self._store, self._run = keep, work
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, perhaps in another process, looks for itself."""
+        return _packed, (self._work.__module__, self._keep.__name__, self._work.__name__)
+
+    def call_with(self, *arguments: Any) -> "PackedCall":
+        """What runs the kernel on `arguments`: arrays, numbers and tuples of these.
+
+        Numbers and the places of arrays are read now, what is in the arrays in each call.
+        """
+        if self._kind is None:
+            self._look_at(arguments)
+        return PackedCall(self, arguments)
+
+    def _look_at(self, arguments: tuple[Any, ...]) -> None:
+        self._kind = _typeof(arguments)
+        if not COMPILED:
+            return
+        context = cpu_target.target_context
+        self._size = context.get_abi_sizeof(context.get_data_type(self._kind))
+        keep: Any = self._keep
+        work: Any = self._work
+        self._store = keep.compile((self._kind, numba.int64))
+        self._run = work.compile((numba.int64, _typeof(self._kind)))
+
+
+class PackedCall:
+    """A kernel together with what it works on."""
+
+    def __init__(self, packed: Packed, arguments: tuple[Any, ...]) -> None:
+        self._packed, self._arguments = packed, arguments
+        self._run, self._kind = packed._run, packed._kind
+        self._address: Any = arguments
+        if COMPILED:
+            self._memory = np.zeros(packed._size, np.uint8)
+            self._address = self._memory.ctypes.data
+            packed._store(arguments, self._address)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is for the copies of the arguments, and looks at these itself."""
+        return _call_with, (self._packed, self._arguments)
+
+    def __call__(self) -> None:
+        """Run the kernel."""
+        self._run(self._address, self._kind)
+
+
+def _packed(module: str, keep: str, work: str) -> Packed:
+    home = importlib.import_module(module)
+    return Packed(getattr(home, keep), getattr(home, work))
+
+
+def _call_with(packed: Packed, arguments: tuple[Any, ...]) -> PackedCall:
+    return packed.call_with(*arguments)
