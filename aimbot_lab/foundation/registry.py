@@ -11,9 +11,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.foreign_code import reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, shortened
-
-MAX_REASON = 200  # characters of what a package raised
 
 
 class Named(Protocol):
@@ -109,7 +108,12 @@ def _loaded(group: str, name: str, noun: str) -> Any:
         return found[0].load()
     except (Exception, SystemExit) as error:  # whatever a stranger's module raises
         where = f"the {noun} {name} of {found[0].value}"
-        raise ConfigurationError(f"{where} can't be loaded: {reason(error)}") from error
+        raise ConfigurationError(f"{where} can't be loaded: {reason_and_place(error)}") from error
+
+
+def package_of(group: str, name: str) -> str:
+    """The package whose entry point `name` of `group` is."""
+    return _place(group, name).partition(":")[0].partition(".")[0]
 
 
 def _place(group: str, name: str) -> str:
@@ -133,10 +137,3 @@ def _entry_fault(entry: Any, name: str, key: str, *, kind: type, base: type) -> 
     if defaults.get(key) != name and not of_several:
         return f"must have settings with a field `{key}` whose default is {name!r}"
     return None
-
-
-def reason(error: BaseException) -> str:
-    """What a stranger's code raised, in one line."""
-    lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return shortened(one_line(text), MAX_REASON)

@@ -17,10 +17,12 @@ from pydantic_core import (
     PydanticCustomError,
     PydanticKnownError,
     SchemaValidator,
+    ValidationError,
     core_schema,
 )
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.foreign_code import reason_and_place
 from aimbot_lab.foundation.registry import Registry
 
 BROKEN = "broken_entry"
@@ -70,7 +72,16 @@ class SettingsByName:
         except ConfigurationError as error:
             context = {"key": self.registry.key, "what": str(error)}
             raise PydanticCustomError(BROKEN, "{what}", context) from error
-        return _validator(settings, name).validate_python(data)
+        try:
+            return _validator(settings, name).validate_python(data)
+        except (ValidationError, LabError):
+            raise
+        except Exception as error:
+            if name in self.registry.own:
+                raise
+            what = f"the settings of {self.registry.shown(name)} raised {reason_and_place(error)}"
+            context = {"key": self.registry.key, "what": what}
+            raise PydanticCustomError(BROKEN, "{what}", context) from error
 
     def _unknown(self, name: Any) -> PydanticKnownError:
         return PydanticKnownError(

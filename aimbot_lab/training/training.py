@@ -245,8 +245,8 @@ class Training:
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             return False
-        except (ValueError, RuntimeError) as error:
-            failed = failure(self.model, error)
+        except Exception as error:
+            failed = failure(self.model, error, train=self.plan.train)
             if failed is None:
                 raise
             raise failed from error

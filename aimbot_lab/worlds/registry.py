@@ -4,25 +4,21 @@ A package brings a world by an entry point of the group `aimbot_lab.worlds`, who
 world's and whose object is a `foundation.world_type.WorldType`.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.registry import Registry, reason
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
-from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
-from aimbot_lab.worlds.spec_checks import spec_faults
+from aimbot_lab.worlds.package_type import PackageType
 
 DEFAULT = ARENA.name
-SHAPE = ("agents", "observation_names", "branches", "continuous", "reward_terms", "episode_columns")
-"""Of a spec, what layers above count on before a world is made."""
 WORLDS: Registry[WorldType] = Registry(
     group="aimbot_lab.worlds",
     noun="world",
@@ -37,12 +33,17 @@ AnyWorld = Annotated[WorldSettings, _BY_NAME]
 
 def world_types() -> Mapping[str, WorldType]:
     """Every world by its name, all loaded; those of broken packages are left out."""
-    return WORLDS.loadable()[0]
+    return {name: _checked(name) for name in WORLDS.loadable()[0]}
 
 
 def type_of(settings: WorldSettings) -> WorldType:
-    """The kind of world that `settings` describe."""
-    return WORLDS[settings.world]
+    """The kind of world that `settings` describe; one of a package is checked as it goes."""
+    return _checked(settings.world)
+
+
+def _checked(name: str) -> WorldType:
+    found = WORLDS[name]
+    return found if name in WORLDS.own else PackageType(found, WORLDS.shown(name))
 
 
 def make_world(
@@ -57,11 +58,7 @@ def make_world(
         chosen = replace(chosen, num_envs=num_envs)
     if one_thread and hasattr(chosen, "threads"):
         chosen = replace(chosen, threads=1)
-    with _blamed(settings.world, "can't be made"):
-        world = type_of(settings).make(chosen)
-        shape = world.spec
-    _refuse_other_shape(shape, spec_of(chosen), name=settings.world)
-    return world
+    return type_of(settings).make(chosen)
 
 
 def spec_of(settings: WorldSettings) -> WorldSpec:
@@ -69,40 +66,7 @@ def spec_of(settings: WorldSettings) -> WorldSpec:
 
     Raises ConfigurationError, in a line for each fault, where a package's is none.
     """
-    with _blamed(settings.world, "has no spec"):
-        spec = type_of(settings).spec(settings)
-    if settings.world not in WORLDS.own:
-        where = f"env.world: the spec of {WORLDS.shown(settings.world)}"
-        with _blamed(settings.world, "has no spec"):
-            faults = list(spec_faults(spec))
-        if faults:
-            raise ConfigurationError(*(f"{where}: {fault}" for fault in faults))
-    return spec
-
-
-@contextmanager
-def _blamed(name: str, what: str) -> Iterator[None]:
-    """Raise ConfigurationError, in one line, for whatever the world of a package raises."""
-    try:
-        yield
-    except LabError:
-        raise
-    except Exception as error:
-        if name in WORLDS.own:
-            raise
-        why = reason(error)
-        raise ConfigurationError(f"env.world: {WORLDS.shown(name)} {what}: {why}") from error
-
-
-def _refuse_other_shape(made: WorldSpec, said: WorldSpec, *, name: str) -> None:
-    """Raise ConfigurationError where a package's world is not what its spec says."""
-    if name in WORLDS.own:
-        return
-    for key in SHAPE:
-        got, wanted = getattr(made, key, None), getattr(said, key)
-        if got != wanted:
-            what = f"the world that it makes has another ({shortened(one_line(repr(got)), 80)})"
-            raise ConfigurationError(f"env.world: the spec of {WORLDS.shown(name)}: {key}: {what}")
+    return type_of(settings).spec(settings)
 
 
 def seats_in(settings: WorldSettings) -> int:
@@ -133,7 +97,7 @@ def named_type(env: Any) -> WorldType | None:
     """The kind of world that the mapping `env` of a file names; None where there is none such."""
     name = _BY_NAME.named(env if isinstance(env, Mapping) else {})
     try:
-        return WORLDS[name] if isinstance(name, str) and name in WORLDS else None
+        return _checked(name) if isinstance(name, str) and name in WORLDS else None
     except ConfigurationError:  # which the settings themselves report
         return None
 

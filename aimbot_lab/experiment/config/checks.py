@@ -1,7 +1,9 @@
 """Checks across the sections of a curriculum."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import isqrt
+from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
@@ -29,7 +31,8 @@ def cross_section_diagnostics(
     lessons: Sequence[Lesson], *, env: WorldSettings, parameters: Parameters, train: TrainSettings
 ) -> Iterator[Diagnostic]:
     """Diagnostics about several sections together."""
-    unmade = list(world_diagnostics(env))
+    unmade = list(world_diagnostics(env, type_of(env)))
+    unmade += learner_diagnostics(train)
     yield from unmade
     if unmade:
         return
@@ -42,16 +45,47 @@ def cross_section_diagnostics(
     yield from network_diagnostics(env, train)
 
 
-def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
-    """Why no world can be made of `env`, where it is not None."""
-    if env is None:
+def world_diagnostics(env: WorldSettings | None, world: WorldType | None) -> Iterator[Diagnostic]:
+    """Why no `world` can be made of `env`, or nothing be held against it.
+
+    Of an `env` that is None, as it is wrong by itself, only what any settings have.
+    """
+    if world is None:
         return
+    asked: list[Callable[[Any], object]] = [world.targets, world.parameters]
+    if env is not None:
+        asked = [world.spec, *asked, world.baselines, world.reward_bound]
+    for ask in asked:
+        faults = list(_refusals(("env", "world"), partial(ask, env)))
+        yield from faults
+        if faults:
+            return
+
+
+def _refusals(path: KeyPath, ask: Callable[[], object]) -> Iterator[Diagnostic]:
+    """What a package's code, asked at `path`, is refused for, each fault at its own key."""
     try:
-        spec_of(env)
+        ask()
     except ConfigurationError as error:
         for line in error.faults:
             key, _, what = line.partition(": ")
-            yield Diagnostic(tuple(key.split(".")), what)
+            known = key.startswith((f"{path[0]}.", f"{path[0]}:"))
+            yield Diagnostic(tuple(key.split(".")) if known else path, what if known else line)
+
+
+def learner_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
+    """Why a package's algorithm or network can't be asked anything, where `train` is not None."""
+    if train is None:
+        return
+    algorithm, network = algorithm_of(train), network_of(train.network)
+    for key, ask in (
+        ("algo", lambda: algorithm.face(train)),
+        ("algo", lambda: train.options and algorithm.load()),
+        ("network", lambda: network.layers(train.network)),
+        ("network", lambda: network.activation(train.network)),
+        ("network", lambda: network.weights(train.network, 1, 1)),
+    ):
+        yield from _refusals(("train", key), ask)
 
 
 def lesson_diagnostics(

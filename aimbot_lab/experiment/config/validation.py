@@ -10,6 +10,7 @@ from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import (
     aim_diagnostics,
     cost_diagnostics,
+    learner_diagnostics,
     lesson_diagnostics,
     network_diagnostics,
     option_diagnostics,
@@ -56,12 +57,15 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
     known = {fault.path for fault in faults}
     lessons, env, parameters, train = _sections(_without(data, known))
     lessons = lessons and _with_known_mixes(lessons, known)
-    unmade = list(world_diagnostics(env))
-    env = None if unmade else env
     world = named_type(data.get("env"))
+    if unmade := list(world_diagnostics(env, world)):
+        env, world = None, None if any(world_diagnostics(None, world)) else world
+    if unlearned := list(learner_diagnostics(train)):
+        train = None
     floor = None if known & _floor(world) else env
     between = [
         *unmade,
+        *unlearned,
         *lesson_diagnostics(lessons, floor, world),
         *environment_diagnostics(lessons, parameters, floor, world=world),
         *rollout_diagnostics(None if known & _ROLLOUT else env, train),

@@ -11,6 +11,7 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs.agent_artifacts import log_agents
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
+from aimbot_lab.experiment.runs.failure import keep_traceback
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.plan import cost_of
@@ -82,7 +83,8 @@ def run_curriculum(
     except KeyboardInterrupt as abort:
         what = f"aborted: {_close(tracker)}, its agent {agent}"
         raise AbortedError(what + _resume_hint(tracker, checkpoints)) from abort
-    except BaseException:
+    except BaseException as error:
+        keep_traceback(error, tracker)
         tracker.finish("FAILED")
         raise
 

@@ -11,6 +11,7 @@ from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Tempe
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
 from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.foreign_failures import foreign_failure
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
 from aimbot_lab.training.settings import TrainSettings, bins_within
 
@@ -26,7 +27,7 @@ class Agent:
         self._masks_shown = face.masks_shown
         self.policy = policy
         self.spec = spec
-        self._algo, self._ranks = train.algo, algorithm.ranks_actions
+        self._train, self._ranks = train, algorithm.ranks_actions
         self._codec = learner_codec(spec, face.actions, bins_within(train, spec.continuous_limit))
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
@@ -46,7 +47,7 @@ class Agent:
             return ADVISED if asked is None else asked
         if asked:
             raise ConfigurationError(
-                f"temperature {asked:g}: an agent of {self._algo} ranks actions and has no "
+                f"temperature {asked:g}: an agent of {self._train.algo} ranks actions and has no "
                 "probabilities to sample from; it plays at 0 alone"
             )
         return LIKELIEST
@@ -82,8 +83,13 @@ class Agent:
         try:
             with at_temperature(self.policy, taken):
                 chosen, state = self.policy.predict(seen, state, starts, **given)
-        except ValueError as error:  # torch refuses a distribution of what are no numbers
-            raise LabError("the agent's network gives what are no numbers") from error
+        except Exception as error:
+            failed = foreign_failure(self._train, error)
+            if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
+                failed = LabError("the agent's network gives NaN or infinity")
+            if failed is None:
+                raise
+            raise failed from error
         actions = np.zeros((len(observations), self._width), np.float32)
         self._codec.to_world(chosen, actions)
         return actions, state

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import reason
+from aimbot_lab.foundation.foreign_code import blamed
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.schedules import value_at
 from aimbot_lab.training.settings import TrainSettings
@@ -89,12 +89,12 @@ class Algorithm:
 
     def load(self) -> Classes:
         """Its classes. Raises ConfigurationError, in one line, where they can't be imported."""
-        try:
-            return self.classes()
-        except Exception as error:
-            raise ConfigurationError(
-                f"train.algo: the algorithm {self.name} can't be loaded: {reason(error)}"
-            ) from error
+        where = f"train.algo: the algorithm {self.name} can't be loaded:"
+        with blamed(where, ConfigurationError):
+            classes = self.classes()
+        if not (isinstance(classes, Classes) and all(isinstance(one, type) for one in classes)):
+            raise ConfigurationError(f"{where} its classes must be Classes(MODEL, POLICY)")
+        return classes
 
     @property
     def takes(self) -> frozenset[str]:

@@ -10,11 +10,13 @@ from stable_baselines3.common.vec_env import VecEnv
 from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.foreign_code import place_of
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.networks.devices import chosen_device
 from aimbot_lab.training.networks.policy_arguments import network_arguments
+from aimbot_lab.training.networks.registry import NETWORKS
 from aimbot_lab.training.settings import TrainSettings, bins_within
 
 REFUSALS = AssertionError, ValueError, RuntimeError, MemoryError
@@ -44,10 +46,12 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
     except ConfigurationError:
         raise
     except Exception as error:
-        if not isinstance(error, REFUSALS) and algorithm.name in ALGORITHMS.own:
+        ours = algorithm.name in ALGORITHMS.own and settings.network.kind in NETWORKS.own
+        if ours and not isinstance(error, REFUSALS):
             raise  # a mistake of our own
-        what = str(error).splitlines()[0] if str(error) else "no reason given"
-        raise ConfigurationError(f"train: {settings.algo} refuses this: {what}") from error
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        place = "" if ours or (found := place_of(error)) is None else f" ({found})"
+        raise ConfigurationError(f"train: {settings.algo} refuses this: {what}{place}") from error
 
 
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:

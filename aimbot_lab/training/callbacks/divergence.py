@@ -3,7 +3,9 @@
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.training.foreign_failures import foreign_failure
+from aimbot_lab.training.settings import TrainSettings
 
 
 def is_finite(model: BaseAlgorithm) -> bool:
@@ -19,8 +21,15 @@ def diverged(model: BaseAlgorithm) -> RunFailedError:
     )
 
 
-def failure(model: BaseAlgorithm, error: Exception) -> RunFailedError | None:
-    """What torch's `error` means for a person; None for one that nobody foresaw."""
+def failure(model: BaseAlgorithm, error: Exception, *, train: TrainSettings) -> LabError | None:
+    """What `error` means for a person; None for one that nobody foresaw, and for a LabError."""
+    if isinstance(error, LabError):
+        return None
+    found = _of_numbers(model, error) if isinstance(error, ValueError | RuntimeError) else None
+    return found or foreign_failure(train, error)
+
+
+def _of_numbers(model: BaseAlgorithm, error: Exception) -> RunFailedError | None:
     if not is_finite(model):  # torch refuses a distribution of what are no numbers any more
         return diverged(model)
     if "overflow" not in str(error):

@@ -8,7 +8,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.registry import reason
+from aimbot_lab.foundation.foreign_code import blamed
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.networks.settings import KindOfNetwork
@@ -43,15 +43,12 @@ class FeaturesOf:
         Raises ConfigurationError, in one line, where a stranger's network can't be made.
         """
         network = network_of(self.settings)
-        try:
+        what = f"train.network: the network {network.name} can't be made:"
+        with blamed(what, ConfigurationError):
             made = network.features(self.settings, observations, spec=self.spec)
             if isinstance(made, BaseFeaturesExtractor):
                 return made
             return ModuleFeatures(observations, made)
-        except Exception as error:
-            raise ConfigurationError(
-                f"train.network: the network {network.name} can't be made: {reason(error)}"
-            ) from error
 
 
 class ModuleFeatures(BaseFeaturesExtractor):

@@ -1,6 +1,8 @@
 """Gymnasium environments made from settings, and what is known of them before they are played."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -8,6 +10,7 @@ import gymnasium
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.foreign_code import blamed, place_of, reason_and_place
 from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
@@ -36,7 +39,22 @@ def new_environment(settings: GymnasiumSettings) -> Env:
         )
     except Exception as error:  # whatever a stranger's environment raises
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigurationError(f"env.id: {settings.id} can't be made: {reason}") from error
+        place = "" if (found := place_of(error)) is None else f" ({found})"
+        raise ConfigurationError(f"env.id: {settings.id} can't be made: {reason}{place}") from error
+
+
+@contextmanager
+def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
+    """An environment to ask things of, which is closed then.
+
+    Raises ConfigurationError, in a line, where it can't be made or asked.
+    """
+    env = new_environment(settings)
+    with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+        try:
+            yield env
+        finally:
+            env.close()
 
 
 def _import(module: str) -> None:
@@ -45,7 +63,8 @@ def _import(module: str) -> None:
     try:
         import_module(module)
     except Exception as error:  # whatever a stranger's module raises
-        raise ConfigurationError(f"env.module: {module} can't be imported: {error}") from error
+        what = f"env.module: {module} can't be imported: {reason_and_place(error)}"
+        raise ConfigurationError(what) from error
 
 
 def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec, ActionColumns]:

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.foreign_code import reason_and_place
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 
@@ -72,8 +73,9 @@ def set_attributes(env: gymnasium.Env[Any, Any], values: Mapping[str, float]) ->
         whole = isinstance(before, int) and not isinstance(before, bool)
         try:
             setattr(inner, name, round(value) if whole else value)
-        except AttributeError as error:
-            raise LabError(f"parameters.{name}: {type(inner).__name__} refuses it") from error
+        except Exception as error:  # whatever a stranger's environment raises
+            what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}"
+            raise LabError(f"{what}: {reason_and_place(error)}") from error
 
 
 def _is_number(value: Any) -> bool:

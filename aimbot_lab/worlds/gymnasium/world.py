@@ -17,6 +17,7 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.foreign_code import reason_and_place
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
@@ -38,12 +39,15 @@ from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attribu
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     environment_action,
-    first_line,
     flat_masks,
     flat_observation,
 )
 from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
+RETURNS = {
+    "reset": "; it must return (observation, info)",
+    "step": "; it must return (observation, reward, terminated, truncated, info)",
+}
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 
 
@@ -164,7 +168,8 @@ class GymnasiumWorld:
             if row not in self._endings:
                 raise MisuseError("no ending was kept: set keep_endings before the step")
             return self._endings[row]
-        frame = self._envs[row].render()
+        with self._blamed("render"):
+            frame = self._envs[row].render()
         if not isinstance(frame, np.ndarray):
             raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
         return frame.astype(np.uint8)
@@ -193,6 +198,9 @@ class GymnasiumWorld:
         given = environment_action(env.action_space, self._actions, action)
         with self._blamed("step"):
             observation, reward, terminated, truncated, info = env.step(given)
+            over, cut_off = bool(terminated), bool(truncated)
+        if type(info) is not dict and not isinstance(info, Mapping):
+            raise LabError(f"{self.settings.id}: its step gave an info that is not a dict")
         buffers.observations[row] = self._flat(observation, "step")
         try:
             buffers.rewards[row] = gained = float(reward)
@@ -201,9 +209,9 @@ class GymnasiumWorld:
             raise LabError(f"{self.settings.id}: {what}") from None
         self._lengths[row] += 1
         self._returns[row] += gained
-        if terminated or truncated:
+        if over or cut_off:
             buffers.finished[row] = True
-            buffers.truncated[row] = not terminated
+            buffers.truncated[row] = not over
             buffers.final_observations[row] = buffers.observations[row]
         return info
 
@@ -212,8 +220,11 @@ class GymnasiumWorld:
         """Raise LabError, in a line, for whatever the environment raises in `call`."""
         try:
             yield
+        except LabError:
+            raise
         except Exception as error:  # whatever a stranger's environment raises
-            raised = f"{type(error).__name__}: {first_line(error)}"
+            hint = RETURNS.get(call, "") if "unpack" in str(error) else ""
+            raised = f"{reason_and_place(error)}{hint}"
             raise LabError(f"{self.settings.id}: its {call} raised {raised}") from error
 
     def _flat(self, observation: Any, call: str) -> Float32Array:
@@ -262,4 +273,5 @@ class GymnasiumWorld:
 
     def _is_won(self, row: int, info: Mapping[str, Any], truncated: bool) -> bool:
         total, length = float(self._returns[row]), int(self._lengths[row])
-        return self._judge.is_won(info, truncated=truncated, total=total, length=length)
+        with self._blamed("info"):
+            return self._judge.is_won(info, truncated=truncated, total=total, length=length)

@@ -30,13 +30,10 @@ class GymnasiumType(WorldType):
         return self._specs[key]
 
     def _new_spec(self, settings: GymnasiumSettings) -> WorldSpec:
-        from aimbot_lab.worlds.gymnasium.environments import environment_shape, new_environment
+        from aimbot_lab.worlds.gymnasium.environments import environment_shape, tried_environment
 
-        env = new_environment(settings)
-        try:
+        with tried_environment(settings) as env:
             return environment_shape(env, settings)[0]
-        finally:
-            env.close()
 
     def make(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""
@@ -66,14 +63,11 @@ class GymnasiumType(WorldType):
         del value
         if settings is None or settings.via == "options":
             return None
-        from aimbot_lab.worlds.gymnasium.environments import new_environment
+        from aimbot_lab.worlds.gymnasium.environments import tried_environment
         from aimbot_lab.worlds.gymnasium.parameters import attribute_fault
 
-        env = new_environment(settings)
-        try:
+        with tried_environment(settings) as env:
             return attribute_fault(env, name)
-        finally:
-            env.close()
 
 
 GYMNASIUM = GymnasiumType()

@@ -1,0 +1,178 @@
+"""A run whose world, network or algorithm raises ends in one line, and keeps what it has."""
+
+import re
+from pathlib import Path
+
+import gymnasium
+import pytest
+from tiny_runs import invoke, write
+
+from aimbot_lab.experiment.runs.failure import TRACEBACK_NAME
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import list_runs
+from tests.installed import install
+
+ENV = """
+import gymnasium
+import numpy as np
+
+
+class Steps(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-10, 10, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    taken = 0
+
+    def __init__(self, how=""):
+        self.how = how
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 4
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.left -= 1
+        Steps.taken += 1
+        info = {}
+        if Steps.taken > 100 and self.how == "raises":
+            info = {}["speed"]
+        if Steps.taken > 100 and self.how == "four":
+            return np.zeros(2, np.float32), 1.0, self.left == 0, info
+        if Steps.taken > 100 and self.how == "info":
+            info = None
+        over = np.zeros(2) if self.how == "over" else self.left == 0
+        return np.zeros(2, np.float32), 1.0, over, False, info
+
+
+gymnasium.register("Steps-v0", Steps)
+"""
+CURRICULUM = """
+name: steps
+env:
+  world: gymnasium
+  module: raising_env
+  id: Steps-v0
+  kwargs: {how: HOW}
+  num_envs: 4
+  win: {terminated: win}
+lessons: [{name: one}]
+train: {algo: ALGO, total_steps: 512, n_steps: 8, batch_size: 16, network: {NETWORK}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "raising_env.py").write_text(ENV, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    if (env := gymnasium.registry.get("Steps-v0")) is not None:
+        env.entry_point.taken = 0  # type: ignore[union-attr]
+
+
+def failed(folder: Path, how: str, algo: str = "ppo", network: str = "layers: [4]") -> str:
+    """What `run` says at the end."""
+    text = CURRICULUM.replace("HOW", how).replace("ALGO", algo).replace("NETWORK", network)
+    said: str = invoke(folder / "data", "run", write(folder, text=text), wanted=1).said
+    assert "Traceback" not in said
+    return said.splitlines()[-1]
+
+
+def test_a_step_that_raises_names_the_line_and_the_run_keeps_its_traceback_and_checkpoint(
+    folder: Path,
+) -> None:
+    line = failed(folder, "raises")
+    number = 1 + ENV[: ENV.index('{}["speed"]')].count("\n")
+    assert line.endswith(f"Steps-v0: its step raised KeyError: 'speed' (raising_env.py:{number})")
+    data = DataFolder(folder / "data")
+    (run,) = list_runs(data)
+    assert run.status == "FAILED"
+    assert list((data.run_folder(run.run_id) / "checkpoints").glob("step-*"))
+    (kept,) = (folder / "data").rglob(TRACEBACK_NAME)
+    assert "Traceback (most recent call last)" in kept.read_text("utf-8")
+    assert 'in step\n    info = {}["speed"]' in kept.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        ("four", "its step raised ValueError: not enough values to unpack .*; it must return "
+         r"\(observation, reward, terminated, truncated, info\)"),
+        ("info", "its step gave an info that is not a dict"),
+        ("over", "its step raised ValueError: The truth value of an array .*"),
+    ],
+)  # fmt: skip
+def test_what_a_step_must_not_return_ends_in_one_line(folder: Path, how: str, what: str) -> None:
+    line = failed(folder, how)
+    assert re.search(f"Steps-v0: {what}$", line), line
+
+
+NETWORK = "tests.training.unruly_learners:UNRULY_NET"
+ALGORITHM = "tests.training.unruly_learners:UNRULY_A2C"
+LEARNERS = {
+    "forward": ("ppo", "kind: unruly_net, how: forward", f"the network unruly_net of {NETWORK} "
+                r"raised KeyError: 'no such ray' \(.*unruly_learners\.py:\d+\)"),
+    "nan": ("ppo", "kind: unruly_net, how: nan",
+            f"the network unruly_net of {NETWORK} gave NaN or infinity"),
+    "train": ("unruly_a2c", "layers: [4]", f"the algorithm unruly_a2c of {ALGORITHM} "
+              r"raised OSError: no such optimiser \(.*unruly_learners\.py:\d+\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", LEARNERS)
+def test_a_network_or_algorithm_that_raises_while_it_learns_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    install(monkeypatch, "networks", "unruly_net", NETWORK)
+    install(monkeypatch, "algorithms", "unruly_a2c", ALGORITHM)
+    algo, network, what = LEARNERS[how]
+    line = failed(folder, "", algo, network)
+    assert re.search(f"{what}$", line), line
+
+
+AT_CHECK = {
+    "weights raises": ("network", r"its weights raised ZeroDivisionError \(.*\)"),
+    "weights": ("network", r"its weights gave -1; it must give a whole number from 0 on"),
+    "layers": ("network", r"its layers gave \(0,\); it must give whole numbers from 1 on"),
+    "activation": ("network", r"its activation gave 'sin'; it must give 'tanh' or 'relu'"),
+    "fault": ("network", r"its fault raised RuntimeError: not today \(.*\)"),
+}
+
+
+@pytest.mark.parametrize("how", AT_CHECK)
+def test_a_network_that_can_not_be_asked_is_refused_where_it_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    install(monkeypatch, "networks", "unruly_net", NETWORK)
+    key, what = AT_CHECK[how]
+    text = CURRICULUM.replace("HOW", "''").replace("ALGO", "ppo")
+    text = text.replace("NETWORK", f"kind: unruly_net, how: {how}")
+    said = refused(folder, text)
+    shown = f"the network unruly_net of {NETWORK}"
+    assert re.search(rf"tiny\.yaml:11:\d+: train\.{key}: {shown}:? {what}$", said), said
+
+
+def refused(folder: Path, text: str) -> str:
+    path = write(folder, text=text)
+    from aimbot_lab.experiment.config.document import load_curriculum
+
+    with pytest.raises(LabError) as caught:
+        load_curriculum(path)
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def test_an_algorithm_that_can_not_be_asked_is_refused_where_it_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, "algorithms", "unruly_face", "tests.training.unruly_learners:FACELESS")
+    text = CURRICULUM.replace("HOW", "''").replace("NETWORK", "layers: [4]")
+    said = refused(folder, text.replace("ALGO", "unruly_face"))
+    assert re.search(r"tiny\.yaml:11:\d+: train\.algo: the algorithm unruly_face of .*:FACELESS: "
+                     r"its face gave None; it must give a Face$", said), said  # fmt: skip

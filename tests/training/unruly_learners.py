@@ -1,0 +1,90 @@
+"""A network and algorithms of a package that misbehave."""
+
+from typing import Any, Literal
+
+import torch as th
+from stable_baselines3 import A2C
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+from aimbot_lab.foundation.settings import STRICT, dataclass
+from aimbot_lab.training.algorithms.algorithm import Algorithm, Classes, same_names
+from aimbot_lab.training.networks.network import NetworkType
+from aimbot_lab.training.settings import TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class UnrulyNetSettings:
+    kind: Literal["unruly_net"] = "unruly_net"
+    how: str = ""
+
+
+class Features(th.nn.Module):
+    """Two features, until it has been called `left` times."""
+
+    def __init__(self, columns: int, how: str) -> None:
+        super().__init__()
+        self.layer, self.how, self.left = th.nn.Linear(columns, 2), how, 20
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        self.left -= 1
+        if self.left < 0 and self.how == "forward":
+            raise KeyError("no such ray")
+        features = self.layer(observations)
+        return features * float("nan") if self.left < 0 and self.how == "nan" else features
+
+
+class UnrulyNet(NetworkType):
+    name, settings = "unruly_net", UnrulyNetSettings
+
+    def features(self, settings: Any, observations: Any, *, spec: Any) -> th.nn.Module:
+        return Features(observations.shape[0], settings.how)
+
+    def layers(self, settings: Any) -> tuple[int, ...]:
+        return (0,) if settings.how == "layers" else (4,)
+
+    def activation(self, settings: Any) -> Any:
+        return "sin" if settings.how == "activation" else "tanh"
+
+    def weights(self, settings: Any, inputs: int, outputs: int) -> int:
+        if settings.how == "weights raises":
+            raise ZeroDivisionError
+        return -1 if settings.how == "weights" else 0
+
+    def fault(self, settings: Any, spec: Any, *, algo: str) -> str | None:
+        if settings.how == "fault":
+            raise RuntimeError("not today\nnor tomorrow")
+        return None
+
+
+class UnrulyA2C(A2C):
+    def train(self) -> None:
+        if self.num_timesteps > 100:
+            raise OSError("no such optimiser")
+        super().train()
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class UnrulySettings(TrainSettings):
+    algo: Literal["unruly_a2c"] = "unruly_a2c"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class FacelessSettings(TrainSettings):
+    algo: Literal["unruly_face"] = "unruly_face"
+
+
+UNRULY_NET = UnrulyNet()
+UNRULY_A2C = Algorithm(
+    name="unruly_a2c",
+    settings=UnrulySettings,
+    classes=lambda: Classes(UnrulyA2C, ActorCriticPolicy),
+    shared=same_names("n_steps", "learning_rate", "gamma"),
+    derived=frozenset({"batch_size"}),
+)
+FACELESS = Algorithm(
+    name="unruly_face",
+    settings=FacelessSettings,
+    classes=lambda: Classes(UnrulyA2C, ActorCriticPolicy),
+    shared=same_names("n_steps", "learning_rate", "batch_size"),
+    face=lambda _: None,  # type: ignore[arg-type,return-value]
+)
