@@ -162,6 +162,13 @@ episodes = click.option(
     type=click.IntRange(1, 65536),
     help="Episodes of each target and difficulty.",
 )
+max_steps = click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    help="Steps after which an episode that has not ended is an error. [default: that of the "
+    "curriculum's evaluation; else twice the world's longest episode, or 30000 where that is not "
+    "known]",
+)
 seed = click.option(
     "--seed",
     default=1,

@@ -7,15 +7,24 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Scenario, seats_of, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Scenario,
+    WorldSpec,
+    seats_of,
+    step_buffers,
+)
 from aimbot_lab.foundation.world_type import Act
 
 Float64Array = npt.NDArray[np.float64]
 
 FIRST_SEED = 2**32  # a training's seeds are 32 bits wide: none of them is as large
+MAX_STEPS = 30_000  # of an episode, in worlds that name no longest one
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,22 @@ def cell_scenario(
     return Scenario({cell.target: 1.0}, difficulty, dict(parameters or {}))
 
 
+def longest_episode(spec: WorldSpec, max_steps: int | None = None) -> int:
+    """Steps after which an episode counts as endless: those that were asked for, if any."""
+    if max_steps is not None:
+        return max_steps
+    return MAX_STEPS if spec.max_steps is None else 2 * spec.max_steps
+
+
+def endless(cell: Cell, *, running: int, rows: int, steps: int) -> LabError:
+    """That so many of the episodes in `rows` rows have not ended in so many steps."""
+    target = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+    return LabError(
+        f"{running} of {rows} episodes of {target} did not end within {steps:,} steps: give the "
+        "world a limit, or raise this one with --max-steps or evaluation.max_steps"
+    )
+
+
 def play(
     world: BatchWorld,
     act: Act,
@@ -52,6 +77,7 @@ def play(
     *,
     seed: int,
     parameters: Mapping[str, ParameterValue] | None = None,
+    max_steps: int | None = None,
 ) -> CellEpisodes:
     """The first episode of `act` in every row of `world`, all of `cell`.
 
@@ -59,7 +85,7 @@ def play(
     beginnings, and more rows only add some. Every row counts once, however soon it ends:
     counting whatever has ended after a while would count too many wins, since losses take
     longest. `act` acts for all agents. Raises UnparsedLineError where a game's report of an
-    episode can't be read.
+    episode can't be read, and LabError where one has not ended within `longest_episode`.
     """
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
     played = CellEpisodes(
@@ -72,23 +98,27 @@ def play(
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
     world.reset(evaluation_seed(seed, cell), buffers.observations)
+    steps, limit = 0, longest_episode(world.spec, max_steps)
     while running.any():
+        if steps == limit:
+            raise endless(cell, running=int(running.sum()), rows=world.num_envs, steps=limit)
+        steps += 1
         batch = world.step(act(buffers.observations, starts), buffers)
         starts = buffers.finished.copy()
         if batch.unread:
             raise UnparsedLineError(batch.unread[0])
         if batch:
-            _note(batch, played, running, decision_seconds=world.spec.decision_seconds)
+            _note(batch, played, running, spec=world.spec)
     return played
 
 
 def _note(
-    batch: EpisodeBatch, played: CellEpisodes, running: BoolArray, *, decision_seconds: float
+    batch: EpisodeBatch, played: CellEpisodes, running: BoolArray, *, spec: WorldSpec
 ) -> None:
     """Keep the first agent's results in rows whose first episode this is."""
     first = np.flatnonzero(running[batch.row] & (batch.agent == 0))
     rows = batch.row[first]
-    seconds = batch.columns.get("seconds", batch.length * decision_seconds)
+    seconds = batch.columns.get(spec.time_column or "", batch.length * spec.decision_seconds)
     played.won[rows] = batch.won[first]
     played.seconds[rows] = seconds[first]
     played.returns[rows] = batch.returns[first]

@@ -17,3 +17,7 @@ class EvaluationSettings:
     """Environment steps between two evaluations; each waits for the next rollout."""
     episodes: Annotated[Int, Ge(MIN_EPISODES), Le(10_000)] = 50
     """Episodes of each target at each difficulty."""
+    max_steps: Annotated[Int, Ge(1)] | None = None
+    """Steps of an episode after which it counts as endless, which is an error here and where the
+    run is evaluated; by default twice the world's longest episode, or 30,000 where that is not
+    known."""

@@ -69,6 +69,8 @@ def _episode_faults(spec: WorldSpec) -> Iterator[str]:
     yield from _names_faults("targets", tuple(spec.targets), least=1, tracked=True)
     yield from _names_faults("reward_terms", spec.reward_terms, least=1, tracked=True)
     yield from _names_faults("episode_columns", spec.episode_columns, tracked=True)
+    if spec.time_column is not None and spec.time_column not in spec.episode_columns:
+        yield f"time_column {spec.time_column!r} must be one of episode_columns"
     for name in sorted(TAKEN_COLUMNS.intersection(spec.episode_columns)):
         yield f"episode_columns: every world has {name} already"
 

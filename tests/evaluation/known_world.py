@@ -38,6 +38,8 @@ class KnownWorld:
         difficulties={"goto": 3, "free": 0},
         reward_terms=(),
         parameters=(),
+        episode_columns=("seconds",),
+        time_column="seconds",
     )
 
     def __init__(self, plays: Sequence[Sequence[Episode]]) -> None:

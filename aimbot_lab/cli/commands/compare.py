@@ -28,6 +28,7 @@ IDS_IN_A_NAME = 4
 @options.temperature
 @options.episodes
 @options.seed
+@options.max_steps
 @click.option(
     "--margin",
     default=0.05,

@@ -24,6 +24,7 @@ HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to 
 @options.temperature
 @options.episodes
 @options.seed
+@options.max_steps
 @click.option(
     "--baselines/--no-baselines",
     default=True,

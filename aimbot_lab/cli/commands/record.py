@@ -61,6 +61,7 @@ class GridType(click.ParamType[Any]):
 @options.temperature
 @options.agent
 @options.seed
+@options.max_steps
 @options.size
 @options.speed
 @options.place

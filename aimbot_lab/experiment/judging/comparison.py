@@ -31,6 +31,7 @@ class ComparisonRequest:
     seed: int
     margin: float  # a difference of win rates within which two agents are alike
     temperature: Temperature | None = None  # None: the one that each is advised to play at
+    max_steps: int | None = None  # of an episode; see `evaluation.episodes.longest_episode`
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> E
 
 
 def _own_task(agent: TrackedAgent, request: ComparisonRequest) -> EvaluationTask:
-    return last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    episodes, limit = request.episodes, request.max_steps
+    return last_lesson(agent.config, episodes=episodes, seed=request.seed, max_steps=limit)
 
 
 def play_run(

@@ -29,6 +29,7 @@ class EvaluationRequest:
     seed: int
     baselines: bool
     temperature: Temperature | None = None  # None: the one that agents are advised to play at
+    max_steps: int | None = None  # of an episode; see `evaluation.episodes.longest_episode`
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def evaluate_agent(
 
     `on_cell` is called after each cell that a player has played.
     """
-    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    task = _task(agent, request)
     scripted = baselines(task.env) if request.baselines else {}
     players = {
         player: _scores(player, task, make, on_cell=on_cell)
@@ -86,6 +87,11 @@ def evaluate_agent(
     )
 
 
+def _task(agent: TrackedAgent, request: EvaluationRequest) -> EvaluationTask:
+    episodes, limit = request.episodes, request.max_steps
+    return last_lesson(agent.config, episodes=episodes, seed=request.seed, max_steps=limit)
+
+
 def _scores(
     player: str, task: EvaluationTask, make: MakePlayer, *, on_cell: OnCell
 ) -> PlayerScores:
@@ -95,6 +101,6 @@ def _scores(
 
 def cells_to_play(agent: TrackedAgent, request: EvaluationRequest) -> int:
     """How often `on_cell` will be called."""
-    task = last_lesson(agent.config, episodes=request.episodes, seed=request.seed)
+    task = _task(agent, request)
     ways = policies(agent.saved, request.temperature)
     return (len(ways) + request.baselines * len(baselines(task.env))) * len(task.cells)

@@ -1,4 +1,4 @@
-"""What an agent is judged by: the cells of a curriculum's last lesson in its arena."""
+"""What an agent is judged by: the cells of a curriculum's last lesson in its world."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,20 +17,34 @@ from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Cells to be played in an arena, so many episodes of each."""
+    """Cells to be played in a world, so many episodes of each."""
 
     env: WorldSettings
     cells: tuple[Cell, ...]
     parameters: Mapping[str, ParameterValue]
     episodes: int  # of each cell
     seed: int
+    max_steps: int | None = None  # of an episode, beyond which it is an error; None: the world's
 
 
-def last_lesson(config: CurriculumFile, *, episodes: int, seed: int) -> EvaluationTask:
-    """The cells and parameters of the last lesson, in the curriculum's arena."""
+def last_lesson(
+    config: CurriculumFile, *, episodes: int, seed: int, max_steps: int | None = None
+) -> EvaluationTask:
+    """The cells and parameters of the last lesson, in the curriculum's world.
+
+    Without `max_steps` what the curriculum says of its own evaluation counts.
+    """
     lesson = config.lessons[-1]
     cells = lesson_cells(lesson, spec_of(config.env).difficulties)
-    return EvaluationTask(config.env, cells, dict(lesson.parameters), episodes, seed)
+    parameters, limit = dict(lesson.parameters), max_steps_of(config, max_steps)
+    return EvaluationTask(config.env, cells, parameters, episodes, seed, limit)
+
+
+def max_steps_of(config: CurriculumFile, asked: int | None) -> int | None:
+    """Steps of an episode beyond which it is an error, if `asked` or the curriculum says."""
+    if asked is not None or config.evaluation is None:
+        return asked
+    return config.evaluation.max_steps
 
 
 def play_task(
@@ -44,7 +58,10 @@ def play_task(
     played = []
     for cell in task.cells:
         player = make_player(world, derive_seed(task.seed, "player", *cell))
-        played.append(play(world, player, cell, seed=task.seed, parameters=task.parameters))
+        parameters, limit = task.parameters, task.max_steps
+        played.append(
+            play(world, player, cell, seed=task.seed, parameters=parameters, max_steps=limit)
+        )
         on_cell(cell)
     return tuple(played)
 

@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
+from aimbot_lab.evaluation.episodes import (
+    cell_scenario,
+    endless,
+    evaluation_seed,
+    longest_episode,
+)
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.evaluation_task import last_lesson
+from aimbot_lab.experiment.judging.evaluation_task import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
@@ -31,6 +36,7 @@ class RecordingRequest:
     temperature: Temperature | None = None  # None: the one that agents are advised to play at
     target: str | None = None  # of the last lesson's; None: all of them
     difficulty: int | None = None
+    max_steps: int | None = None  # of an episode; see `evaluation.episodes.longest_episode`
 
 
 def record_agent(
@@ -103,7 +109,12 @@ def _first_episodes(
     starts = np.ones(seats_of(arena), np.bool_)
     arena.reset(evaluation_seed(request.seed, cell), buffers.observations)
     running = dict(enumerate(recorders(arena)))
+    limit = longest_episode(arena.spec, max_steps_of(agent.config, request.max_steps))
+    steps = 0
     while running:
+        if steps == limit:
+            raise endless(cell, running=len(running), rows=arena.num_envs, steps=limit)
+        steps += 1
         actions = player(buffers.observations, starts)
         ended = arena.step(actions, buffers)
         starts = buffers.finished.copy()

@@ -79,27 +79,29 @@ class EvaluationCallback(BaseCallback):
             return
         every = self._settings.every
         if self._last is None or self.num_timesteps // every > self._last // every:
-            self._evaluate(self._settings.episodes)
+            self._evaluate(self._settings)
 
     def finish(self) -> None:
         """Evaluate the agent that the training ended with."""
         if self._settings is not None and self.num_timesteps != self._last:
-            self._evaluate(self._settings.episodes)
+            self._evaluate(self._settings)
 
-    def _evaluate(self, episodes: int) -> None:
+    def _evaluate(self, settings: EvaluationSettings) -> None:
         self._last = self.num_timesteps
-        self._sink.log_metrics(self.num_timesteps, self._metrics(episodes))
+        self._sink.log_metrics(self.num_timesteps, self._metrics(settings))
 
-    def _metrics(self, episodes: int) -> dict[str, float]:
+    def _metrics(self, settings: EvaluationSettings) -> dict[str, float]:
         if self._world is None:
-            self._world = make_world(self._env, episodes, one_thread=True)
+            self._world = make_world(self._env, settings.episodes, one_thread=True)
         cells = lesson_cells(self._lesson, self._world.spec.difficulties)
         agent = Agent(self.model.policy, self._world.spec, self._train)
         played = []
         for cell in cells:
             player = agent.player(self._world, seed=derive_seed(SEED, "player", *cell))
-            parameters = dict(self._lesson.parameters)
-            played.append(play(self._world, player, cell, seed=SEED, parameters=parameters))
+            parameters, limit = self._lesson.parameters, settings.max_steps
+            played.append(
+                play(self._world, player, cell, seed=SEED, parameters=parameters, max_steps=limit)
+            )
         together = score_all(played)
         return {
             names.EVAL_WIN_RATE: together.win_rate,

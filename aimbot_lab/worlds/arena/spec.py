@@ -82,6 +82,7 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES),
         episode_columns=("seconds",),
+        time_column="seconds",
         blocks=_blocks(settings),
         max_steps=ceil(settings.time_limit / settings.decision_seconds),
     )
