@@ -35,6 +35,7 @@ class CellEpisodes:
     won: BoolArray  # [B]
     seconds: Float64Array  # [B] s that it took
     returns: Float64Array  # [B] sum of its rewards; NaN where a game did not say
+    drawn: BoolArray | None = None  # [B]; None: none was
 
 
 def evaluation_seed(seed: int, cell: Cell) -> int:
@@ -93,6 +94,7 @@ def play(
         won=np.zeros(world.num_envs, np.bool_),
         seconds=np.zeros(world.num_envs),
         returns=np.zeros(world.num_envs),
+        drawn=np.zeros(world.num_envs, np.bool_),
     )
     running = np.ones(world.num_envs, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
@@ -122,4 +124,6 @@ def _note(
     played.won[rows] = batch.won[first]
     played.seconds[rows] = seconds[first]
     played.returns[rows] = batch.returns[first]
+    if played.drawn is not None:
+        played.drawn[rows] = batch.drawn[first]
     running[rows] = False

@@ -1,7 +1,7 @@
 """What evaluated episodes come to: win rates with intervals, time to win, return."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Score:
     upper: float
     median_seconds_to_win: float | None  # over the won episodes; None: none won, or not known
     mean_return: float | None  # None where the world does not tell
+    draws: int = field(default=0, kw_only=True)  # which are no wins
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def score_all(played: Sequence[CellEpisodes]) -> Score:
         upper=rate.upper,
         median_seconds_to_win=float(np.median(seconds)) if _is_known(seconds) else None,
         mean_return=float(returns.mean()) if _is_known(returns) else None,
+        draws=sum(int(cell.drawn.sum()) for cell in played if cell.drawn is not None),
     )
 
 

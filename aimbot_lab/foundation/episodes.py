@@ -48,6 +48,12 @@ class EpisodeBatch(NamedTuple):
         return won
 
     @property
+    def drawn(self) -> npt.NDArray[np.bool_]:
+        """[E] Whether the episode ended in a draw."""
+        drawn: npt.NDArray[np.bool_] = self.outcome == DRAW
+        return drawn
+
+    @property
     def returns(self) -> npt.NDArray[np.float64]:
         """[E] Sum of the rewards; NaN where a game did not say."""
         total: npt.NDArray[np.float64] = self.terms.sum(axis=1)

@@ -72,6 +72,7 @@ class WorldSpec:
     agents: int = 1  # agents a row
     blocks: tuple[ObservationBlock, ...] = ()  # of all D columns in order; (): one vector
     episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
+    has_draws: bool = False  # whether an episode may end in a draw
     time_column: str | None = None  # which of these is its time; None: decisions tell it
 
     @property

@@ -16,6 +16,7 @@ TAKEN_COLUMNS = frozenset(
         metric_names.EPISODE_LENGTH,
         metric_names.EPISODE_RETURN,
         metric_names.EPISODES_ENDED,
+        metric_names.DRAW_RATE,
         metric_names.EPISODES_UNPARSED,
     )
 )

@@ -36,6 +36,7 @@ def race_spec(agents: int) -> WorldSpec:
         abilities=frozenset({"paired"}),
         agents=agents,
         episode_columns=("farthest",),
+        has_draws=True,
     )
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
     from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
 
-HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins", "median to win", "return")
+HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
+DRAWS, REST = ("draws",), ("median to win", "return")
 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
@@ -76,24 +77,25 @@ def evaluate(
 
 
 def _scores(found: "Evaluated") -> str:
-    rows = [row for one in found.players.items() for row in _rows(*one, found.time_unit)]
-    return table(HEAD, rows)
+    rows = [row for name, scores in found.players.items() for row in _rows(name, scores, found)]
+    return table((*HEAD, *(DRAWS if found.has_draws else ()), *REST), rows)
 
 
-def _rows(name: str, scores: "PlayerScores", unit: str) -> Iterator[tuple[str, ...]]:
+def _rows(name: str, scores: "PlayerScores", found: "Evaluated") -> Iterator[tuple[str, ...]]:
     for number, cell in enumerate(scores.cells):
         difficulty = str(cell.difficulty or "-")
-        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, unit))
+        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, found))
     if len(scores.cells) > 1:
-        yield ("", "all", "", *_numbers(scores.overall, unit))
+        yield ("", "all", "", *_numbers(scores.overall, found))
 
 
-def _numbers(score: "Score", unit: str) -> tuple[str, ...]:
+def _numbers(score: "Score", found: "Evaluated") -> tuple[str, ...]:
     to_win, earned = score.median_seconds_to_win, score.mean_return
     return (
         rate(score.win_rate, score.lower, score.upper),
         f"{score.wins:,} of {score.episodes:,}",
-        "-" if to_win is None else f"{to_win:.1f} {unit}",
+        *((f"{score.draws:,}",) if found.has_draws else ()),
+        "-" if to_win is None else f"{to_win:.1f} {found.time_unit}",
         "-" if earned is None else shortened_number(earned),
     )
 

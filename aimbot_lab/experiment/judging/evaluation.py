@@ -54,6 +54,7 @@ class Evaluated:
     advised: Temperature  # at which record, compare and export play it where nothing is asked for
     players: Mapping[str, PlayerScores]
     time_unit: str = "s"  # of the time to win
+    has_draws: bool = False  # whether the world's episodes may end in a draw
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -83,7 +84,8 @@ def evaluate_agent(
         temperature=agent.saved.agent.temperature(request.temperature),
         advised=agent.saved.agent.temperature(),
         players=players,
-        time_unit=spec_of(task.env).time_unit,
+        time_unit=(spec := spec_of(task.env)).time_unit,
+        has_draws=spec.has_draws or any(one.overall.draws for one in players.values()),
     )
 
 

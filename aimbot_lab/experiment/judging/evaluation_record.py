@@ -3,7 +3,7 @@
 import json
 
 from aimbot_lab.evaluation.evaluate import Score
-from aimbot_lab.experiment.judging.evaluation import Evaluated
+from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
 from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.runs.result import cell_name, percent
 from aimbot_lab.foundation import metric_names as names
@@ -34,6 +34,7 @@ def _metrics(evaluated: Evaluated) -> dict[str, float]:
         names.TEST_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
         names.TEST_RETURN: first.overall.mean_return,
         names.TEST_TEMPERATURE: evaluated.temperature,
+        **_draw_rates(evaluated, first),
         **{
             names.of_cell(names.TEST_WIN_RATE, Cell(score.target, score.difficulty)): score.win_rate
             for score in first.cells
@@ -41,6 +42,20 @@ def _metrics(evaluated: Evaluated) -> dict[str, float]:
         **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
     }
     return {key: value for key, value in known.items() if value is not None}
+
+
+def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:
+    """Shares of drawn episodes, of all cells and of each, where the world has draws."""
+    if not evaluated.has_draws:
+        return {}
+    cells = {Cell(one.target, one.difficulty): one for one in player.cells}
+    return {
+        names.TEST_DRAW_RATE: player.overall.draws / player.overall.episodes,
+        **{
+            names.of_cell(names.TEST_DRAW_RATE, cell): score.draws / score.episodes
+            for cell, score in cells.items()
+        },
+    }
 
 
 def _section(evaluated: Evaluated) -> str:
@@ -63,4 +78,5 @@ def _section(evaluated: Evaluated) -> str:
 
 
 def _shown(score: Score) -> str:
-    return f"{percent(score.win_rate)} ({interval(score.lower, score.upper)})"
+    drawn = f", {score.draws:,} drawn" if score.draws else ""
+    return f"{percent(score.win_rate)} ({interval(score.lower, score.upper)}){drawn}"

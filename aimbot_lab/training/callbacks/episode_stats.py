@@ -1,24 +1,29 @@
 """Means over the episodes that ended since the last report, as metrics."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 
 
 class EpisodeTally:
-    """Sums of length, return, reward terms and a world's own columns over episodes.
+    """Sums of length, return, reward terms and a world's own columns over episodes, and draws.
 
-    They are taken and emptied together.
+    They are taken and emptied together. Draws count where the world `has_draws`, or once there
+    was one.
     These describe the training, in the order in which episodes end; win rates are the
     curriculum's, in the order in which they began.
     """
 
-    def __init__(self, reward_terms: Sequence[str], columns: Sequence[str]) -> None:
+    def __init__(
+        self, reward_terms: Sequence[str], columns: Sequence[str], *, has_draws: bool = False
+    ) -> None:
         self._names = tuple(reward_terms)
+        self._has_draws = has_draws
         self._columns = tuple(columns)
         self._clear()
 
@@ -27,6 +32,8 @@ class EpisodeTally:
         self._decisions = 0
         self._terms = np.zeros(len(self._names))
         self._sums = dict.fromkeys(self._columns, 0.0)
+        self._cells: Counter[Cell | None] = Counter()
+        self._drawn: Counter[Cell | None] = Counter()
 
     def add(self, batch: EpisodeBatch) -> None:
         """Count the episodes of `batch`."""
@@ -36,6 +43,10 @@ class EpisodeTally:
             self._terms += batch.terms.sum(axis=0)
             for name in self._columns:
                 self._sums[name] += float(batch.columns[name].sum())
+            self._cells.update(batch.cell)
+            drawn = np.flatnonzero(batch.drawn).tolist()
+            self._drawn.update(batch.cell[place] for place in drawn)
+            self._has_draws |= bool(drawn)
 
     def take(self) -> dict[str, float]:
         """Metrics of the episodes counted since the last call; empty without any."""
@@ -51,8 +62,20 @@ class EpisodeTally:
             metrics[names.episode_column(name)] = total / self._episodes
         pairs = zip(self._names, terms, strict=True)
         metrics.update({names.reward_term(name): float(value) for name, value in pairs})
+        metrics.update(self._draw_rates() if self._has_draws else {})
         self._clear()
         return metrics
+
+    def _draw_rates(self) -> dict[str, float]:
+        """Shares of drawn episodes, of all cells and of each."""
+        cells = {cell: count for cell, count in self._cells.items() if cell is not None}
+        return {
+            names.DRAW_RATE: self._drawn.total() / self._episodes,
+            **{
+                names.of_cell(names.DRAW_RATE, cell): self._drawn[cell] / count
+                for cell, count in cells.items()
+            },
+        }
 
     def state(self) -> dict[str, Any]:
         """Everything counted since the last `take`."""
@@ -61,6 +84,8 @@ class EpisodeTally:
             "decisions": self._decisions,
             "terms": self._terms.copy(),
             "columns": dict(self._sums),
+            "has_draws": self._has_draws,
+            "cells": [[cell, count, self._drawn[cell]] for cell, count in self._cells.items()],
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
@@ -68,3 +93,7 @@ class EpisodeTally:
         self._episodes, self._decisions = state["episodes"], state["decisions"]
         self._terms = state["terms"]
         self._sums = dict(state["columns"])
+        self._has_draws |= state.get("has_draws", False)
+        for cell, count, drawn in state.get("cells", ()):
+            known = None if cell is None else Cell(*cell)
+            self._cells[known], self._drawn[known] = count, drawn

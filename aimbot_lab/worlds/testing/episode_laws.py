@@ -46,6 +46,8 @@ def the_agents_of_a_row_end_together(subject: Subject) -> None:
         assert (by_agent == by_agent[0]).all(), "agents of a row must finish together"
         assert set(step.episodes.outcome.tolist()) <= {LOSS, DRAW, WIN}
         assert (step.episodes.agent < world.spec.agents).all()
+        drawn = step.episodes.drawn.any()
+        assert world.spec.has_draws or not drawn, "a draw, which the spec says there is not"
 
 
 def result_lines_give_the_columns_back(subject: Subject) -> None:
