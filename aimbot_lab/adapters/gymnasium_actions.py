@@ -55,12 +55,11 @@ class HybridActions:
     """The world's branches and its continuous columns, side by side."""
 
     def __init__(self, spec: WorldSpec) -> None:
-        limit = spec.continuous_limit
         self._branches = len(spec.branches)
         self.space = spaces.Dict(
             {
                 BRANCHES: spaces.MultiDiscrete(list(spec.branches)),
-                MOUSE: spaces.Box(-limit, limit, (spec.continuous,), np.float32),
+                MOUSE: spaces.Box(*spec.action_bounds, dtype=np.float32),
             }
         )
 

@@ -10,6 +10,7 @@ from aimbot_lab.adapters.spaces import BinnedActions, as_batch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 
+FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not take
 LearnerActions = Literal["bins", "flat", "hybrid"]
 
 
@@ -19,6 +20,11 @@ class LearnerCodec(Protocol):
     @property
     def space(self) -> spaces.Space[Any]:
         """Actions of one row."""
+        ...
+
+    @property
+    def bins(self) -> Float32Array:
+        """Values [C, K] that each continuous column is chosen from; K is 0 where it is a number."""
         ...
 
     def to_world(self, actions: Any, out: Float32Array) -> None:
@@ -58,7 +64,7 @@ class FlatChoice:
     """Every combination of branches and aim bin as one number; the bin counts fastest."""
 
     def __init__(self, binned: BranchesAndBins) -> None:
-        self._binned = binned
+        self._binned, self.bins = binned, binned.bins
         self._sizes = tuple(int(size) for size in binned.space.nvec)
         self.space = spaces.Discrete(int(np.prod(self._sizes)))
 
@@ -88,9 +94,10 @@ class HybridColumns:
     """The world's own action columns in one `Box`: branch indices first, then the mouse."""
 
     def __init__(self, spec: WorldSpec) -> None:
-        mouse = np.full(spec.continuous, spec.continuous_limit)
-        low = np.concatenate([np.zeros(len(spec.branches)), -mouse]).astype(np.float32)
-        high = np.concatenate([np.array(spec.branches) - 1, mouse]).astype(np.float32)
+        self.bins = np.zeros((spec.continuous, 0), np.float32)
+        first, last = (np.clip(ends, -FARTHEST, FARTHEST) for ends in spec.action_bounds)
+        low = np.concatenate([np.zeros(len(spec.branches)), first]).astype(np.float32)
+        high = np.concatenate([np.array(spec.branches) - 1, last]).astype(np.float32)
         self.space = spaces.Box(low, high)
 
     def to_world(self, actions: Any, out: Float32Array) -> None:

@@ -25,14 +25,17 @@ def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
 class BinnedActions:
     """Continuous columns in bins: `MultiDiscrete` of the world's branches and an index a column.
 
-    Without `aim_bins`, eleven values between the world's limits, `AIM_SHARES`. Bins beyond those
-    limits are taken for shares of the farthest of them.
+    Without `aim_bins`, eleven values between the world's limits, `AIM_SHARES`. Where a column has
+    bounds of its own, bins are taken for shares of it: -`continuous_limit` is its lower bound.
     """
 
     def __init__(self, spec: WorldSpec, aim_bins: Sequence[float] | None = None) -> None:
-        self._bins = _bin_values(spec.continuous_limit, aim_bins)
+        values = _bin_values(spec.continuous_limit, aim_bins)
+        self.bins = _by_column(values, spec)
+        self._count = len(values)
+        self._columns = np.arange(spec.continuous)
         self._branches = len(spec.branches)
-        self.space = spaces.MultiDiscrete([*spec.branches, *[len(self._bins)] * spec.continuous])
+        self.space = spaces.MultiDiscrete([*spec.branches, *[self._count] * spec.continuous])
 
     def to_world(self, actions: Any, out: Float32Array) -> None:
         """Write `actions` [B, branches + C] as the world's actions to `out`, of the same shape.
@@ -42,15 +45,24 @@ class BinnedActions:
         """
         given = as_batch(actions, out.shape, "actions")
         index = given[:, self._branches :]
-        missing = (index < 0) | (index >= len(self._bins)) | (index % 1 != 0)
+        missing = (index < 0) | (index >= self._count) | (index % 1 != 0)
         if missing.any():
             row, column = np.argwhere(missing)[0]
             raise ActionError(
                 f"environment {row}: aim bin is {index[row, column]:g}; "
-                f"allowed is one of 0 to {len(self._bins) - 1}"
+                f"allowed is one of 0 to {self._count - 1}"
             )
         out[:, : self._branches] = given[:, : self._branches]
-        out[:, self._branches :] = self._bins[index.astype(np.int64)]
+        out[:, self._branches :] = self.bins[self._columns, index.astype(np.int64)]
+
+
+def _by_column(values: Float32Array, spec: WorldSpec) -> Float32Array:
+    """The bins [C, K] of each continuous column, of `values` [K] between -limit and limit."""
+    if not spec.continuous_bounds:
+        return np.tile(values, (spec.continuous, 1))
+    low, high = (bound[:, None] for bound in spec.action_ranges)
+    shares = (values / np.float32(spec.continuous_limit) + 1) / 2
+    return np.asarray(low + shares * (high - low), np.float32)
 
 
 def _bin_values(limit: float, aim_bins: Sequence[float] | None) -> Float32Array:

@@ -1,5 +1,7 @@
 """A player that acts at random: the baseline of every world."""
 
+from typing import Any
+
 import numpy as np
 
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
@@ -10,8 +12,10 @@ class RandomAgent:
 
     def __init__(self, spec: WorldSpec, seed: int) -> None:
         self._branches = spec.branches
-        self._continuous = spec.continuous
-        self._limit = spec.continuous_limit
+        limit, self._columns = spec.continuous_limit, spec.continuous
+        self._low: Any
+        self._high: Any
+        self._low, self._high = spec.action_ranges if spec.continuous_bounds else (-limit, limit)
         self._random = np.random.default_rng(seed)
 
     def __call__(
@@ -20,6 +24,5 @@ class RandomAgent:
         """The next actions [N, A]; of `observations` [N, D] only the number of rows counts."""
         rows = len(observations)
         discrete = self._random.integers(0, self._branches, (rows, len(self._branches)))
-        size = rows, self._continuous
-        continuous = self._random.uniform(-self._limit, self._limit, size)
+        continuous = self._random.uniform(self._low, self._high, (rows, self._columns))
         return np.column_stack([discrete, continuous]).astype(np.float32)

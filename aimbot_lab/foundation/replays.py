@@ -158,8 +158,10 @@ class WorldReplays(ABC):
                 for name, number in zip(names[:count], numbers[:count], strict=True)
             ),
             *(
-                Gauge(name, (number or 0.0) / spec.continuous_limit)
-                for name, number in zip(names[count:], numbers[count:], strict=True)
+                Gauge(name, 0.0 if number is None else _share(number, low, high))
+                for name, number, low, high in zip(
+                    names[count:], numbers[count:], *spec.action_ranges, strict=True
+                )
             ),
         ]
 
@@ -175,6 +177,11 @@ class WorldReplays(ABC):
         """How an episode of so many seconds ended."""
         word = {WIN: "WON", DRAW: "DRAW"}.get(outcome, "LOST")
         return f"{word} after {seconds:.1f} s"
+
+
+def _share(number: float, low: float, high: float) -> float:
+    """Where `number` lies between two bounds, from -1 to 1."""
+    return float(np.clip((2.0 * number - low - high) / (high - low), -1.0, 1.0))
 
 
 def _action_names(spec: WorldSpec) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def check_real(actions: Any, shape: tuple[int, int]) -> None:
 
 
 def checked_actions(actions: Any, rows: int, *, spec: WorldSpec) -> Float32Array:
-    """`actions` [rows, branches + continuous] in single precision.
+    """`actions` [rows, branches + continuous] in single precision, clipped to the spec's bounds.
 
     Raises ActionError for one that does not exist: a branch index that there is not, NaN, infinity.
     """
@@ -73,6 +73,8 @@ def checked_actions(actions: Any, rows: int, *, spec: WorldSpec) -> Float32Array
         raise ActionError(
             action_fault(given[row], row, names=spec.action_names, branches=spec.branches)
         )
+    if spec.continuous:
+        np.clip(given[:, count:], *spec.action_bounds, out=given[:, count:])
     return given
 
 

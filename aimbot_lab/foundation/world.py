@@ -10,6 +10,7 @@ agent a seat is a row.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Literal, NamedTuple, Protocol
 
@@ -50,6 +51,13 @@ ABILITIES = ("snapshot", "masks", "draw", "replay", "paired")
 a recorded episode again, and begin an episode from its seed alone, whoever plays it."""
 
 
+class ActionBounds(NamedTuple):
+    """Between what the continuous columns of an action lie."""
+
+    low: Float32Array  # [C]
+    high: Float32Array  # [C]
+
+
 @dataclass(frozen=True)
 class WorldSpec:
     """The fixed shape of a world: what it observes, what it accepts, what it rewards."""
@@ -59,7 +67,7 @@ class WorldSpec:
     observation_high: Float32Array  # [D] declared upper bounds
     branches: tuple[int, ...]  # size of each discrete action branch
     continuous: int  # number of continuous action columns, after the branches
-    continuous_limit: float  # continuous actions are clipped to +- this value
+    continuous_limit: float  # what aim bins are shares of; a bound where a column has no other
     targets: Mapping[str, int]  # target name -> its code in episodes and observations
     difficulties: Mapping[str, int]  # target name -> number of difficulties (0: has none)
     reward_terms: tuple[str, ...]  # [T] names of the reward's parts
@@ -74,6 +82,31 @@ class WorldSpec:
     episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
     has_draws: bool = False  # whether an episode may end in a draw
     time_column: str | None = None  # which of these is its time; None: decisions tell it
+
+    continuous_bounds: tuple[tuple[float, float], ...] = ()
+    """(low, high) of each continuous column, which the world clips to, infinite where there is
+    none; (): all go from -`continuous_limit` to `continuous_limit`."""
+
+    @cached_property
+    def action_bounds(self) -> ActionBounds:
+        """Bounds of the continuous columns, as declared."""
+        limit = self.continuous_limit
+        pairs = self.continuous_bounds or ((-limit, limit),) * self.continuous
+        low, high = np.array(pairs, np.float32).reshape(self.continuous, 2).T
+        return ActionBounds(low, high)
+
+    @cached_property
+    def action_ranges(self) -> ActionBounds:
+        """Finite ranges of the continuous columns, to draw or choose from.
+
+        A column without bounds goes from -`continuous_limit` to `continuous_limit`, and one with a
+        single bound as far from there.
+        """
+        limit, (low, high) = np.float32(self.continuous_limit), self.action_bounds
+        from_above = np.where(np.isfinite(high), high - 2 * limit, -limit)
+        from_below = np.where(np.isfinite(low), low + 2 * limit, limit)
+        first = np.where(np.isfinite(low), low, from_above).astype(np.float32)
+        return ActionBounds(first, np.where(np.isfinite(high), high, from_below).astype(np.float32))
 
     @property
     def observation_blocks(self) -> tuple[ObservationBlock, ...]:

@@ -15,7 +15,10 @@ from aimbot_lab.worlds.package_world import PackageWorld
 from aimbot_lab.worlds.spec_checks import spec_faults
 
 ASKED = ("name", "settings", "files", "shape_keys", "bounding_keys", "gymnasium_ids", "replays")
-SHAPE = ("agents", "observation_names", "branches", "continuous", "reward_terms", "episode_columns")
+SHAPE = (
+    *("agents", "observation_names", "branches", "continuous", "continuous_limit"),
+    *("continuous_bounds", "reward_terms", "episode_columns", "time_column"),
+)
 """Of a spec, what layers above count on before a world is made."""
 
 

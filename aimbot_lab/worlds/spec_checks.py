@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from math import inf
 
 import numpy as np
 
@@ -62,6 +63,20 @@ def _action_faults(spec: WorldSpec) -> Iterator[str]:
         yield "there must be a branch or a continuous column"
     if spec.action_names and len(spec.action_names) != width:
         yield f"action_names must have {width} names (got {len(spec.action_names)})"
+
+    yield from _bounds_faults(spec)
+
+
+def _bounds_faults(spec: WorldSpec) -> Iterator[str]:
+    """What is wrong with the bounds of continuous columns."""
+    bounds = spec.continuous_bounds
+    if spec.continuous and not 0 < spec.continuous_limit < inf:
+        yield f"continuous_limit must be a finite number above 0 (got {spec.continuous_limit})"
+    if bounds and len(bounds) != spec.continuous:
+        yield f"continuous_bounds must have {spec.continuous} pairs (got {len(bounds)})"
+    for number, (low, high) in enumerate(bounds):
+        if not (low < high and low < inf and high > -inf):
+            yield f"continuous_bounds: pair {number} must rise (got {low:g} and {high:g})"
 
 
 def _episode_faults(spec: WorldSpec) -> Iterator[str]:

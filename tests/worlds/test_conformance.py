@@ -21,6 +21,7 @@ from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
 from aimbot_lab.worlds.testing.subject import begun, play
 from tests.worlds.race import ALONE, TOGETHER
+from tests.worlds.tank import tanks
 
 with warnings.catch_warnings():  # its import ends the process where warnings are errors
     warnings.simplefilter("ignore")
@@ -43,6 +44,7 @@ SUBJECTS = {
     "arena": ARENA,
     "race alone": ALONE,
     "race of two": TOGETHER,
+    "tank": tanks(),
     "CartPole-v1": gymnasium_subject("CartPole-v1", WinRule(return_above=475)),
     "Pendulum-v1": gymnasium_subject("Pendulum-v1", WinRule(return_above=-200)),
     "FrozenLake-v1": gymnasium_subject("FrozenLake-v1", WinRule(return_above=1)),

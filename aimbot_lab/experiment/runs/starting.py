@@ -104,6 +104,7 @@ def _incompatibilities(start: InitialAgent, config: CurriculumFile) -> Iterator[
             yield f"{key} is {theirs.get(key)} there, {ours.get(key)} here; both must agree"
     spec = spec_of(config.env)
     yield from _other_ranges(start.saved.agent.spec, spec)
+    yield from _other_bounds(start.saved.agent.spec, spec)
     try:
         policy_of(start.files[WEIGHTS], config.train, spec)
     except FAULTS as error:
@@ -126,6 +127,17 @@ def _other_ranges(there: WorldSpec, here: WorldSpec) -> Iterator[str]:
         if (low, high) != (new_low, new_high):
             yield (
                 f"observation {name} goes from {low:g} to {high:g} there, "
+                f"from {new_low:g} to {new_high:g} here"
+            )
+
+
+def _other_bounds(there: WorldSpec, here: WorldSpec) -> Iterator[str]:
+    """Continuous actions are cut at their bounds: others are other actions."""
+    columns = zip(*there.action_bounds, *here.action_bounds, strict=True)
+    for number, (low, high, new_low, new_high) in enumerate(columns):
+        if (low, high) != (new_low, new_high):
+            yield (
+                f"continuous action {number} goes from {low:g} to {high:g} there, "
                 f"from {new_low:g} to {new_high:g} here"
             )
 

@@ -37,6 +37,11 @@ class Agent:
         """Whether its policy has probabilities, as not where an algorithm ranks actions."""
         return not self._ranks
 
+    @property
+    def bins(self) -> Float32Array:
+        """Values [C, K] of each continuous column; K is 0 where it is a number of its own."""
+        return self._codec.bins
+
     def temperature(self, asked: Temperature | None = None) -> Temperature:
         """The temperature it plays at: what was `asked`, else what is advised.
 

@@ -35,7 +35,7 @@ class Heads(NamedTuple):
     """How scores are read: one for every choice of every branch, then means of numbers."""
 
     choices: tuple[int, ...]  # sizes of the branches, the bins of the mouse among them
-    limit: float | None  # a continuous mouse is cut here; None: it has bins
+    limits: tuple[float, float] | None  # a continuous column is cut here; None: it has bins
     flat: bool  # scores are of all combinations of choices
 
 
@@ -75,10 +75,11 @@ class DeployedPolicy(nn.Module):
         self._scores = _scores_of(policy, train.algo)
         hybrid = train.aim == "hybrid"
         bins = () if hybrid else (len(train.aim_bins),)
-        limit = agent.spec.continuous_limit if hybrid else None
-        self.heads = Heads((*agent.spec.branches, *bins), limit, algorithm.ranks_actions)
+        (low,), (high,) = agent.spec.action_bounds
+        limits = (float(low), float(high)) if hybrid else None
+        self.heads = Heads((*agent.spec.branches, *bins), limits, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
-        self.register_buffer("bins", th.tensor(train.aim_bins, dtype=th.float32))
+        self.register_buffer("bins", th.from_numpy(agent.bins[0].copy()))
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
         deviation = th.exp(log_std) * float(self.temperature)
         self.register_buffer("deviation", deviation)
@@ -105,14 +106,14 @@ class DeployedPolicy(nn.Module):
         heads = self.heads
         if heads.flat:
             return self._from_flat(scores.argmax(dim=1))
-        if heads.limit is None:
+        if heads.limits is None:
             return self._with_bins(self._chosen(scores, noise))
         count = sum(heads.choices)
         columns = [index.to(scores.dtype) for index in self._chosen(scores[:, :count], noise)]
         mouse = scores[:, count]
         if noise is not None:
             mouse = mouse + self.deviation * normal_quantile(noise[:, -1])
-        return th.stack([*columns, mouse.clamp(-heads.limit, heads.limit)], dim=1)
+        return th.stack([*columns, mouse.clamp(*heads.limits)], dim=1)
 
     def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
         """An index [N] of each branch."""

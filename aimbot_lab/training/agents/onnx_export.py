@@ -132,8 +132,8 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     }
     if deployed.noisy:
         about["noise"] = NOISE
-    if deployed.heads.limit is None:
-        about["aim_bins"] = list(train.aim_bins)
+    if deployed.heads.limits is None:
+        about["aim_bins"] = saved.agent.bins[0].tolist()
     else:
         about["mouse_std"] = th.exp(deployed.policy.log_std).tolist()
     return {
@@ -213,17 +213,18 @@ def drawn_actions(
         columns.append((below <= 0).sum(axis=1))
         tied |= (np.abs(below) <= CLOSE).any(axis=1)
     if likely.means is None:
-        columns[-1] = np.array(saved.train.aim_bins)[columns[-1]]
+        columns[-1] = agent.bins[0][columns[-1]]
     else:
         apart = th.special.ndtri(th.from_numpy(noise[:, -1])).numpy()
-        limit = agent.spec.continuous_limit
-        columns.append((likely.means + likely.deviation * apart).clip(-limit, limit))
+        (low,), (high,) = agent.spec.action_bounds
+        columns.append((likely.means + likely.deviation * apart).clip(low, high))
     return np.column_stack(columns).astype(np.float32), tied
 
 
 def mouse_tolerance(spec: WorldSpec) -> float:
     """By how much a continuous mouse may differ: this share of its range."""
-    return MOUSE_CLOSE * 2.0 * spec.continuous_limit
+    (low,), (high,) = spec.action_ranges
+    return float(MOUSE_CLOSE * (high - low))
 
 
 def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:

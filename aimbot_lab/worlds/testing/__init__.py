@@ -13,7 +13,7 @@ says what does not hold. What needs an ability is checked where the world's spec
 
 from collections.abc import Callable
 
-from aimbot_lab.worlds.testing import contract_laws, episode_laws, repeat_laws
+from aimbot_lab.worlds.testing import contract_laws, episode_laws, repeat_laws, replay_laws
 from aimbot_lab.worlds.testing.subject import Subject
 
 CHECKS: tuple[Callable[[Subject], None], ...] = (
@@ -21,6 +21,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     contract_laws.a_wrong_action_changes_nothing,
     contract_laws.misuse_is_refused,
     contract_laws.scenarios_are_numbered_and_checked,
+    contract_laws.continuous_columns_end_at_their_bounds,
     contract_laws.masks_leave_a_choice,
     contract_laws.a_row_can_be_drawn,
     episode_laws.episodes_are_counted_whole,
@@ -33,6 +34,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     repeat_laws.observations_lie_in_their_bounds,
     repeat_laws.a_snapshot_goes_on_bit_for_bit,
     repeat_laws.keeping_endings_changes_nothing,
+    replay_laws.a_recorded_episode_is_played_again_bit_for_bit,
 )
 """Every law of a world."""
 

@@ -10,6 +10,7 @@ from aimbot_lab.worlds.testing.subject import (
     assert_equal,
     assert_raises,
     begun,
+    copied,
     new_observations,
     play,
     random_actions,
@@ -63,13 +64,40 @@ def scenarios_are_numbered_and_checked(subject: Subject) -> None:
     assert world.scenario_number == second
 
 
+def continuous_columns_end_at_their_bounds(subject: Subject) -> None:
+    """A number beyond a column's bounds acts as the bound does."""
+    one, two = begun(subject, 12), begun(subject, 12)
+    if not one.spec.continuous:
+        return
+    act, seen = random_actions(one), new_observations(one)
+    count, (low, high) = len(one.spec.branches), one.spec.action_bounds
+    buffers, others = step_buffers(one), step_buffers(two)
+    for number in range(min(subject.steps, 50)):
+        at, beyond = act(seen), np.zeros_like(high)
+        bound = high if number % 2 else low
+        ends = np.isfinite(bound)
+        at[:, count:][:, ends] = bound[ends]
+        beyond[ends] = bound[ends] + (1 if number % 2 else -1) * (1 + np.abs(bound[ends]))
+        past = at.copy()
+        past[:, count:][:, ends] = beyond[ends]
+        assert_equal(copied(buffers, one.step(at, buffers)), copied(others, two.step(past, others)))
+
+
 def masks_leave_a_choice(subject: Subject) -> None:
-    """No branch is masked as a whole, and without the ability nothing is."""
-    world = begun(subject, 6)
+    """No branch is masked as a whole, and without the ability nothing is; to ask changes nothing.
+
+    Every mask is written.
+    """
+    world, unasked = begun(subject, 6), begun(subject, 6)
     masks = np.zeros((seats_of(world), sum(world.spec.branches)), np.bool_)
-    for _ in play(world, subject, 50):
-        masks[:] = False
+    pairs = zip(play(world, subject, 50), play(unasked, subject, 50), strict=True)
+    for step, other in pairs:
+        assert_equal(step, other)
+        masks[:] = True
         world.action_masks(masks)
+        again = np.zeros_like(masks)
+        world.action_masks(again)
+        assert (masks == again).all(), "a mask is not written, or changes when it is asked again"
         start = 0
         for size in world.spec.branches:
             assert masks[:, start : start + size].any(axis=1).all(), "a branch has no choice left"

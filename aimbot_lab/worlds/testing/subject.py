@@ -17,6 +17,7 @@ from aimbot_lab.foundation.world import (
     seats_of,
     step_buffers,
 )
+from aimbot_lab.foundation.world_type import WorldType
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Subject:
     scenario: Scenario
     rows: int = 4
     steps: int = 300  # in which some episodes should end
+    kind: WorldType | None = None  # of a world with replays that no package brings
 
 
 @dataclass(frozen=True)

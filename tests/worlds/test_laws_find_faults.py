@@ -1,0 +1,118 @@
+"""Each of these laws fails on a world that breaks it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.world import BoolArray
+from aimbot_lab.worlds.testing import Subject, contract_laws, episode_laws, replay_laws
+from tests.worlds.race import ALONE, Race
+from tests.worlds.recorded_race import RACE, RaceReplays, RaceSettings
+from tests.worlds.tank import SPEC, TANK, TankReplays, Tanks, TankType, tanks
+
+
+class Unclipped(Tanks):
+    def read(self, actions: np.ndarray) -> np.ndarray:
+        super().read(actions)
+        return actions.T
+
+
+class Unwritten(Tanks):
+    def action_masks(self, masks: BoolArray) -> None:
+        masks[self.numbers[0] <= 0.0, 1] = False
+
+
+class Asked(Tanks):
+    def action_masks(self, masks: BoolArray) -> None:
+        super().action_masks(masks)
+        self.numbers[0] += 0.125
+
+
+class NoChoice(Tanks):
+    def action_masks(self, masks: BoolArray) -> None:
+        masks[:] = self.numbers[:1].T > 0.0
+
+
+class OtherLevel(TankReplays):
+    def row_start(self, world: Tanks, row: int):
+        start = super().row_start(world, row)
+        return start and {**start, "numbers": start["numbers"] + np.float32(1e-6)}
+
+
+class OtherLength(TankReplays):
+    def row_start(self, world: Tanks, row: int):
+        start = super().row_start(world, row)
+        return start and {**start, "counts": start["counts"] + 1}
+
+
+class Forgetful(TankReplays):
+    def row_start(self, world: Tanks, row: int) -> None:
+        return None
+
+
+def kept_by(replays: TankReplays) -> Subject:
+    kind = TankType()
+    kind.replays = replays
+    return tanks(kind=kind)
+
+
+class Undeclared(Race):
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.spec = replace(self.spec, has_draws=False)
+
+
+class Endless(Tanks):
+    spec = replace(SPEC, continuous_bounds=((0.0, 2.0), (1.0, 1.0)))
+
+
+BOUNDS = contract_laws.continuous_columns_end_at_their_bounds
+MASKS = contract_laws.masks_leave_a_choice
+REPLAYS = replay_laws.a_recorded_episode_is_played_again_bit_for_bit
+BROKEN = {
+    "numbers beyond the bounds count": (BOUNDS, tanks(Unclipped), "Arrays are not equal"),
+    "bounds do not rise": (contract_laws.the_spec_agrees_with_itself, tanks(Endless), "must rise"),
+    "masks are not written": (MASKS, tanks(Unwritten), "a mask is not written"),
+    "masks change the world": (MASKS, tanks(Asked), "equal|changes when"),
+    "no choice is left": (MASKS, tanks(NoChoice), "a branch has no choice left"),
+    "a replay sees other numbers": (REPLAYS, kept_by(OtherLevel()), "observations of a replay"),
+    "a replay ends elsewhere": (REPLAYS, kept_by(OtherLength()), "at another decision|observ"),
+    "a beginning is not kept": (REPLAYS, kept_by(Forgetful()), "must give its start"),
+    "a draw is not declared": (
+        episode_laws.the_agents_of_a_row_end_together,
+        Subject(Undeclared, ALONE.scenario),
+        "a draw, which the spec says there is not",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_law_fails_on_a_world_that_breaks_it(name: str) -> None:
+    law, subject, words = BROKEN[name]
+    with pytest.raises(AssertionError, match=words):
+        law(subject)
+
+
+LAWS: dict[str, Callable[[Subject], None]] = {"masks": MASKS, "bounds": BOUNDS, "replays": REPLAYS}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_same_world_unbroken_passes_it(law: str) -> None:
+    LAWS[law](tanks())
+
+
+def test_tanks_mask_something_and_not_always() -> None:
+    world = Tanks(TANK.settings())
+    masks = np.zeros((4, 2), np.bool_)
+    world.set_scenario(tanks().scenario)
+    world.reset(1, np.zeros((4, 3), np.float32))
+    world.action_masks(masks)
+    assert masks[:, 1].any()
+    assert not masks[:, 1].all()
+
+
+def test_a_race_is_replayed_by_its_law_too() -> None:
+    REPLAYS(Subject(lambda rows: RACE.make(RaceSettings(num_envs=rows)), ALONE.scenario, kind=RACE))
+    assert isinstance(RACE.replays, RaceReplays)
