@@ -17,6 +17,12 @@ class ReplayError(LabError):
     """A file that is not a replay, or one that does not play as it was recorded."""
 
 
+class ReplayFileError(ReplayError):
+    """A file that the user named and that can't be played."""
+
+    exit_code = 2
+
+
 @dataclass(frozen=True)
 class RecordedEpisode:
     """What a whole episode depends on, and how it ended."""

@@ -17,7 +17,13 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.replays import RowArrays
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.replay.episode import RecordedEpisode, Replay, ReplayError, replays_of
+from aimbot_lab.replay.episode import (
+    RecordedEpisode,
+    Replay,
+    ReplayError,
+    ReplayFileError,
+    replays_of,
+)
 from aimbot_lab.replay.playback import verify
 from aimbot_lab.worlds.registry import DEFAULT, WORLDS, as_dict, make_world, spec_of
 
@@ -66,8 +72,8 @@ def replay_text(replay: Replay) -> str:
 def load_replay(path: Path) -> Replay:
     """The replay in the file at `path`, which was played once and is what was recorded.
 
-    Raises ReplayError, which says why, for a file that is not a replay, that was altered, or that
-    plays otherwise here; OSError where it can't be read.
+    Raises ReplayFileError, which says why, for a file that is not a replay, that was altered, or
+    that plays otherwise here; OSError where it can't be read.
     """
     data = read_bounded(path, MAX_BYTES)
     version = ""
@@ -78,11 +84,11 @@ def load_replay(path: Path) -> Replay:
         verify(replay)
     except (LabError, *FAULTS) as error:
         if version:
-            raise ReplayError(
+            raise ReplayFileError(
                 f"{path}: recorded by aimbot-lab {version}, and this is {aimbot_lab.__version__}, "
                 "in which it does not play as recorded: replay it with that version"
             ) from error
-        raise ReplayError(f"{path}: {_reason(error)}") from error
+        raise ReplayFileError(f"{path}: {_reason(error)}") from error
     return replay
 
 

@@ -1,4 +1,4 @@
-"""One training, assembled: world, face, model, curriculum and callbacks; then learned."""
+"""One training, assembled: world, adapter, model, curriculum and callbacks; then learned."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -88,12 +88,12 @@ class Training:
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
         )
-        face = algorithm_of(plan.train).face(plan.train)
+        adapter = algorithm_of(plan.train).adapter(plan.train)
         self.env = WorldVecEnv(
             world,
             bins_within(plan.train, world.spec.continuous_limit),
-            actions=face.actions,
-            show_masks=face.masks_shown,
+            actions=adapter.actions,
+            show_masks=adapter.masks_shown,
             seed=derive_seed(plan.seed, "world"),
             reward_scale=reward_scale(
                 plan.train.reward_scale, seats_of(world), gamma=plan.train.gamma

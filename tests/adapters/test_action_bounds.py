@@ -17,7 +17,7 @@ from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds import registry
 from tests.installed import install
 from tests.training.tiny_training import Sink
-from tests.worlds.tank import SPEC, TankSettings, Tanks, tanks
+from tests.worlds.tank import SPEC, Tanks, TankSettings, tanks
 
 INF = np.inf
 

@@ -13,15 +13,15 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 ROWS, GAMMA = 16, 0.97
 
 
-def face(scale: RunningRewardScale | None = None) -> WorldVecEnv:
+def adapter(scale: RunningRewardScale | None = None) -> WorldVecEnv:
     world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0))
     world.set_scenario(Scenario({"goto": 1.0}))
     return WorldVecEnv(world, seed=3, reward_scale=1.0 if scale is None else scale)
 
 
 def test_running_rewards_are_those_of_vec_normalize_to_the_bit() -> None:
-    ours = face(RunningRewardScale(ROWS, gamma=GAMMA))
-    theirs = VecNormalize(face(), norm_obs=False, gamma=GAMMA)
+    ours = adapter(RunningRewardScale(ROWS, gamma=GAMMA))
+    theirs = VecNormalize(adapter(), norm_obs=False, gamma=GAMMA)
     rng, ended, largest = np.random.default_rng(0), 0, 0.0
     for episode in range(2):
         assert np.array_equal(ours.reset(), theirs.reset()), episode

@@ -1,4 +1,4 @@
-"""The stable-baselines3 face over the arena."""
+"""The stable-baselines3 adapter over the arena."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ ROWS = 8
 BINS = (-5.0, -1.0, 0.0, 1.0, 5.0)
 
 
-class CopyingFace(WorldVecEnv):
-    """A face that hands out copies, so that nothing it returned can change later."""
+class CopyingAdapter(WorldVecEnv):
+    """An adapter that hands out copies, so that nothing it returned can change later."""
 
     def step_wait(self) -> VecEnvStepReturn:
         observations, rewards, finished, infos = super().step_wait()
@@ -30,30 +30,30 @@ class CopyingFace(WorldVecEnv):
         return super().reset().copy()
 
 
-class OneBufferFace(WorldVecEnv):
-    """The mistake that the face avoids: every step overwrites the last observation."""
+class OneBufferAdapter(WorldVecEnv):
+    """The mistake that the adapter avoids: every step overwrites the last observation."""
 
     def _next_buffers(self):
         return self._buffers[0]
 
 
-def new_face(kind: type[WorldVecEnv] = WorldVecEnv, **arguments: Any) -> WorldVecEnv:
+def new_adapter(kind: type[WorldVecEnv] = WorldVecEnv, **arguments: Any) -> WorldVecEnv:
     world = Arena(ArenaSettings(num_envs=ROWS, time_limit=2.0))
     world.set_scenario(Scenario({"goto": 1.0}))
     return kind(world, BINS, seed=3, **arguments)
 
 
-def rollout(face: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
+def rollout(adapter: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
     """What stable-baselines3's rollout buffer holds after `steps` random steps, as it adds them."""
     from torch import zeros
 
-    buffer = RolloutBuffer(steps, face.observation_space, face.action_space, n_envs=ROWS)
-    face.action_space.seed(5)
-    last = face.reset()
+    buffer = RolloutBuffer(steps, adapter.observation_space, adapter.action_space, n_envs=ROWS)
+    adapter.action_space.seed(5)
+    last = adapter.reset()
     starts = np.ones(ROWS, bool)
     for _ in range(steps):
-        actions = np.stack([face.action_space.sample() for _ in range(ROWS)])
-        new, rewards, finished, _ = face.step(actions)
+        actions = np.stack([adapter.action_space.sample() for _ in range(ROWS)])
+        new, rewards, finished, _ = adapter.step(actions)
         buffer.add(last, actions, rewards, starts, zeros(ROWS), zeros(ROWS))
         last, starts = new, finished
     return {
@@ -65,24 +65,24 @@ def rollout(face: WorldVecEnv, steps: int = 64) -> dict[str, np.ndarray]:
 
 
 def test_a_rollout_equals_that_of_a_copying_environment() -> None:
-    ours, copied = rollout(new_face()), rollout(new_face(CopyingFace))
+    ours, copied = rollout(new_adapter()), rollout(new_adapter(CopyingAdapter))
     for name, array in copied.items():
         np.testing.assert_array_equal(ours[name], array, err_msg=name)
     assert copied["starts"].sum() > ROWS  # episodes ended on the way
 
 
 def test_the_comparison_sees_two_buffers_become_one() -> None:
-    broken, copied = rollout(new_face(OneBufferFace)), rollout(new_face(CopyingFace))
+    broken, copied = rollout(new_adapter(OneBufferAdapter)), rollout(new_adapter(CopyingAdapter))
     assert not np.array_equal(broken["observations"], copied["observations"])
 
 
 def test_only_finished_rows_carry_infos_and_none_is_shared() -> None:
-    face = new_face()
-    face.reset()
+    adapter = new_adapter()
+    adapter.reset()
     ended = 0
     for _ in range(40):
-        actions = np.stack([face.action_space.sample() for _ in range(ROWS)])
-        observations, _, finished, infos = face.step(actions)
+        actions = np.stack([adapter.action_space.sample() for _ in range(ROWS)])
+        observations, _, finished, infos = adapter.step(actions)
         assert len({id(info) for info in infos}) == ROWS
         for row, info in enumerate(infos):
             assert bool(info) == finished[row]
@@ -91,62 +91,62 @@ def test_only_finished_rows_carry_infos_and_none_is_shared() -> None:
                 assert not info["TimeLimit.truncated"]
                 assert info["is_success"] is False
                 last = info["terminal_observation"]
-                assert last.shape == (face.observation_space.shape[0],)
+                assert last.shape == (adapter.observation_space.shape[0],)
                 assert not np.array_equal(last, observations[row])
     assert ended > 0
 
 
 def test_a_time_out_is_a_loss_and_not_truncated() -> None:
-    face = new_face()
-    face.reset()
+    adapter = new_adapter()
+    adapter.reset()
     stand_still = np.tile([0, 0, 0, 2], (ROWS, 1))
     for _ in range(20):
-        _, _, finished, infos = face.step(stand_still)
+        _, _, finished, infos = adapter.step(stand_still)
     assert finished.all()
-    assert face.episodes is not None
-    assert (face.episodes.outcome == LOSS).all()
+    assert adapter.episodes is not None
+    assert (adapter.episodes.outcome == LOSS).all()
     last = [info["terminal_observation"] for info in infos]
-    time_left = face.world.spec.observation_names.index("time_left")
+    time_left = adapter.world.spec.observation_names.index("time_left")
     assert all(observation[time_left] == 0.0 for observation in last)
 
 
 def test_a_win_is_a_success_in_its_row_alone() -> None:
     world = Arena(ArenaSettings(num_envs=3, free_enemies=1))
     world.set_scenario(Scenario({"free": 1.0}))
-    face = WorldVecEnv(world)
-    face.reset()
+    adapter = WorldVecEnv(world)
+    adapter.reset()
     state = world.state
     state.position[1], state.yaw[1], state.enemies[1, 0] = (10.0, 10.0), 0.0, (10.0, 15.0)
-    infos = face.step(np.tile([0, 0, 1, 5], (3, 1)))[3]
+    infos = adapter.step(np.tile([0, 0, 1, 5], (3, 1)))[3]
     assert [info.get("is_success") for info in infos] == [None, True, None]
 
 
-def test_the_usual_bins_are_those_of_the_gymnasium_face() -> None:
-    face = WorldVecEnv(Arena(ArenaSettings(num_envs=1, mouse_limit=2.0)))
+def test_the_usual_bins_are_those_of_the_gymnasium_adapter() -> None:
+    adapter = WorldVecEnv(Arena(ArenaSettings(num_envs=1, mouse_limit=2.0)))
     theirs = RegisteredEnv({"targets": {"goto": 1.0}}, mouse_limit=2.0)
-    assert face.action_space == theirs.action_space
-    np.testing.assert_array_equal(face._codec._bins, theirs._codec._bins)
+    assert adapter.action_space == theirs.action_space
+    np.testing.assert_array_equal(adapter._codec.bins, theirs._codec.bins)
 
 
 def test_pictures_of_all_rows_come_with_the_render_mode() -> None:
     world = Arena(ArenaSettings(num_envs=2))
     world.set_scenario(Scenario({"goto": 1.0}))
-    face = WorldVecEnv(world, render_mode="rgb_array")
-    face.reset()
-    for row, picture in enumerate(face.get_images()):
+    adapter = WorldVecEnv(world, render_mode="rgb_array")
+    adapter.reset()
+    for row, picture in enumerate(adapter.get_images()):
         np.testing.assert_array_equal(picture, world.draw(row))
-    tiled = face.render()
+    tiled = adapter.render()
     assert tiled is not None
     assert tiled.shape in ((480, 960, 3), (960, 480, 3))
-    assert list(new_face().get_images()) == [None] * ROWS
+    assert list(new_adapter().get_images()) == [None] * ROWS
     with pytest.raises(ConfigurationError, match="rgb_array"):
         WorldVecEnv(world, render_mode="human")
 
 
 def test_rewards_are_fresh_every_step_and_scaled() -> None:
-    plain, scaled = new_face(), new_face(reward_scale=0.5)
-    for face in (plain, scaled):
-        face.reset()
+    plain, scaled = new_adapter(), new_adapter(reward_scale=0.5)
+    for adapter in (plain, scaled):
+        adapter.reset()
     actions = np.stack([plain.action_space.sample() for _ in range(ROWS)])
     first, kept = plain.step(actions)[1], scaled.step(actions)[1]
     np.testing.assert_allclose(kept, first * 0.5, rtol=1e-6)
@@ -156,12 +156,12 @@ def test_rewards_are_fresh_every_step_and_scaled() -> None:
 
 
 def test_the_same_seed_gives_the_same_episodes_and_the_next_reset_new_ones() -> None:
-    face, other = new_face(), new_face()
-    first, again = face.reset().copy(), other.reset().copy()
+    adapter, other = new_adapter(), new_adapter()
+    first, again = adapter.reset().copy(), other.reset().copy()
     np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, face.reset())
-    face.seed(11)
-    seeded = face.reset().copy()
+    assert not np.array_equal(first, adapter.reset())
+    adapter.seed(11)
+    seeded = adapter.reset().copy()
     other.seed(11)
     np.testing.assert_array_equal(seeded, other.reset())
 
@@ -173,13 +173,13 @@ def test_aim_bins_beyond_the_mouse_limit_are_refused() -> None:
 
 
 def test_the_face_answers_as_a_vec_env_must() -> None:
-    face = new_face()
-    assert face.get_attr("render_mode") == [None] * ROWS
-    assert face.get_attr("num_envs", [1, 3]) == [ROWS, ROWS]
-    assert face.env_is_wrapped(object) == [False] * ROWS
-    assert face.env_method("get_attr", "render_mode", indices=0) == [[None] * ROWS]
-    face.set_attr("render_mode", "rgb_array")
-    assert face.render_mode == "rgb_array"
+    adapter = new_adapter()
+    assert adapter.get_attr("render_mode") == [None] * ROWS
+    assert adapter.get_attr("num_envs", [1, 3]) == [ROWS, ROWS]
+    assert adapter.env_is_wrapped(object) == [False] * ROWS
+    assert adapter.env_method("get_attr", "render_mode", indices=0) == [[None] * ROWS]
+    adapter.set_attr("render_mode", "rgb_array")
+    assert adapter.render_mode == "rgb_array"
     with pytest.raises(ValueError, match="whole batch"):
-        face.set_attr("render_mode", None, indices=0)
-    face.close()
+        adapter.set_attr("render_mode", None, indices=0)
+    adapter.close()

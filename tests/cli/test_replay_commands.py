@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from aimbot_lab.cli.main import cli
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay.episode import ReplayError
 from aimbot_lab.replay.files import load_replay, replay_text
 from aimbot_lab.replay.frames import frames_held
@@ -96,6 +96,15 @@ def test_record_refuses_before_it_plays(episode: Path, words: list[str], reason:
 def test_record_says_which_file_is_missing(episode: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"gone\.json: no such replay"):
         invoke("record", episode, "gone.json", "-o", tmp_path / "film.gif")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "\x00", '{"format": "aimbot-lab replay"}'])
+def test_a_file_that_is_no_replay_is_a_fault_of_the_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
+    for words in (["replay", tmp_path / "x.json"], ["record", tmp_path / "x.json", "-o", "x.gif"]):
+        with pytest.raises(LabError, match=r"x\.json: ") as caught:
+            invoke(*words)
+        assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("grid", ["0x1", "2", "2x", "9x9", "2x2x2"])

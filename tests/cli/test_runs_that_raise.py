@@ -171,8 +171,10 @@ def refused(folder: Path, text: str) -> str:
 def test_an_algorithm_that_can_not_be_asked_is_refused_where_it_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(monkeypatch, "algorithms", "unruly_face", "tests.training.unruly_learners:FACELESS")
+    brought = "tests.training.unruly_learners:UNADAPTED"
+    install(monkeypatch, "algorithms", "unruly_adapter", brought)
     text = CURRICULUM.replace("HOW", "''").replace("NETWORK", "layers: [4]")
-    said = refused(folder, text.replace("ALGO", "unruly_face"))
-    assert re.search(r"tiny\.yaml:11:\d+: train\.algo: the algorithm unruly_face of .*:FACELESS: "
-                     r"its face gave None; it must give a Face$", said), said  # fmt: skip
+    said = refused(folder, text.replace("ALGO", "unruly_adapter"))
+    shown = f"the algorithm unruly_adapter of {brought}"
+    what = f"train\\.algo: {shown}: its adapter gave None; it must give AdapterOptions$"
+    assert re.search(rf"tiny\.yaml:11:\d+: {what}", said), said

@@ -228,14 +228,14 @@ def test_hybrid_ppo_with_nothing_switched_on_is_ppo() -> None:
 
 def test_masks_shown_are_the_worlds() -> None:
     training = Training(plan("hybrid_ppo", masks=True))
-    face = training.env
-    face.world.set_scenario(Scenario({"attack": 1.0}))
+    adapter = training.env
+    adapter.world.set_scenario(Scenario({"attack": 1.0}))
     masks = np.ones((ROWS, 8), np.bool_)
-    shown, masked = face.reset(), 0
+    shown, masked = adapter.reset(), 0
     for _ in range(40):
-        face.world.action_masks(masks)
+        adapter.world.action_masks(masks)
         np.testing.assert_array_equal(shown[:, -8:], masks)
-        shown, _, finished, infos = face.step(np.tile([1, 0, 1, 5], (ROWS, 1)))
+        shown, _, finished, infos = adapter.step(np.tile([1, 0, 1, 5], (ROWS, 1)))
         masked += int((shown[:, -1] == 0.0).sum())
         for row in np.flatnonzero(finished):
             assert infos[row]["terminal_observation"].shape == shown[row].shape

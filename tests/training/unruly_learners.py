@@ -69,8 +69,8 @@ class UnrulySettings(TrainSettings):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class FacelessSettings(TrainSettings):
-    algo: Literal["unruly_face"] = "unruly_face"
+class UnadaptedSettings(TrainSettings):
+    algo: Literal["unruly_adapter"] = "unruly_adapter"
 
 
 UNRULY_NET = UnrulyNet()
@@ -81,10 +81,10 @@ UNRULY_A2C = Algorithm(
     shared=same_names("n_steps", "learning_rate", "gamma"),
     derived=frozenset({"batch_size"}),
 )
-FACELESS = Algorithm(
-    name="unruly_face",
-    settings=FacelessSettings,
+UNADAPTED = Algorithm(
+    name="unruly_adapter",
+    settings=UnadaptedSettings,
     classes=lambda: Classes(UnrulyA2C, ActorCriticPolicy),
     shared=same_names("n_steps", "learning_rate", "batch_size"),
-    face=lambda _: None,  # type: ignore[arg-type,return-value]
+    adapter=lambda _: None,  # type: ignore[arg-type,return-value]
 )

@@ -48,9 +48,9 @@ def weights(
 ) -> None:
     """Show or change the weights of TARGET's difficulties while RUN trains on this machine.
 
-    The five weights sum to 1: the others give way in proportion, locked ones stay put. A change
-    holds for every block from the next on, in each row, until the lesson ends; the next lesson
-    begins with its own mix. It is recorded in the run, and `aimbot-lab explain` shows it.
+    The weights sum to 1: the others give way in proportion, locked ones stay put. A change holds
+    for every episode that begins after it until the lesson ends; the next lesson begins with its
+    own mix. It is recorded in the run, and `aimbot-lab explain` shows it.
 
     \b
     Examples:

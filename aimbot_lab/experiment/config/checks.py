@@ -79,7 +79,7 @@ def learner_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
         return
     algorithm, network = algorithm_of(train), network_of(train.network)
     for key, ask in (
-        ("algo", lambda: algorithm.face(train)),
+        ("algo", lambda: algorithm.adapter(train)),
         ("algo", lambda: train.options and algorithm.load()),
         ("network", lambda: network.layers(train.network)),
         ("network", lambda: network.activation(train.network)),

@@ -21,14 +21,16 @@ class Agent:
 
     def __init__(self, policy: BasePolicy, spec: WorldSpec, train: TrainSettings) -> None:
         algorithm = algorithm_of(train)
-        face = algorithm.face(train)
-        self.masked = algorithm.masked or face.masks_shown
+        adapter = algorithm.adapter(train)
+        self.masked = algorithm.masked or adapter.masks_shown
         self.recurrent = algorithm.recurrent
-        self._masks_shown = face.masks_shown
+        self._masks_shown = adapter.masks_shown
         self.policy = policy
         self.spec = spec
         self._train, self._ranks = train, algorithm.ranks_actions
-        self._codec = learner_codec(spec, face.actions, bins_within(train, spec.continuous_limit))
+        self._codec = learner_codec(
+            spec, adapter.actions, bins_within(train, spec.continuous_limit)
+        )
         self._choices = sum(spec.branches)
         self._width = len(spec.branches) + spec.continuous
 

@@ -71,7 +71,7 @@ class DeployedPolicy(nn.Module):
         self.temperature = agent.temperature(temperature)
         self.noisy = self.temperature != LIKELIEST
         algorithm = algorithm_of(train)
-        self.masked, self._masks_seen = agent.masked, algorithm.face(train).masks_shown
+        self.masked, self._masks_seen = agent.masked, algorithm.adapter(train).masks_shown
         self._scores = _scores_of(policy, train.algo)
         hybrid = train.aim == "hybrid"
         bins = () if hybrid else (len(train.aim_bins),)

@@ -26,7 +26,7 @@ NUMBERS = frozenset({"ent_coef"})
 """Arguments that the classes take as numbers only; a schedule gives its first value."""
 
 
-class Face(NamedTuple):
+class AdapterOptions(NamedTuple):
     """How the world is shown to an algorithm."""
 
     actions: "LearnerActions" = "bins"
@@ -67,7 +67,7 @@ class Algorithm:
     shared: Mapping[str, str]
     settings: type[TrainSettings] = TrainSettings
     """The settings of `train`; one's own class adds fields to these."""
-    face: Callable[[Any], Face] = lambda _: Face()
+    adapter: Callable[[Any], AdapterOptions] = lambda _: AdapterOptions()
     masked: bool = False  # predictions take masks of the choices
     recurrent: bool = False  # the policy remembers
     ranks_actions: bool = False
@@ -75,7 +75,7 @@ class Algorithm:
     replay_buffer: bool = False  # learns from one, not from each rollout in whole minibatches
     policy_options: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
-    """Settings that `more`, `more_policy` or `face` read."""
+    """Settings that `more`, `more_policy` or `adapter` read."""
     more: "Callable[[Any, spaces.Box, int], Arguments]" = lambda *_: {}
     """Further arguments from the settings, the observation space and the number of rows."""
     more_policy: Callable[[Any, WorldSpec], Arguments] = lambda *_: {}

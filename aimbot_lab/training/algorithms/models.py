@@ -57,9 +57,11 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """An untrained policy to load weights into."""
     algorithm = algorithm_of(settings)
-    face = algorithm.face(settings)
-    actions = learner_codec(spec, face.actions, bins_within(settings, spec.continuous_limit)).space
-    observations = observation_space(spec, masks=face.masks_shown)
+    adapter = algorithm.adapter(settings)
+    actions = learner_codec(
+        spec, adapter.actions, bins_within(settings, spec.continuous_limit)
+    ).space
+    observations = observation_space(spec, masks=adapter.masks_shown)
     arguments = _policy_arguments(algorithm, settings, spec)
     return algorithm.load().policy(observations, actions, lambda _: 0.0, **arguments)
 

@@ -7,10 +7,10 @@ from typing import Any
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.foreign_code import blamed
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.training.algorithms.algorithm import Algorithm, Face, Memory
+from aimbot_lab.training.algorithms.algorithm import AdapterOptions, Algorithm, Memory
 
 RETURNS: dict[str, type] = {
-    "face": Face,
+    "adapter": AdapterOptions,
     "more": dict,
     "more_policy": dict,
     "any_threads": bool,
@@ -37,7 +37,7 @@ def _checked(algorithm: Algorithm, name: str, shown: str) -> Callable[..., Any]:
             answer = function(*given)
         if not isinstance(answer, kind):
             got = shortened(one_line(repr(answer)), 80)
-            raise ConfigurationError(f"{where} gave {got}; it must give a {kind.__name__}")
+            raise ConfigurationError(f"{where} gave {got}; it must give {kind.__name__}")
         return answer
 
     return asked

@@ -2,10 +2,10 @@
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import (
+    AdapterOptions,
     Algorithm,
     Arguments,
     Classes,
-    Face,
     Memory,
     same_names,
 )
@@ -60,9 +60,9 @@ def lstm(settings: TrainSettings, inputs: int) -> Memory:
     return Memory(width, 4 * max(width, 1) ** 2 * max(depth, 1))
 
 
-def hybrid_face(settings: TrainSettings) -> Face:
+def hybrid_adapter(settings: TrainSettings) -> AdapterOptions:
     """Actions and masks as the switches say."""
-    return Face(settings.aim, masks_shown=settings.masks)
+    return AdapterOptions(settings.aim, masks_shown=settings.masks)
 
 
 def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
@@ -98,7 +98,7 @@ HYBRID_PPO = Algorithm(
     name="hybrid_ppo",
     classes=_hybrid_ppo,
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
-    face=hybrid_face,
+    adapter=hybrid_adapter,
     derived=frozenset({"aim", "masks"}),
     more_policy=hybrid_policy,
     policy_options=("log_std_init",),

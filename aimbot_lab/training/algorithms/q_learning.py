@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.training.algorithms.algorithm import Algorithm, Classes, Face, same_names
+from aimbot_lab.training.algorithms.algorithm import AdapterOptions, Algorithm, Classes, same_names
 from aimbot_lab.training.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def replay_arguments(
     }
 
 
-def flat_face(_: TrainSettings) -> Face:
+def flat_adapter(_: TrainSettings) -> AdapterOptions:
     """One choice of all combinations."""
-    return Face("flat")
+    return AdapterOptions("flat")
 
 
 def _dqn() -> Classes:
@@ -56,7 +56,7 @@ DQN_ALGORITHM = Algorithm(
     name="dqn",
     classes=_dqn,
     shared=same_names(*SHARED),
-    face=flat_face,
+    adapter=flat_adapter,
     ranks_actions=True,
     replay_buffer=True,
     derived=frozenset({"n_steps", "n_epochs"}),

@@ -1,4 +1,4 @@
-"""What an update costs, told before a training begins."""
+"""What an update costs, estimated before a training begins."""
 
 from typing import NamedTuple
 

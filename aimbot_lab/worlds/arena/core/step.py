@@ -188,7 +188,7 @@ def advance_rows(
 ) -> None:
     """Step the rows, begin the next episode in those that are finished, or both.
 
-    `queue` says what to do and which of the buffers to write, and is told how many episodes
+    `queue` says what to do and which of the buffers to write, and receives how many episodes
     ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
     checked. Writes rewards, finished flags, observations and, where an episode ended, `log`.
     """

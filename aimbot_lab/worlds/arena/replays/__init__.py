@@ -1,1 +1,1 @@
-"""What the arena says of recorded episodes: how a row is played again, told and drawn."""
+"""What the arena says of recorded episodes: how a row is played again, described and drawn."""

@@ -1,0 +1,102 @@
+"""Episodes and resets of the Gymnasium adapters."""
+
+import pickle
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from played_envs import GOTO, MIX, STAND, held_actions, play
+
+from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
+from aimbot_lab.foundation.errors import ConfigurationError
+
+
+def test_a_time_out_is_a_terminated_loss_with_its_result() -> None:
+    env = RegisteredEnv(
+        {"targets": {"goto": 1.0}, "difficulty": {"goto": (0, 0, 0, 1, 0)}}, time_limit=1
+    )
+    env.reset(seed=4)
+    *_, (_, _, terminated, truncated, last, info) = play(env, [STAND] * 10)
+    assert (terminated, truncated) == (True, False)
+    assert last[env.world.spec.observation_names.index("time_left")] == 0.0
+    assert (info["won"], info["is_success"]) == (False, False)
+    assert (info["target"], info["difficulty"], info["seconds"]) == ("goto", 4, 1.0)
+    assert info["line"].startswith("Warning|Result|Lose|target=goto|difficulty=4|")
+    terms = dict(zip(env.world.spec.reward_terms, info["reward_terms"], strict=True))
+    assert terms["lose"] == -999.0
+    assert info["episode_return"] == pytest.approx(sum(terms.values()))
+
+
+def test_a_win_is_terminated_and_free_has_no_difficulty() -> None:
+    env = RegisteredEnv({"targets": {"free": 1.0}}, free_enemies=1)
+    env.reset(seed=0)
+    state = env.world.state
+    state.position[0], state.yaw[0], state.enemies[0, 0] = (10.0, 10.0), 0.0, (10.0, 15.0)
+    _, reward, terminated, _, info = env.step(np.array([0, 0, 1, 5]))
+    assert terminated
+    assert reward > 999.0
+    assert (info["won"], info["is_success"]) == (True, True)
+    assert (info["target"], info["difficulty"], info["seconds"]) == ("free", 0, 0.1)
+
+
+def test_a_reset_after_an_episode_keeps_the_place_and_one_with_a_seed_does_not() -> None:
+    env = RegisteredEnv(GOTO, time_limit=1.0)
+    names = env.world.spec.observation_names
+    place = [names.index("agent_x"), names.index("agent_z")]
+    first, _ = env.reset(seed=5)
+    forward = np.array([1, 0, 0, 5])
+    for _ in range(10):
+        last, _, terminated, _, _ = env.step(forward)
+    assert terminated
+    following, _ = env.reset()
+    np.testing.assert_array_equal(following[place], last[place])
+    assert following[place].tolist() != first[place].tolist()
+    np.testing.assert_array_equal(env.reset(seed=5)[0], first)
+
+
+def test_unseeded_resets_in_the_middle_go_on_by_the_seed_before() -> None:
+    for env in (RegisteredEnv(GOTO), RegisteredVectorEnv(3, GOTO)):
+        first, _ = env.reset(seed=6)
+        second, third = env.reset()[0], env.reset()[0]
+        assert not np.array_equal(first, second)
+        assert not np.array_equal(second, third)
+        np.testing.assert_array_equal(env.reset(seed=6)[0], first)
+        np.testing.assert_array_equal(env.reset()[0], second)
+        np.testing.assert_array_equal(env.reset()[0], third)
+
+
+def test_a_step_without_an_episode_and_reset_options_are_refused() -> None:
+    for env in (RegisteredEnv(GOTO, time_limit=0.1), RegisteredVectorEnv(1, GOTO)):
+        with pytest.raises(ResetNeeded):
+            env.step(STAND)
+        with pytest.raises(ConfigurationError, match="reset_mask"):
+            env.reset(options={"reset_mask": np.ones(1, bool)})
+    env = RegisteredEnv(GOTO, time_limit=0.1)
+    env.reset()
+    assert env.step(STAND)[2]
+    with pytest.raises(ResetNeeded):
+        env.step(STAND)
+
+
+def test_nothing_that_was_handed_out_changes_later() -> None:
+    vector = RegisteredVectorEnv(4, GOTO, time_limit=0.5)
+    kept = [vector.reset(seed=0)[0]]
+    copies = [kept[0].copy()]
+    for actions in held_actions(vector, 20):
+        observations, rewards, terminated, truncated, infos = vector.step(actions)
+        last = [seen for seen in infos.get("final_obs", []) if seen is not None]
+        for array in (observations, rewards, terminated, truncated, *last):
+            kept.append(array)
+            copies.append(array.copy())
+    for array, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_a_pickled_environment_goes_on_where_it_was() -> None:
+    env = RegisteredEnv(MIX, render_mode="rgb_array", time_limit=1.0)
+    env.reset(seed=8)
+    play(env, [STAND] * 5)
+    again = pickle.loads(pickle.dumps(env))
+    for one, two in zip(play(env, [STAND] * 30), play(again, [STAND] * 30), strict=True):
+        np.testing.assert_array_equal(one[0], two[0])
+    np.testing.assert_array_equal(env.render(), again.render())

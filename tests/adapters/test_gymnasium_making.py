@@ -1,0 +1,152 @@
+"""Gymnasium environments made by id and by keywords, and what is refused of these."""
+
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from played_envs import GOTO
+
+from aimbot_lab.adapters.gymnasium_env import WorldEnv
+from aimbot_lab.adapters.gymnasium_ids import register_ids
+from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+register_ids()
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import aimbot_lab.envs, gymnasium", "import gymnasium, aimbot_lab.envs"],
+)
+def test_the_ids_are_known_once_the_environments_are_imported(imports: str) -> None:
+    assert _in_a_new_process(f"{imports}\nmake = lambda name: name")
+
+
+@pytest.mark.parametrize("imports", ["import gymnasium", "import aimbot_lab, gymnasium"])
+def test_an_id_with_the_module_in_front_needs_no_import(imports: str) -> None:
+    assert _in_a_new_process(f"{imports}\nmake = lambda name: 'aimbot_lab.envs:' + name")
+
+
+def test_the_package_itself_neither_loads_gymnasium_nor_changes_how_modules_are_found() -> None:
+    code = """
+import sys
+before = list(sys.meta_path)
+import aimbot_lab
+print("gymnasium" in sys.modules, sys.meta_path == before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
+
+
+def _in_a_new_process(head: str) -> bool:
+    code = f"""{head}
+env = gymnasium.make(make("aimbot_lab/Goto-v0"))
+env.reset(seed=0)
+many = gymnasium.make_vec(make("aimbot_lab/Mix-v0"), num_envs=64, time_limit=1.0)
+many.reset(seed=0)
+for _ in range(10):
+    many.step(many.action_space.sample())
+assert type(many).__name__ == "RegisteredVectorEnv", many
+print(env.step(env.action_space.sample())[0].shape, many.num_envs)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.stdout == "(51,) 64\n"
+
+
+def test_a_spec_that_went_through_json_makes_the_same_environment() -> None:
+    settings = ArenaSettings(time_limit=2.0, mouse_limit=2.5)
+    env = gymnasium.make("aimbot_lab/Attack-v0", settings=settings, render_mode="rgb_array")
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert again.unwrapped.world.settings == env.unwrapped.world.settings
+    np.testing.assert_array_equal(env.reset(seed=9)[0], again.reset(seed=9)[0])
+
+
+def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
+    settings = ArenaSettings(num_envs=9, time_limit=2.0, mouse_limit=3.0)
+    scenario = Scenario({"attack": 1.0}, {"attack": (0.0, 0.0, 1.0, 0.0, 0.0)})
+    options = {"settings": settings, "mouse_limit": 4.0, "scenario": scenario}
+    vector = gymnasium.make_vec("aimbot_lab/Goto-v0", num_envs=2, **options)
+    chosen = vector.unwrapped.world.settings
+    assert (chosen.num_envs, chosen.time_limit, chosen.mouse_limit) == (2, 2.0, 4.0)
+    vector.reset(seed=0)
+    assert vector.unwrapped.world.state.difficulty.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"mouse_limt": 2.0}, "mouse_limt"),
+        ({"rays": {"middle_count": 4}}, "rays.*odd"),
+        ({"settings": {"time_limit": -1}}, "time_limit"),
+        ({"action": "discrete"}, "bins or hybrid"),
+        ({"aim_bins": (-9.0, 9.0)}, "mouse limit"),
+        ({"aim_bins": ()}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": (0.0, np.nan)}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": [[0.0, 1.0]]}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": [[0.0], [1.0, 2.0]]}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": "far"}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": 1.0}, "aim_bins must be a list of finite numbers"),
+        ({"aim_bins": (-1.0, 1.0), "action": "hybrid"}, "aim_bins: action=.hybrid."),
+        ({"settings": 5}, "settings must be"),
+        ({"settings": {"world": "mars"}}, "world: must be arena or gymnasium .got 'mars'."),
+        ({"world": ["arena"]}, "world: must be arena or gymnasium"),
+        ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
+        ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
+        ({"presets": "mine.yaml"}, "^presets: must be a list of files"),
+        ({"scenario": "goto"}, "scenario must be"),
+        ({"scenario": {}}, "scenario.targets: is missing"),
+        ({"scenario": {"targets": "goto"}}, "scenario.targets: must be a mapping"),
+        ({"scenario": {"target": {"goto": 1.0}}}, "scenario.target: .*did you mean targets?"),
+        ({"scenario": {**GOTO, "parameters": {"move_speed": {}}}}, "parameters.move_speed: "),
+        ({"scenario": {**GOTO, "parameters": {"move_speed": "3"}}}, "a number or a sampler"),
+        ({"render_mode": "human"}, "rgb_array"),
+        ({"scenario": {"targets": {"defence": 1.0}}}, "defence"),
+    ],
+)
+def test_what_the_arena_does_not_have_is_refused(keywords: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        RegisteredEnv(**{"scenario": GOTO, **keywords})
+
+
+def test_a_sampler_may_come_as_a_mapping_through_gymnasium() -> None:
+    limits = {"min_value": 1, "max_value": 3.0}
+    sampler = {"sampler_type": "uniform", "sampler_parameters": limits}
+    parameters = {"move_speed": sampler, "gun_cooldown": np.float32(0.5)}
+    scenario = {"targets": {"goto": np.float32(1)}, "parameters": parameters}
+    for env in (
+        gymnasium.make("aimbot_lab/Goto-v0", scenario=scenario).unwrapped,
+        gymnasium.make_vec("aimbot_lab/Goto-v0", num_envs=50, scenario=scenario).unwrapped,
+    ):
+        env.reset(seed=0)
+        drawn = env.world.state.parameters[:, env.world.spec.parameters.index("move_speed")]
+        assert ((drawn > 1.0) & (drawn < 3.0)).all()
+        assert len(np.unique(drawn)) == len(drawn)
+
+
+def test_make_vec_says_why_another_autoreset_mode_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="autoreset_mode: it is always SAME_STEP"):
+        gymnasium.make_vec("aimbot_lab/Goto-v0", num_envs=2, autoreset_mode="NextStep")
+
+
+def test_a_world_of_many_rows_is_no_single_environment() -> None:
+    with pytest.raises(ConfigurationError, match="one row"):
+        WorldEnv(Arena(ArenaSettings(num_envs=2)))
+
+
+def test_another_world_is_made_from_keywords_too() -> None:
+    options = {"world": "gymnasium", "id": "CartPole-v1", "win": {"return_above": 20}}
+    env = RegisteredEnv({"targets": {"task": 1.0}}, **options)
+    same = RegisteredEnv({"targets": {"task": 1.0}}, env.world.settings)
+    first, _ = env.reset(seed=3)
+    np.testing.assert_array_equal(first, same.reset(seed=3)[0])
+    assert first.shape == (4,)
+    many = RegisteredVectorEnv(3, {"targets": {"task": 1.0}}, **options)
+    assert many.reset(seed=3)[0].shape == (3, 4)

@@ -1,0 +1,74 @@
+"""The largest numbers that settings take, and those beyond."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, new_stage, random_play
+from pydantic import ValidationError
+
+from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings, RewardWeights
+
+EXTREMES = (
+    {"mouse_limit": 1000.0, "mouse_factor": 10.0, "spin_window": 1000, "spin_threshold": 1e6},
+    {"gun_cooldown": 3600.0, "fixed_timestep": 0.0001, "gun_range": 10_000.0},
+    {"move_speed": 1000.0, "agent_radius": 0.05, "decision_period": 20, "fixed_timestep": 0.1},
+    {"spin_rate": 1e6, "facing_distance": 1e6, "goto_win_radius": 1000.0},
+    {"rewards": RewardWeights(win=1e9, lose=-1e9, spin_penalty=1e9, distance=-1e9)},
+    {"rays": RaySettings(range=10_000.0), "floor_size": 1000.0, "block_gap_to_agent": 100.0},
+)
+
+
+@pytest.mark.parametrize("extreme", EXTREMES, ids=str)
+def test_the_largest_numbers_that_settings_take_keep_every_promise(extreme) -> None:
+    stage = new_stage(ALL_TARGETS, num_envs=8, **{"time_limit": 200.0, **extreme})
+    low, high = stage.arena.spec.observation_low, stage.arena.spec.observation_high
+    spins = np.zeros(8)
+    for actions in random_play(60, 8):
+        actions[:, 3] = np.where(actions[:, 3] > -4, 3e38, -3e38)
+        if "mouse_limit" in extreme:
+            spins += np.clip(actions[:, 3], -1000, 1000)
+            started = stage.arena.state.decisions == 0
+            spins[started] = np.clip(actions[started, 3], -1000, 1000)
+        stage.step(actions)
+        seen = stage.buffers.observations
+        assert ((seen >= low) & (seen <= high)).all()  # false for NaN as well
+        assert np.isfinite(stage.buffers.rewards).all()
+        assert (stage.arena.state.gun_ticks >= 0).all()
+    if "mouse_limit" in extreme:
+        going = ~stage.buffers.finished
+        np.testing.assert_array_equal(stage.arena.state.spin_sum[going] * 2.0**-40, spins[going])
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"mouse_limit": 1e7},
+        {"mouse_factor": 1e308},
+        {"gun_cooldown": 1e9},
+        {"gun_range": 1e5},
+        {"move_speed": 1e4},
+        {"goto_win_radius": 1e4},
+        {"block_gap_to_agent": 101.0},
+        {"spin_threshold": 1e7},
+        {"spin_rate": 1e7},
+        {"facing_distance": 1e7},
+        {"agent_radius": 0.01},
+        {"enemy_radius": 0.01},
+        {"fixed_timestep": 1e-300},
+        {"rays": {"range": 1e5}},
+        {"rewards": {"win": 1e10}},
+        {"rewards": {"lose": -1e10}},
+    ],
+    ids=str,
+)
+def test_numbers_beyond_all_sense_are_refused(field: dict) -> None:
+    with pytest.raises(ValidationError, match=r"(less|greater) than or equal"):
+        ArenaSettings(**field)
+
+
+def test_a_single_preset_path_is_no_list_and_path_objects_are_taken() -> None:
+    for single in ("mine.yaml", Path("mine.yaml")):
+        with pytest.raises(ValidationError, match=r"must be a list .* such as \['mine.yaml'\]"):
+            ArenaSettings(presets=single)
+    assert ArenaSettings(presets=(Path("mine.yaml"), "b")).presets == ("mine.yaml", "b")
