@@ -8,11 +8,14 @@ from aimbot_lab.sweep.results.report import SweepReport
 
 
 class Pace:
-    """How fast the trials of one stage end, measured since this coordinator began on it."""
+    """How fast the trials of one stage end, measured from their first progress here on.
+
+    What comes before it (workers that start, kernels that are compiled) comes once and says nothing
+    about the speed.
+    """
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._first: float | None = None
+        self._began, self._first = time.monotonic(), float("inf")
 
     def seconds_left(
         self, now: SweepReport, at_work: Mapping[tuple[str, int], float]
@@ -23,12 +26,12 @@ class Pace:
         done = now.confirm_ended if confirming else now.ended
         total = now.to_confirm if confirming else now.total
         share = done + sum(share for (where, _), share in at_work.items() if where == stage)
-        if self._first is None:
-            self._first = share
-        gained = share - self._first
-        gone = time.monotonic() - self._began
+        moment = time.monotonic()
+        if share <= self._first:
+            self._began, self._first = moment, share
+            return None
         # A trial that has just ended may still be at work.
-        return None if gained <= 0 else max(total - share, 0.0) * gone / gained
+        return max(total - share, 0.0) * (moment - self._began) / (share - self._first)
 
 
 def search_cost(record: SweepRecord, *, left: int) -> str:
