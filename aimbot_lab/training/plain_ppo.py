@@ -1,0 +1,143 @@
+"""stable-baselines3's PPO as its own pages use it, in a Gymnasium environment: what we measure by.
+
+Nothing of ours takes part but the end: episodes are tested as those of a lesson are.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch as th
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import ParameterValue, Uniform
+from aimbot_lab.training.algorithms.schedules import value_at
+from aimbot_lab.training.networks.policy_arguments import ACTIVATIONS
+from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.worlds.registry import type_of
+
+
+@dataclass(frozen=True)
+class PlainOutcome:
+    """How such a training ended."""
+
+    steps: int  # environment steps
+    seconds: float
+    passed: bool  # the last lesson's test; False: the steps were spent before
+
+
+def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
+    """Train until the last lesson of `plan` passes, in that lesson alone, by its parameters.
+
+    Rows, rollouts and hyper-parameters are those of `plan`. Raises ConfigurationError for a plan of
+    another world than a Gymnasium environment whose episodes are won by their return.
+    """
+    env, lesson, train = plan.env, plan.lessons[-1], plan.train
+    settings: Any = env
+    rule, cell = getattr(env, "win", None), Cell(type_of(env).default_target(), 0)
+    if getattr(rule, "return_above", None) is None:
+        raise ConfigurationError("env: must be a Gymnasium environment with win.return_above")
+    th.set_num_threads(train.torch_threads)
+    progress = CurriculumProgress((lesson,), {cell.target: 0}, total_steps=train.total_steps)
+    progress.begin_scenario(1)
+    make = partial(_new_environment, settings, lesson.parameters)
+    began = time.monotonic()
+    envs = make_vec_env(make, n_envs=env.num_envs, seed=plan.seed)
+    network: Any = train.network
+    model = PPO(
+        "MlpPolicy",
+        envs,
+        n_steps=train.n_steps,
+        batch_size=train.batch_size,
+        n_epochs=train.n_epochs,
+        learning_rate=value_at(train.learning_rate, 1.0),
+        policy_kwargs={
+            "net_arch": list(network.layers),
+            "activation_fn": ACTIVATIONS[network.activation],
+        },
+        device="cpu",
+        seed=plan.seed,
+    )
+    model.learn(train.total_steps, callback=_Test(progress, cell, settings.win.return_above))
+    return PlainOutcome(model.num_timesteps, time.monotonic() - began, progress.finished)
+
+
+def _new_environment(
+    settings: Any, parameters: Mapping[str, ParameterValue]
+) -> "gymnasium.Env[Any, Any]":
+    limit = settings.max_episode_steps
+    given = {} if limit is None else {"max_episode_steps": limit}
+    return _Drawn(gymnasium.make(settings.id, **given, **dict(settings.kwargs)), parameters)
+
+
+class _Drawn(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose attributes are drawn anew for every episode."""
+
+    def __init__(
+        self, env: "gymnasium.Env[Any, Any]", parameters: Mapping[str, ParameterValue]
+    ) -> None:
+        super().__init__(env)
+        self._parameters = parameters
+
+    def reset(self, **given: Any) -> Any:
+        """Draw the attributes, then reset."""
+        result = super().reset(**given)  # seeds the generator where a seed is given
+        for name, value in self._parameters.items():
+            setattr(self.unwrapped, name, _drawn(name, value, self.unwrapped.np_random))
+        return result
+
+
+def _drawn(name: str, value: ParameterValue, random: np.random.Generator) -> float:
+    if isinstance(value, Uniform):
+        limits = value.sampler_parameters
+        return float(random.uniform(limits.min_value, limits.max_value))
+    if isinstance(value, float | int):
+        return float(value)
+    raise ConfigurationError(f"parameters.{name}: must be a number or a uniform sampler here")
+
+
+class _Test(BaseCallback):
+    """Ends the training where the lesson of `progress` passes; counts episodes as they began."""
+
+    def __init__(self, progress: CurriculumProgress, cell: Cell, return_above: float) -> None:
+        super().__init__()
+        self._progress, self._cell, self._above = progress, cell, return_above
+        self._order = np.zeros(0, np.int64)
+        self._begun = 0
+
+    def _on_training_start(self) -> None:
+        self._begun = self.training_env.num_envs
+        self._order = np.arange(self._begun)
+
+    def _on_step(self) -> bool:
+        ended = np.flatnonzero(self.locals["dones"])
+        if not len(ended):
+            return True
+        episodes = [self.locals["infos"][row]["episode"] for row in ended]
+        order = self._order[ended]
+        self._order[ended] = self._begun + np.arange(len(ended))
+        self._begun += len(ended)
+        returns = np.array([episode["r"] for episode in episodes], np.float64)
+        batch = EpisodeBatch(
+            row=ended,
+            agent=np.zeros_like(ended),
+            order=order,
+            scenario=np.ones_like(ended),
+            cell=(self._cell,) * len(ended),
+            outcome=np.where(returns >= self._above, WIN, LOSS).astype(np.int8),
+            length=np.array([episode["l"] for episode in episodes], np.int64),
+            terms=returns[:, None],
+            running_order=self._order,
+            running_scenario=np.ones_like(self._order),
+        )
+        self._progress.add(batch, step=self.num_timesteps)
+        return not self._progress.finished
