@@ -89,13 +89,9 @@ def play(
     episode can't be read, and LabError where one has not ended within `longest_episode`.
     """
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
-    played = CellEpisodes(
-        cell,
-        won=np.zeros(world.num_envs, np.bool_),
-        seconds=np.zeros(world.num_envs),
-        returns=np.zeros(world.num_envs),
-        drawn=np.zeros(world.num_envs, np.bool_),
-    )
+    rows = world.num_envs
+    won, drawn = np.zeros((2, rows), np.bool_)
+    played = CellEpisodes(cell, won, np.zeros(rows), np.zeros(rows), drawn)
     running = np.ones(world.num_envs, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
@@ -103,7 +99,7 @@ def play(
     steps, limit = 0, longest_episode(world.spec, max_steps)
     while running.any():
         if steps == limit:
-            raise endless(cell, running=int(running.sum()), rows=world.num_envs, steps=limit)
+            raise endless(cell, running=int(running.sum()), rows=rows, steps=limit)
         steps += 1
         batch = world.step(act(buffers.observations, starts), buffers)
         starts = buffers.finished.copy()

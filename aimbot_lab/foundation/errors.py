@@ -1,6 +1,24 @@
-"""The errors a user can cause, each with the exit code the command line gives it."""
+"""The errors a user can cause, each with the exit code the command line gives it.
 
-from collections.abc import Sequence
+And what the code of a user or of a package raised, in one line that names the place in that code.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType
+from typing import NamedTuple
+
+from aimbot_lab.foundation.shown_text import one_line, shortened
+
+MAX_REASON = 200  # characters of what was raised
+INSTALLED = ("site-packages", "dist-packages")  # folders of packages
+WRAPPERS = ("gymnasium", "numpy", "torch", "stable_baselines3", "sb3_contrib", "importlib")
+"""Libraries that stand between us and the code that is meant."""
+OURS = Path(__file__).parents[1]
+STANDARD = Path(os.__file__).parent
 
 
 class LabError(Exception):
@@ -43,3 +61,76 @@ class AbortedError(LabError):
     """The user broke the work off; the message says what is left of it."""
 
     exit_code = 130
+
+
+class _Place(NamedTuple):
+    """A line of code that an exception came through."""
+
+    file: Path
+    line: int
+    package: str
+
+
+def reason(error: BaseException) -> str:
+    """What foreign code raised, in one line."""
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return shortened(one_line(text), MAX_REASON)
+
+
+def reason_and_place(error: BaseException) -> str:
+    """What foreign code raised, and `(FILE:LINE)` of it where that is known."""
+    place = place_of(error)
+    return reason(error) if place is None else f"{reason(error)} ({place})"
+
+
+def place_of(error: BaseException) -> str | None:
+    """`FILE:LINE` of the last line of foreign code that `error` came through, if there is any.
+
+    Code that is not installed goes first: who wrote it reads the message. Of installed code the
+    package that was called is meant, not the libraries that it calls.
+    """
+    places = [one for one in _places(error) if one.package not in WRAPPERS]
+    own = [one for one in places if not _is_installed(one.file)]
+    chosen = own or [one for one in places if one.package == places[0].package]
+    return f"{_shown(chosen[-1].file)}:{chosen[-1].line}" if chosen else None
+
+
+def packages_of(error: BaseException) -> tuple[str, ...]:
+    """The packages that `error` came through, ours left out, the last one first."""
+    return tuple(dict.fromkeys(one.package for one in reversed(list(_places(error)))))
+
+
+@contextmanager
+def blamed(what: str, kind: type[LabError] = LabError) -> Iterator[None]:
+    """Raise `kind`, in one line, for whatever foreign code raises; `what` begins that line.
+
+    What is a LabError already is left as it is.
+    """
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception as error:
+        raise kind(f"{what} {reason_and_place(error)}") from error
+
+
+def _places(error: BaseException) -> Iterator[_Place]:
+    for frame, line in walk_tb(error.__traceback__):
+        file = Path(frame.f_code.co_filename)
+        if not file.is_relative_to(OURS) and not str(file).startswith("<"):
+            yield _Place(file, line, _package(frame))
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _is_installed(file: Path) -> bool:
+    return file.is_relative_to(STANDARD) or any(part in INSTALLED for part in file.parts)
+
+
+def _shown(file: Path) -> str:
+    """The path of `file` as one types it here."""
+    file, here = file.absolute(), Path.cwd()
+    return one_line(str(file.relative_to(here) if file.is_relative_to(here) else file))

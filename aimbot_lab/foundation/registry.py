@@ -10,8 +10,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, shortened
 
 

@@ -21,8 +21,7 @@ from pydantic_core import (
     core_schema,
 )
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.foreign_code import reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
 from aimbot_lab.foundation.registry import Registry
 
 BROKEN = "broken_entry"

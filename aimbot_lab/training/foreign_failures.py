@@ -1,7 +1,6 @@
 """Trainings that end because a network, an algorithm or an engine of a package raised."""
 
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.foreign_code import packages_of, reason_and_place
+from aimbot_lab.foundation.errors import LabError, packages_of, reason_and_place
 from aimbot_lab.foundation.registry import package_of
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.registry import NETWORKS

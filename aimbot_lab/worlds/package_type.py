@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager
 from math import isfinite
 from typing import Any
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec

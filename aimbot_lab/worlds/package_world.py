@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import LabError, blamed
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,

@@ -130,7 +130,9 @@ def test_settings_must_be_derived_from_those_that_all_have(make: Make) -> None:
 def test_a_module_that_ends_the_process_is_refused_in_one_line(make: Make, tmp_path: Path) -> None:
     (tmp_path / "ends_it.py").write_text("import sys\nsys.exit('no\\nlicence')\n")
     registry = make("bad = ends_it:X")
-    with pytest.raises(ConfigurationError, match=r"can't be loaded: SystemExit: no$"):
+    with pytest.raises(
+        ConfigurationError, match=r"can't be loaded: SystemExit: no \(.*ends_it.py:2\)$"
+    ):
         registry["bad"]
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.schedules import value_at
 from aimbot_lab.training.settings import TrainSettings

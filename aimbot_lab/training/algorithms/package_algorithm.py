@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.training.algorithms.algorithm import AdapterOptions, Algorithm, Memory
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, get_args
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.network import NetworkType

@@ -7,8 +7,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.networks.settings import KindOfNetwork

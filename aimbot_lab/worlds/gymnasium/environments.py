@@ -9,8 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.foreign_code import blamed, place_of, reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of, reason_and_place
 from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings

@@ -6,8 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.foreign_code import reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 

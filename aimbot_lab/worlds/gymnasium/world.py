@@ -16,8 +16,7 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.foreign_code import reason_and_place
+from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
