@@ -4,11 +4,12 @@ import copy
 import pickle
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import Packed, pack, unpacked
+from aimbot_lab.foundation.kernels.packed import Packed, needed_bytes, pack, unpacked
 
 
 class Pair(NamedTuple):
@@ -69,6 +70,34 @@ def test_each_call_has_arguments_of_its_own() -> None:
         call()
     np.testing.assert_array_equal(one.pair.one, [0.0, 4.0, 8.0])
     np.testing.assert_array_equal(two.pair.one, [0.0, 0.0, 0.0])
+
+
+@numba.extending.intrinsic
+def bytes_of(_typing, value):
+    def code(context, builder, _signature, _arguments):
+        return context.get_constant(
+            numba.int64, context.get_abi_sizeof(context.get_data_type(value))
+        )
+
+    return numba.int64(value), code
+
+
+@numba.njit
+def held_bytes(value):
+    return bytes_of(value)
+
+
+def test_memory_is_enough_for_every_argument() -> None:
+    """Whatever the number of axes, and where small values stand beside large ones."""
+    arrays = tuple(np.zeros((1,) * axes, np.int8) for axes in range(5))
+    for given in (scaled(), (True, 1.0, True), arrays, (np.float32(1), (True,), np.int8(1))):
+        held = held_bytes(given)
+        assert held <= needed_bytes(numba.typeof(given)) <= held + 8 * 8
+
+
+def test_what_has_no_fixed_size_is_refused() -> None:
+    with pytest.raises(TypeError, match="no array, number or tuple"):
+        Packed(keep_scaled, add_packed).call_with("text", 1.0)
 
 
 def test_arguments_live_as_long_as_the_call() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.registry import cpu_target
+from numba.core import types
 from numba.extending import intrinsic
 
 COMPILED = not vars(numba.config)["DISABLE_JIT"]
+WORD = 8  # bytes
 _typeof: Any = numba.typeof  # numba's stubs do not type it
 
 
@@ -51,6 +52,21 @@ pack: Any = _pack
 unpacked: Any = _unpack if COMPILED else _themselves
 
 
+def needed_bytes(kind: Any) -> int:
+    """Bytes that a value of type `kind` takes at most (numba's own answer takes half a second).
+
+    Raises TypeError for what is no array, number or tuple of these.
+    """
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        return sum([needed_bytes(part) for part in parts])
+    if isinstance(kind, types.Array):  # two objects, two sizes, the address; shape and strides
+        return WORD * (5 + 2 * kind.ndim)
+    if isinstance(kind, types.Number | types.Boolean):
+        return WORD
+    raise TypeError(f"no array, number or tuple of these: {kind}")
+
+
 class Packed:
     """A kernel for one caller, whose arguments have the same types in every call.
 
@@ -83,8 +99,7 @@ class Packed:
         self._kind = _typeof(arguments)
         if not COMPILED:
             return
-        context = cpu_target.target_context
-        self._size = context.get_abi_sizeof(context.get_data_type(self._kind))
+        self._size = needed_bytes(self._kind)
         keep: Any = self._keep
         work: Any = self._work
         self._store = keep.compile((self._kind, numba.int64))
