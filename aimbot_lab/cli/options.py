@@ -179,7 +179,7 @@ seed = click.option(
 size = click.option(
     "--size",
     type=click.IntRange(120, 2000),
-    help="Pixels of an arena's side. [default: 480; in a GIF or a grid 320]",
+    help="Pixels of a picture's side. [default: 480; in a GIF or a grid 320]",
 )
 speed = click.option(
     "--speed",

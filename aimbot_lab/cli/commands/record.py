@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aimbot_lab.replay.panes import Grid
 
 REPLAY_SUFFIX = ".json"
-SIZE, SMALL_SIZE = 480, 320  # of one arena, of each of several
+SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
 
 
 class GridType(click.ParamType[Any]):
@@ -49,7 +49,7 @@ class GridType(click.ParamType[Any]):
     help="The file to write: .mp4 or .gif for a film, .json for a replay of one episode.",
 )
 @click.option(
-    "--grid", default="1x1", show_default=True, type=GridType(), help="Arenas at the same time."
+    "--grid", default="1x1", show_default=True, type=GridType(), help="Episodes side by side."
 )
 @click.option(
     "--episodes",
@@ -74,8 +74,8 @@ def record(
     place: options.Place,
     **chosen: Any,
 ) -> None:
-    """Film the agent of a RUN, or REPLAY files: the arena from above, with what the agent sees
-    and does, the reward's terms as bars, and how each episode ends.
+    """Film the agent of a RUN, or REPLAY files: the world as it draws itself (the arena from
+    above), what the agent does, the reward's terms as bars, and how each episode ends.
 
     RUN is a run's id, the beginning of it, or "latest"; its agent plays the targets and
     difficulties of its last lesson. The run keeps a copy of the film, and its note a link. An MP4

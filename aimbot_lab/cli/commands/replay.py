@@ -37,7 +37,7 @@ HOME = "\x1b[H"
 @options.speed
 @options.as_json
 def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_json: bool) -> None:
-    """Play the episode in FILE again, seen from above, and say how it went.
+    """Play the episode in FILE again as its world draws it, and say how it went.
 
     The file is refused where it was altered, or where it does not play here to the very same
     trajectory as it was recorded. A training keeps a few replays of every lesson, as replays/
