@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
@@ -62,10 +62,10 @@ def longest_episode(spec: WorldSpec, max_steps: int | None = None) -> int:
     return MAX_STEPS if spec.max_steps is None else 2 * spec.max_steps
 
 
-def endless(cell: Cell, *, running: int, rows: int, steps: int) -> LabError:
+def endless(cell: Cell, *, running: int, rows: int, steps: int) -> RunFailedError:
     """That so many of the episodes in `rows` rows have not ended in so many steps."""
     target = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
-    return LabError(
+    return RunFailedError(
         f"{running} of {rows} episodes of {target} did not end within {steps:,} steps: give the "
         "world a limit, or raise this one with --max-steps or evaluation.max_steps"
     )
@@ -86,7 +86,7 @@ def play(
     beginnings, and more rows only add some. Every row counts once, however soon it ends:
     counting whatever has ended after a while would count too many wins, since losses take
     longest. `act` acts for all agents. Raises UnparsedLineError where a game's report of an
-    episode can't be read, and LabError where one has not ended within `longest_episode`.
+    episode can't be read, and RunFailedError where one has not ended within `longest_episode`.
     """
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
     rows = world.num_envs

@@ -53,6 +53,13 @@ class RunFailedError(LabError):
     """A training ended without reaching what its curriculum asks for."""
 
 
+class ForeignCodeError(RunFailedError):
+    """Code of a user or of a package raised, or gave what it must not, while it was played.
+
+    In a sweep only the trial fails.
+    """
+
+
 class RunLostError(LabError):
     """Another process has taken over the run that this one was training."""
 

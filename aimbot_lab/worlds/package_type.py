@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from math import isfinite
 from typing import Any
 
-from aimbot_lab.foundation.errors import ConfigurationError, blamed
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, blamed
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec
@@ -87,11 +87,11 @@ class PackageType(WorldType):
         call = f"{self._shown}: its baseline {name} raised"
 
         def made(world: BatchWorld, seed: int) -> Act:
-            with blamed(call):
+            with blamed(call, ForeignCodeError):
                 act = make(world.inner if isinstance(world, PackageWorld) else world, seed)
 
             def acts(observations: Float32Array, starts: BoolArray) -> Float32Array:
-                with blamed(call):
+                with blamed(call, ForeignCodeError):
                     return act(observations, starts)
 
             return acts

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.errors import LabError, blamed
+from aimbot_lab.foundation.errors import ForeignCodeError, blamed
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
@@ -23,7 +23,7 @@ from aimbot_lab.worlds.step_faults import episodes_fault, masks_fault, numbers_f
 class PackageWorld:
     """`inner`, shown to a person as `shown`; every other attribute is that of `inner`.
 
-    Raises LabError, in one line, for whatever `inner` raises, and for what it must not give.
+    Raises ForeignCodeError, in one line, for whatever `inner` raises and for what it must not give.
     """
 
     spec: WorldSpec
@@ -106,8 +106,8 @@ class PackageWorld:
             return self.inner.draw(row, ending=ending)
 
     def _blamed(self, call: str) -> AbstractContextManager[None]:
-        return blamed(f"{self.shown}: its {call} raised")
+        return blamed(f"{self.shown}: its {call} raised", ForeignCodeError)
 
     def _refuse(self, call: str, fault: str | None) -> None:
         if fault is not None:
-            raise LabError(f"{self.shown}: its {call} gave {fault}")
+            raise ForeignCodeError(f"{self.shown}: its {call} gave {fault}")

@@ -9,7 +9,7 @@ from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -44,7 +44,7 @@ def test_only_the_first_episode_of_a_row_counts() -> None:
 
 def test_an_episode_that_does_not_end_is_reported_and_not_waited_for() -> None:
     plays = [[Episode(1, WIN)], [Episode(10**9, WIN)]]
-    with pytest.raises(LabError) as caught:
+    with pytest.raises(RunFailedError) as caught:
         score(KnownWorld(plays))
     assert str(caught.value) == (
         "1 of 2 episodes of goto 2 did not end within 30,000 steps: give the world a limit, or "
@@ -52,14 +52,16 @@ def test_an_episode_that_does_not_end_is_reported_and_not_waited_for() -> None:
     )
     world = KnownWorld(plays)
     world.spec = replace(world.spec, max_steps=50)
-    with pytest.raises(LabError, match="within 100 steps"):  # twice what the world says
+    with pytest.raises(RunFailedError, match="within 100 steps"):  # twice what the world says
         score(world)
 
 
 def test_a_limit_counts_the_steps_of_an_episode() -> None:
     cell, plays = Cell("goto", 2), [[Episode(40, WIN)], [Episode(3, LOSE)]]
     assert play(KnownWorld(plays), idle, cell, seed=1, max_steps=40).won.sum() == 1
-    with pytest.raises(LabError, match="1 of 2 episodes of goto 2 did not end within 39 steps"):
+    with pytest.raises(
+        RunFailedError, match="1 of 2 episodes of goto 2 did not end within 39 steps"
+    ):
         play(KnownWorld(plays), idle, cell, seed=1, max_steps=39)
 
 

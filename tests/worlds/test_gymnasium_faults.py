@@ -11,7 +11,7 @@ from gymnasium import spaces
 from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.gymnasium.spaces import observation_columns
@@ -56,7 +56,7 @@ def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
 
 def test_what_an_environment_raises_is_told_in_one_line() -> None:
     world = corridors(WinRule(terminated="win"), kwargs={"length": None})
-    with pytest.raises(LabError, match=r"^Corridor-v0: its step raised TypeError: '>=' not"):
+    with pytest.raises(RunFailedError, match=r"^Corridor-v0: its step raised TypeError: '>=' not"):
         results(world)
 
 
@@ -101,7 +101,7 @@ def test_what_an_environment_gives_must_fit_its_spaces(
 ) -> None:
     spec = gymnasium.envs.registration.EnvSpec("Wrong-v0", Wrong, disable_env_checker=True)
     monkeypatch.setitem(gymnasium.registry, "Wrong-v0", spec)
-    with pytest.raises(LabError) as caught:
+    with pytest.raises(RunFailedError) as caught:
         results(corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs=given))
     assert str(caught.value) == f"Wrong-v0: {what}"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import BatchWorld, Scenario, step_buffers
 from aimbot_lab.worlds.registry import make_world, type_of
@@ -94,7 +94,8 @@ IN_STEP = {
 
 @pytest.mark.parametrize("how", IN_STEP)
 def test_what_a_world_raises_or_gives_ends_in_one_line(how: str) -> None:
-    with pytest.raises(LabError) as caught:
+    """As a failed run: in a sweep it fails its trial alone."""
+    with pytest.raises(RunFailedError) as caught:
         played(world_that(how))
     assert re.fullmatch(f"{SHOWN}: {IN_STEP[how]}", str(caught.value)), str(caught.value)
     assert caught.value.exit_code == 1
@@ -107,7 +108,9 @@ def test_an_interrupt_within_a_step_stays_one() -> None:
 
 def test_a_baseline_that_raises_is_named() -> None:
     settings = UnrulySettings(how="player raises")
-    with pytest.raises(LabError, match=rf"{SHOWN}: its baseline mine raised IndexError: .* {HERE}"):
+    with pytest.raises(
+        RunFailedError, match=rf"{SHOWN}: its baseline mine raised IndexError: .* {HERE}"
+    ):
         type_of(settings).baselines(settings)["mine"](make_world(settings), 3)
 
 

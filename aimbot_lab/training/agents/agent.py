@@ -91,7 +91,7 @@ class Agent:
             with at_temperature(self.policy, taken):
                 chosen, state = self.policy.predict(seen, state, starts, **given)
         except Exception as error:
-            failed = foreign_failure(self._train, error)
+            failed: LabError | None = foreign_failure(self._train, error)
             if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
                 failed = LabError("the agent's network gives NaN or infinity")
             if failed is None:

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, reason_and_place
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 
@@ -65,7 +65,10 @@ def check_attributes(env: gymnasium.Env[Any, Any], names: Iterable[str]) -> None
 
 
 def set_attributes(env: gymnasium.Env[Any, Any], values: Mapping[str, float]) -> None:
-    """Set attributes of the unwrapped environment; a whole number stays one. Raises LabError."""
+    """Set attributes of the unwrapped environment; a whole number stays one.
+
+    Raises ForeignCodeError where it refuses one.
+    """
     inner = env.unwrapped
     for name, value in values.items():
         before = getattr(inner, name)
@@ -74,7 +77,7 @@ def set_attributes(env: gymnasium.Env[Any, Any], values: Mapping[str, float]) ->
             setattr(inner, name, round(value) if whole else value)
         except Exception as error:  # whatever a stranger's environment raises
             what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}"
-            raise LabError(f"{what}: {reason_and_place(error)}") from error
+            raise ForeignCodeError(f"{what}: {reason_and_place(error)}") from error
 
 
 def _is_number(value: Any) -> bool:

@@ -16,7 +16,7 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import LabError, reason_and_place
+from aimbot_lab.foundation.errors import ForeignCodeError, LabError, reason_and_place
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
@@ -199,13 +199,13 @@ class GymnasiumWorld:
             observation, reward, terminated, truncated, info = env.step(given)
             over, cut_off = bool(terminated), bool(truncated)
         if type(info) is not dict and not isinstance(info, Mapping):
-            raise LabError(f"{self.settings.id}: its step gave an info that is not a dict")
+            raise ForeignCodeError(f"{self.settings.id}: its step gave an info that is not a dict")
         buffers.observations[row] = self._flat(observation, "step")
         try:
             buffers.rewards[row] = gained = float(reward)
         except (TypeError, ValueError):
             what = f"its step gave a reward that is not a number: {one_line(str(reward))[:80]}"
-            raise LabError(f"{self.settings.id}: {what}") from None
+            raise ForeignCodeError(f"{self.settings.id}: {what}") from None
         self._lengths[row] += 1
         self._returns[row] += gained
         if over or cut_off:
@@ -216,7 +216,7 @@ class GymnasiumWorld:
 
     @contextmanager
     def _blamed(self, call: str) -> Iterator[None]:
-        """Raise LabError, in a line, for whatever the environment raises in `call`."""
+        """Raise ForeignCodeError, in a line, for whatever the environment raises in `call`."""
         try:
             yield
         except LabError:
@@ -224,27 +224,27 @@ class GymnasiumWorld:
         except Exception as error:  # whatever a stranger's environment raises
             hint = RETURNS.get(call, "") if "unpack" in str(error) else ""
             raised = f"{reason_and_place(error)}{hint}"
-            raise LabError(f"{self.settings.id}: its {call} raised {raised}") from error
+            raise ForeignCodeError(f"{self.settings.id}: its {call} raised {raised}") from error
 
     def _flat(self, observation: Any, call: str) -> Float32Array:
-        """The columns [D] of what `call` gave. Raises LabError where it does not fit its space."""
+        """The columns [D] of what `call` gave. Raises ForeignCodeError where it does not fit."""
         try:
             return flat_observation(self._space, observation, size=len(self.spec.observation_names))
         except LabError as error:
-            raise LabError(f"{self.settings.id}: its {call} {error}") from error
+            raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
 
     def _fitting_masks(self, given: Any) -> BoolArray:
-        """The masks [choices] that `action_masks` gave. Raises LabError where they do not fit."""
+        """The masks [choices] that `action_masks` gave, or ForeignCodeError."""
         try:
             return flat_masks(given, self.spec)
         except LabError as error:
-            raise LabError(f"{self.settings.id}: its action_masks gave {error}") from error
+            raise ForeignCodeError(f"{self.settings.id}: its action_masks gave {error}") from error
 
     def _refuse_infinite(self, buffers: StepBuffers) -> None:
-        """Raise LabError where a step gave NaN or infinity: learning would spread it unseen."""
+        """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
         if not np.isfinite(buffers.rewards).all():
             reward = buffers.rewards[~np.isfinite(buffers.rewards)][0]
-            raise LabError(f"{self.settings.id}: its step gave a reward of {reward:g}")
+            raise ForeignCodeError(f"{self.settings.id}: its step gave a reward of {reward:g}")
         self._refuse_infinite_observations(buffers.observations, "step")
 
     def _refuse_infinite_observations(self, observations: Float32Array, call: str) -> None:
@@ -252,7 +252,7 @@ class GymnasiumWorld:
         if not finite.all():
             column = int(np.argwhere(~finite)[0][-1])
             value, name = observations[~finite].flat[0], self.spec.observation_names[column]
-            raise LabError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
+            raise ForeignCodeError(f"{self.settings.id}: its {call} gave {name} as {value:g}")
 
     def _ended(self, infos: Mapping[int, Mapping[str, Any]], truncated: BoolArray) -> EpisodeBatch:
         rows = np.array(sorted(infos), np.int64)
