@@ -75,6 +75,7 @@ def test_an_agent_learns_with_columns_bounds_and_masks(monkeypatch: pytest.Monke
         n_steps=32,
         batch_size=64,
         aim="hybrid",
+        engine="torch",
         masks=True,
         network=NetworkSettings(layers=(8,), features="scaled", scaling="running"),
     )
