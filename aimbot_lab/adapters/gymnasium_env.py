@@ -97,7 +97,7 @@ class WorldEnv(gymnasium.Env[Float32Array, Any]):
         self._next = buffers.observations[0]
         cut_off = bool(buffers.truncated[0])
         last = buffers.final_observations[0]
-        return last, reward, not cut_off, cut_off, episode_infos(episodes)[0]
+        return last, reward, not cut_off, cut_off, episode_infos(episodes, self.world.spec)[0]
 
     def render(self) -> Picture | None:
         """The row from above; after an episode's end, how it ended. None without a mode."""

@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.result_lines import result_line
-from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.foundation.world import Float32Array, WorldSpec
 
 Infos = dict[str, Any]
 
 
-def episode_infos(episodes: EpisodeBatch) -> list[Infos]:
-    """One info per ended episode.
+def episode_infos(episodes: EpisodeBatch, spec: WorldSpec) -> list[Infos]:
+    """One info per ended episode of a world with `spec`.
 
     `won` and `is_success` (the same under stable-baselines3's name), `outcome` (1 win, 0 draw,
     -1 loss), `target`, `difficulty` (0: none), `episode_return`, `reward_terms` [T] in the order
@@ -34,14 +34,14 @@ def episode_infos(episodes: EpisodeBatch) -> list[Infos]:
                 "episode_return": float(episodes.returns[place]),
                 "reward_terms": episodes.terms[place].copy(),
                 **{name: float(column[place]) for name, column in episodes.columns.items()},
-                "line": result_line(episodes, place),
+                "line": result_line(episodes, place, spec.result_columns),
             }
         )
     return infos
 
 
 def batch_infos(
-    episodes: EpisodeBatch, final_observations: Float32Array, *, agents: int = 1
+    episodes: EpisodeBatch, final_observations: Float32Array, *, spec: WorldSpec
 ) -> Infos:
     """`final_obs` and `final_info` of a batch of N seats in which `episodes` ended.
 
@@ -49,13 +49,13 @@ def batch_infos(
     and, under its name with `_` before it, a mask [N] of the seats that it speaks of.
     """
     count = len(final_observations)
-    seats = episodes.seats(count // agents)
+    seats = episodes.seats(count // spec.agents)
     ended = np.zeros(count, np.bool_)
     ended[seats] = True
     last = np.full(count, None, object)
     for seat in seats:
         last[seat] = final_observations[seat].copy()
-    infos = episode_infos(episodes)
+    infos = episode_infos(episodes, spec)
     final: Infos = {}
     for name in infos[0]:
         final[name] = _column([info[name] for info in infos], seats, count)

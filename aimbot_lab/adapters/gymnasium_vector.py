@@ -96,9 +96,7 @@ class WorldVectorEnv(VectorEnv[Float32Array, Any, Any]):
             final_observations=self._final,
         )
         episodes = self.world.step(self._actions, buffers)
-        infos = (
-            batch_infos(episodes, self._final, agents=self.world.spec.agents) if episodes else {}
-        )
+        infos = batch_infos(episodes, self._final, spec=self.world.spec) if episodes else {}
         terminated = buffers.finished & ~buffers.truncated
         return buffers.observations, buffers.rewards, terminated, buffers.truncated, infos
 

@@ -101,7 +101,9 @@ def _settings_class(settings: object, name: Any) -> type[Any]:
     if isinstance(own, str) and own in WORLDS:
         return WORLDS[own].settings
     if not isinstance(name, str) or name not in WORLDS:
-        raise ConfigurationError(f"world: must be {' or '.join(WORLDS)} (got {name!r:.80})")
+        *others, last = WORLDS
+        known = f"{', '.join(others)} or {last}"
+        raise ConfigurationError(f"world: must be {known} (got {name!r:.80})")
     return WORLDS[name].settings
 
 

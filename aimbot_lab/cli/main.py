@@ -15,6 +15,7 @@ from aimbot_lab.cli.commands.evaluate import evaluate
 from aimbot_lab.cli.commands.explain import explain
 from aimbot_lab.cli.commands.export import export
 from aimbot_lab.cli.commands.init import init
+from aimbot_lab.cli.commands.maps import maps
 from aimbot_lab.cli.commands.plot import plot
 from aimbot_lab.cli.commands.presets import presets
 from aimbot_lab.cli.commands.record import record
@@ -27,6 +28,7 @@ from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.commands.ui import ui
 from aimbot_lab.cli.commands.weights import weights
 from aimbot_lab.cli.completion import completion
+from aimbot_lab.cli.play.command import play
 from aimbot_lab.cli.processes.streams import guard_streams
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
@@ -64,7 +66,7 @@ def cli() -> None:
 COMMANDS = (
     *(init, run, resume, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
-    completion,
+    *(maps, play, completion),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -8,7 +8,7 @@ from typing import Literal
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import UNKNOWN, WinRate
+from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
 
 Decision = Literal["stay", "promote", "finish", "demote"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from aimbot_lab.curriculum.promotion.confidence_sequence import Bounds, confidence_bounds
 from aimbot_lab.curriculum.promotion.evidence import RESTART_EVERY
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import WinRate
+from aimbot_lab.foundation.statistics.intervals import WinRate
 
 ALL_CELLS = Cell("", 0)  # stands for all cells together
 STARTS_KEPT = 16  # so that a window has at most 4,351 episodes: the policy learns meanwhile

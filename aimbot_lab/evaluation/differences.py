@@ -1,8 +1,8 @@
 """What separates two players in every cell they both played, and how sure that is."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from aimbot_lab.evaluation.paired import (
     mcnemar,
 )
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.statistics.intervals import mean_interval
 from aimbot_lab.foundation.world import BoolArray
 
 Verdict = Literal["better", "worse", "alike", "unclear"]
@@ -42,6 +43,9 @@ class Difference:
     adjusted_p_value: float  # Holm's, over the cells of all comparisons; of all together its own
     verdict: Verdict
     more_episodes: int  # of each cell, until the verdict is likely to be clear; 0 where it is
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    """Mean difference of what the world measures with an interval, by name, with NAME_lower and
+    NAME_upper."""
 
 
 def differences(
@@ -76,12 +80,27 @@ def _cells(first: Players, second: Players) -> list[tuple[CellEpisodes, CellEpis
 
 
 def _compared(first: CellEpisodes, second: CellEpisodes) -> Difference:
-    return _difference(first.cell, first.won, second.won)
+    row = _difference(first.cell, first.won, second.won)
+    return replace(row, measures=_measured([first], [second]))
 
 
 def _together(first: Players, second: Players) -> Difference:
     won = [np.concatenate([played.won for played in side]) for side in (first, second)]
-    return _difference(None, *won)
+    return replace(_difference(None, *won), measures=_measured(first, second))
+
+
+def _measured(first: Players, second: Players) -> dict[str, float | None]:
+    """The mean difference, episode by episode, of each measure that has an interval."""
+    found: dict[str, float | None] = {}
+    for measure in first[0].measures:
+        if not measure.interval or measure.only:
+            continue
+        pairs = zip(first, second, strict=True)
+        values = [measure.values(two.columns) - measure.values(one.columns) for one, two in pairs]
+        mean, lower, upper = mean_interval(np.concatenate(values).tolist())
+        name = measure.name
+        found |= {name: mean, f"{name}_lower": lower, f"{name}_upper": upper}
+    return found
 
 
 def _difference(cell: Cell | None, first: BoolArray, second: BoolArray) -> Difference:

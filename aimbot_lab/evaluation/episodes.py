@@ -1,7 +1,7 @@
 """Episodes played for an evaluation: the same starts for every player, on seeds of their own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.statistics.measures import Columns, Measure
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
@@ -36,6 +37,8 @@ class CellEpisodes:
     seconds: Float64Array  # [B] s that it took
     returns: Float64Array  # [B] sum of its rewards; NaN where a game did not say
     drawn: BoolArray | None = None  # [B]; None: none was
+    columns: Columns = field(default_factory=dict)  # [B] each, of the world's own
+    measures: tuple[Measure, ...] = ()  # what the world shows of these
 
 
 def evaluation_seed(seed: int, cell: Cell) -> int:
@@ -91,7 +94,16 @@ def play(
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
     rows = world.num_envs
     won, drawn = np.zeros((2, rows), np.bool_)
-    played = CellEpisodes(cell, won, np.zeros(rows), np.zeros(rows), drawn)
+    columns = {name: np.zeros(rows) for name in world.spec.episode_columns}
+    played = CellEpisodes(
+        cell,
+        won=won,
+        seconds=np.zeros(rows),
+        returns=np.zeros(rows),
+        drawn=drawn,
+        columns=columns,
+        measures=world.spec.measures,
+    )
     running = np.ones(world.num_envs, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
@@ -122,4 +134,7 @@ def _note(
     played.returns[rows] = batch.returns[first]
     if played.drawn is not None:
         played.drawn[rows] = batch.drawn[first]
+    for name, column in played.columns.items():
+        known = batch.columns.get(name)  # a game may leave one out
+        column[rows] = np.nan if known is None else known[first]
     running[rows] = False

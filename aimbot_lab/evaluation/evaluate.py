@@ -1,4 +1,4 @@
-"""What evaluated episodes come to: win rates with intervals, time to win, return."""
+"""What evaluated episodes come to: win rates with intervals, time to win, return, measures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,9 @@ import numpy as np
 
 from aimbot_lab.evaluation.episodes import CellEpisodes, Float64Array, play
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import wilson
 from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.statistics.measures import measured_by_name
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import Act
 
@@ -25,6 +26,8 @@ class Score:
     median_seconds_to_win: float | None  # over the won episodes; None: none won, or not known
     mean_return: float | None  # None where the world does not tell
     draws: int = field(default=0, kw_only=True)  # which are no wins
+    measures: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
+    """What else the world measures, by name; None where no episode is of it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def score_all(played: Sequence[CellEpisodes]) -> Score:
         median_seconds_to_win=float(np.median(seconds)) if _is_known(seconds) else None,
         mean_return=float(returns.mean()) if _is_known(returns) else None,
         draws=sum(int(cell.drawn.sum()) for cell in played if cell.drawn is not None),
+        measures=measured_by_name(played[0].measures, [cell.columns for cell in played]),
     )
 
 

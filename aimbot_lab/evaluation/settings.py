@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from aimbot_lab.foundation.intervals import MIN_EPISODES
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, Le, dataclass
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -114,6 +114,10 @@ class WorldReplays(ABC):
     result_terms: Mapping[int, str] = MappingProxyType({})
     """By outcome the reward term, if any, that only an episode's result gives."""
 
+    def frame_seconds(self, spec: WorldSpec) -> float:
+        """Of a film to a decision."""
+        return spec.decision_seconds
+
     def colours(self) -> Sequence[Colour]:
         """Of its pictures, those that must be met where a format has few."""
         return ()

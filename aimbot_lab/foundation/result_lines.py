@@ -7,8 +7,8 @@ columns; lines are written from these on demand, and parsed only where a game se
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ class EpisodeResult:
     difficulty: int | None = None
     seconds: float | None = None
     episode_return: float | None = None
+    columns: Mapping[str, float] = field(default_factory=dict)  # the world's own, as far as given
 
     @property
     def won(self) -> bool:
@@ -50,7 +51,11 @@ class UnparsedLineError(LabError):
 
 
 def format_result_line(result: EpisodeResult) -> str:
-    """The line for `result`: seconds with one decimal, the return so that it reads back."""
+    """The line for `result`: seconds with one decimal, the return so that it reads back.
+
+    With columns of a world's own, all numbers are the shortest text that reads back, and the
+    return comes last.
+    """
     fields = ["Warning", "Result", _WORDS[result.outcome]]
     if result.target is not None:
         fields.append(f"target={result.target}")
@@ -58,15 +63,24 @@ def format_result_line(result: EpisodeResult) -> str:
         fields.append(f"difficulty={result.difficulty}")
     if result.seconds is not None:
         fields.append(f"seconds={result.seconds:.1f}")
+    fields += [f"{name}={shortest(value)}" for name, value in result.columns.items()]
     if result.episode_return is not None:
-        fields.append(f"return={result.episode_return!r}")
+        total = result.episode_return
+        fields.append(f"return={shortest(total) if result.columns else repr(total)}")
     return "|".join(fields)
 
 
-def parse_line(line: str) -> EpisodeResult | Literal["command"]:
+def shortest(value: float) -> str:
+    """The shortest text that reads back as `value`: 212, 1007.6, 1e+22."""
+    text = repr(float(value))
+    return text.removesuffix(".0")
+
+
+def parse_line(line: str, columns: Sequence[str] = ()) -> EpisodeResult | Literal["command"]:
     """The result that `line` carries, or "command" for a request to save the agent.
 
-    Unknown extra fields are ignored. Raises UnparsedLineError for everything else.
+    Fields named in `columns` may be missing; unknown extra fields are ignored. Raises
+    UnparsedLineError for everything else.
     """
     text = line.strip()
     if text == COMMAND_LINE:
@@ -77,7 +91,8 @@ def parse_line(line: str) -> EpisodeResult | Literal["command"]:
     if outcome not in _OUTCOMES:
         raise UnparsedLineError(f"outcome {outcome!r} is none of Win, Lose and Draw")
     fields = _fields(extra)
-    numbers = {name: _number(name, fields[name]) for name in _NUMBERS if name in fields}
+    known = (*_NUMBERS, *columns)
+    numbers = {name: _number(name, fields[name]) for name in known if name in fields}
     difficulty = numbers.get("difficulty")
     if difficulty is not None and not difficulty.is_integer():
         raise UnparsedLineError(f"difficulty={fields['difficulty']} is not a whole number")
@@ -87,13 +102,18 @@ def parse_line(line: str) -> EpisodeResult | Literal["command"]:
         difficulty=None if difficulty is None else int(difficulty),
         seconds=numbers.get("seconds"),
         episode_return=numbers.get("return"),
+        columns={name: numbers[name] for name in columns if name in numbers},
     )
 
 
-def result_line(batch: EpisodeBatch, place: int) -> str:
-    """The line of episode `place` of `batch`; the world's own columns other than seconds follow."""
+def result_line(batch: EpisodeBatch, place: int, columns: Sequence[str] | None = None) -> str:
+    """The line of episode `place` of `batch`, with those of its columns that the spec names.
+
+    Where it names none, as None, the world's own columns other than seconds follow the return.
+    """
     cell, total = batch.cell[place], float(batch.returns[place])
     own = {name: float(column[place]) for name, column in batch.columns.items()}
+    chosen = () if columns is None else columns
     line = format_result_line(
         EpisodeResult(
             int(batch.outcome[place]),
@@ -101,8 +121,11 @@ def result_line(batch: EpisodeBatch, place: int) -> str:
             difficulty=None if cell is None else cell.difficulty or None,
             seconds=own.pop("seconds", None),
             episode_return=None if math.isnan(total) else total,
+            columns={name: own[name] for name in chosen},
         )
     )
+    if columns is not None:
+        return line
     return "|".join([line, *(f"{name}={value!r}" for name, value in own.items())])
 
 
@@ -115,15 +138,19 @@ class ParsedLines(NamedTuple):
     returns: npt.NDArray[np.float64]  # [E] NaN where the line does not say
     seconds: npt.NDArray[np.float64]  # [E] NaN where the line does not say
     unread: tuple[str, ...]  # why each of the others carries no result
+    columns: Mapping[str, npt.NDArray[np.float64]]  # [E] asked for; NaN where a line does not say
 
 
-def parse_lines(lines: Sequence[str]) -> ParsedLines:
-    """The results that `lines` carry; those that carry none are left out, with the reason."""
+def parse_lines(lines: Sequence[str], columns: Sequence[str] = ()) -> ParsedLines:
+    """The results that `lines` carry; those that carry none are left out, with the reason.
+
+    Of a world's own columns those named in `columns` are read.
+    """
     results: dict[int, EpisodeResult] = {}
     unread = []
     for place, line in enumerate(lines):
         try:
-            results[place] = parse_result(line)
+            results[place] = parse_result(line, columns)
         except UnparsedLineError as error:
             unread.append(str(error))
     found = results.values()
@@ -134,12 +161,16 @@ def parse_lines(lines: Sequence[str]) -> ParsedLines:
         returns=np.array([result.episode_return for result in found], np.float64),
         seconds=np.array([result.seconds for result in found], np.float64),
         unread=tuple(unread),
+        columns={
+            name: np.array([result.columns.get(name, math.nan) for result in found])
+            for name in columns
+        },
     )
 
 
-def parse_result(line: str) -> EpisodeResult:
+def parse_result(line: str, columns: Sequence[str] = ()) -> EpisodeResult:
     """The result that `line` carries. Raises UnparsedLineError where it carries none."""
-    result = parse_line(line)
+    result = parse_line(line, columns)
     if result == "command":
         raise UnparsedLineError("a command where a result was due")
     return result

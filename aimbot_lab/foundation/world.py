@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.statistics.measures import Measure
 
 Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
@@ -86,6 +87,11 @@ class WorldSpec:
     continuous_bounds: tuple[tuple[float, float], ...] = ()
     """(low, high) of each continuous column, which the world clips to, infinite where there is
     none; (): all go from -`continuous_limit` to `continuous_limit`."""
+
+    measures: tuple[Measure, ...] = ()  # what is shown and tracked of these; (): each one's mean
+    result_columns: tuple[str, ...] | None = None
+    """Those of `episode_columns` that stand in result lines, in order, before the return; None: all
+    of them, after it."""
 
     @cached_property
     def action_bounds(self) -> ActionBounds:

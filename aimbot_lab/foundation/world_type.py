@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.terminal_play import TerminalPlay
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
@@ -74,15 +75,26 @@ class KeptFiles(NamedTuple):
     are given none. They raise ConfigurationError with every fault of every file.
     """
 
-    key: str  # of the settings, whose value is a list of paths
+    key: str  # of the settings, whose value is a list of paths, or a path where `single`
     read: Callable[[Sequence[Path | str]], str]  # files, folders and kept texts as one text
     holds: Callable[[Path], bool]  # whether a folder has any such file
     name: Callable[[str], str]  # a text to the name that it is kept under, with its hash
     is_name: Callable[[str], bool]
-    named: Callable[[Sequence[str]], tuple[str, ...]]  # entries, texts replaced by their names
     listed: Callable[[Sequence[Path]], FileTable]
     count: Callable[[Sequence[Path]], int]  # how many they hold, each fit to use beside the world's
     draw: Callable[[Sequence[Path]], "Image"]  # all that they hold on one sheet
+    single: bool = False
+    is_own: Callable[[str], bool] = bool  # whether an entry is a user's file, not a shipped one
+    make: Callable[[int, Mapping[str, float]], str] | None = None
+    """A seed and settings to the text of a generated file."""
+
+
+class Content(NamedTuple):
+    """What settings name and do not hold, such as a map."""
+
+    noun: str  # what it is called: "map"
+    name: str
+    sha256: str  # of what it holds
 
 
 class WorldType(ABC):
@@ -99,6 +111,8 @@ class WorldType(ABC):
     """Ids such as `package/Name-v0` under which Gymnasium knows it, each with the targets that its
     episodes mix, by weight."""
 
+    terminal: TerminalPlay | None = None
+    """How a person plays it in a terminal."""
     replays: WorldReplays | None = None
     """How recorded episodes are played and shown, for worlds with the ability `replay`."""
 
@@ -132,6 +146,18 @@ class WorldType(ABC):
     def observation_size(self, settings: Any) -> int:
         """Numbers of an observation."""
         return len(self.spec(settings).observation_names)
+
+    def content(self, settings: Any) -> Content | None:
+        """What `settings` name and do not hold, without which nothing repeats; None: nothing."""
+        del settings
+        return None
+
+    def evaluated(self, settings: Any) -> Any:
+        """`settings` of the world in which agents that learned under `settings` are judged.
+
+        Others where a world can hold back what no training has met, such as maps.
+        """
+        return settings
 
     def parameters(self, settings: Any | None) -> Mapping[str, Bounds] | None:
         """Parameters that a lesson may set; None: any, and the world itself judges them."""

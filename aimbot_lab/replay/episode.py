@@ -23,6 +23,10 @@ class ReplayFileError(ReplayError):
     exit_code = 2
 
 
+class OtherContentError(ReplayError):
+    """What the replay's world was made of is another now."""
+
+
 @dataclass(frozen=True)
 class RecordedEpisode:
     """What a whole episode depends on, and how it ended."""
@@ -44,6 +48,11 @@ class RecordedEpisode:
     def spec(self) -> WorldSpec:
         """The shape of its world."""
         return spec_of(self.settings)
+
+    @property
+    def frame_seconds(self) -> float:
+        """Of a film to a decision."""
+        return self.world.frame_seconds(self.spec)
 
     @property
     def world(self) -> WorldReplays:

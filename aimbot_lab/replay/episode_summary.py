@@ -23,6 +23,7 @@ class EpisodeSummary:
     target: str
     difficulty: int | None  # None: the target has none
     seconds: float
+    took: str  # the same with its unit, for a person
     decisions: int
     events: dict[str, int]  # how often each thing happened
     episode_return: float
@@ -34,6 +35,7 @@ class EpisodeSummary:
         """Plain values, ready for one JSON document."""
         named = {"schema": 1, **asdict(self)}
         events = named.pop("events")
+        del named["took"]
         place = [*named].index("decisions") + 1
         items = [*named.items()]
         return dict([*items[:place], *events.items(), *items[place:]])
@@ -47,13 +49,15 @@ def summarize(replay: Replay) -> EpisodeSummary:
         events.update(step.scene.events)
         terms = step.scene.terms
     result, episode, spec = replay.episode.result, replay.episode, replay.episode.spec
+    seconds = round(len(episode.actions) * spec.decision_seconds, 6)
     named = zip(spec.reward_terms, terms.tolist(), strict=True)
     return EpisodeSummary(
         won=result.won,
         outcome=OUTCOMES[result.outcome],
         target=result.target or "",
         difficulty=result.difficulty,
-        seconds=round(len(episode.actions) * spec.decision_seconds, 6),
+        seconds=seconds,
+        took=f"{seconds:.1f} s" if spec.time_unit == "s" else f"{seconds:g} {spec.time_unit}",
         decisions=len(episode.actions),
         events=dict(events),
         episode_return=float(terms.sum()),

@@ -18,6 +18,7 @@ from aimbot_lab.foundation.replays import RowArrays
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.replay.episode import (
+    OtherContentError,
     RecordedEpisode,
     Replay,
     ReplayError,
@@ -25,7 +26,15 @@ from aimbot_lab.replay.episode import (
     replays_of,
 )
 from aimbot_lab.replay.playback import verify
-from aimbot_lab.worlds.registry import DEFAULT, WORLDS, as_dict, make_world, spec_of
+from aimbot_lab.worlds.registry import (
+    DEFAULT,
+    WORLDS,
+    as_dict,
+    content_fault,
+    content_of,
+    make_world,
+    spec_of,
+)
 
 FORMAT, VERSION = "aimbot-lab replay", 1
 SEAL = "content_sha256"
@@ -33,6 +42,7 @@ KEYS = frozenset(
     {"format", "version", "simulator", "about", "result", "settings", "start", "actions"}
     | {"decisions", "trajectory_sha256", SEAL}
 )
+CONTENT = "content"  # what the settings name and do not hold, where they do so
 MAX_BYTES = 2**22  # of a file
 MAX_DECISIONS = 2**20
 MAX_VERSION = 40  # characters of a version that a refusal repeats
@@ -63,6 +73,7 @@ def replay_text(replay: Replay) -> str:
         "actions": _packed(episode.actions),
         "trajectory_sha256": replay.trajectory_sha256,
     }
+    document |= {CONTENT: content} if (content := content_of(episode.settings)) else {}
     sealed = {**document, SEAL: _seal(document)}
     # A line for each part: short, and still to be read.
     lines = [f"{json.dumps(key)}: {json.dumps(sealed[key], allow_nan=False)}" for key in sealed]
@@ -83,7 +94,7 @@ def load_replay(path: Path) -> Replay:
         replay = _replay(document)
         verify(replay)
     except (LabError, *FAULTS) as error:
-        if version:
+        if version and not isinstance(error, OtherContentError):
             raise ReplayFileError(
                 f"{path}: recorded by aimbot-lab {version}, and this is {aimbot_lab.__version__}, "
                 "in which it does not play as recorded: replay it with that version"
@@ -114,9 +125,11 @@ def _replay(document: Any) -> Replay:
         raise ReplayError("this is not a replay")
     if document.get("version") != VERSION:
         raise ReplayError(f"a replay of another format than {VERSION}")
-    if document.keys() != KEYS or document.pop(SEAL) != _seal(document):
+    if document.keys() - {CONTENT} != KEYS or document.pop(SEAL) != _seal(document):
         raise ReplayError("the replay was altered after it was recorded")
     settings = _settings(document["settings"])
+    if fault := content_fault(document.get(CONTENT), settings):
+        raise OtherContentError(fault)
     if settings.num_envs != 1 or not isinstance(document["about"], dict):
         raise ReplayError("this is not a replay")
     episode = RecordedEpisode(

@@ -58,7 +58,7 @@ def term_scale(replay: Replay) -> npt.NDArray[np.float64]:
 
 def frames_held(replay: Replay) -> int:
     """How many frames the end of `replay` should stand."""
-    return max(1, round(SECONDS_HELD / replay.episode.spec.decision_seconds))
+    return max(1, round(SECONDS_HELD / replay.episode.frame_seconds))
 
 
 class _FrameRenderer:

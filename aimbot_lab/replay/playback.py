@@ -12,7 +12,7 @@ from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.replays import ReplayRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
-from aimbot_lab.foundation.world import Float32Array, step_buffers
+from aimbot_lab.foundation.world import Float32Array, WorldSpec, step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, ReplayError
 from aimbot_lab.worlds.registry import make_world
 
@@ -63,13 +63,13 @@ def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
             observations=buffers.final_observations if batch else buffers.observations,
             rewards=buffers.rewards.copy(),
             earned=scene.terms - before,
-            line=result_line(batch, _first_agent(batch)) if batch else None,
+            line=_line(world.spec, batch) if batch else None,
         )
 
 
-def _first_agent(batch: EpisodeBatch) -> int:
-    """The place in `batch`, of a single row, of its first agent."""
-    return int(np.flatnonzero(batch.agent == 0)[0])
+def _line(spec: WorldSpec, batch: EpisodeBatch) -> str:
+    """The result line of the first agent in `batch`, which is of a single row."""
+    return result_line(batch, int(np.flatnonzero(batch.agent == 0)[0]), spec.result_columns)
 
 
 def _other_end(number: int, last: int) -> ReplayError:

@@ -47,9 +47,9 @@ class RowRecorder:
         place = int(np.flatnonzero((ended.row == self._row) & (ended.agent == 0))[0])
         episode = None
         if self._start is not None:
-            episode = RecordedEpisode(
-                self._settings, self._start, np.stack(self._actions), result_line(ended, place)
-            )
+            line = result_line(ended, place, self._world.spec.result_columns)
+            actions_made = np.stack(self._actions)
+            episode = RecordedEpisode(self._settings, self._start, actions_made, line)
         self.begin()
         return episode
 

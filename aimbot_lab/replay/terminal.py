@@ -74,13 +74,15 @@ def _colour(ground: int, colour: Sequence[int], true_colour: bool) -> str:
 
 def _words(replay: Replay, step: ReplayStep, scale: npt.NDArray[np.float64]) -> Sequence[str]:
     scene, world, spec = step.scene, replay.episode.world, replay.episode.spec
-    limit = "" if scene.time_limit is None else f" of {scene.time_limit:g} s"
+    unit = spec.time_unit
+    took = f"{scene.seconds:.1f} s" if unit == "s" else f"{scene.seconds:g} {unit}"
+    limit = "" if scene.time_limit is None else f" of {scene.time_limit:g} {unit}"
     words = [
         f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
         one_line(cell_words(replay)),
         *(one_line(words) for words in [player_words(replay)] if words),
         scene.goal,
-        f"{scene.seconds:.1f} s{limit}",
+        f"{took}{limit}",
         "",
         world.action_words(spec, step.action, scene),
         "",

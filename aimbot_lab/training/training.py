@@ -203,7 +203,7 @@ class Training:
         should_stop: Callable[[], bool],
         links: RunLinks,
     ) -> tuple[LessonCallback, ReportCallback, BestAgentCallback]:
-        every_steps, spec = self.plan.train.total_steps // MAX_POINTS, self.env.world.spec
+        every_steps = self.plan.train.total_steps // MAX_POINTS
         lessons = LessonCallback(
             self.env, self.progress, observer=observer, should_stop=should_stop, links=links
         )
@@ -216,7 +216,7 @@ class Training:
             self.progress,
             sink=sink,
             observer=observer,
-            tally=EpisodeTally(spec.reward_terms, spec.episode_columns, has_draws=spec.has_draws),
+            tally=EpisodeTally.of(self.env.world.spec),
             every_steps=every_steps,
             stopped=stopped,
         )

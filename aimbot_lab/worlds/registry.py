@@ -12,19 +12,22 @@ from typing import Annotated, Any
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
+from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
+from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 from aimbot_lab.worlds.package_type import PackageType
 
 DEFAULT = ARENA.name
+HASH_DIGITS = 6  # of a content's hash that a person is shown
 WORLDS: Registry[WorldType] = Registry(
     group="aimbot_lab.worlds",
     noun="world",
     key="world",
     kind=WorldType,
-    own=MappingProxyType({one.name: one for one in (ARENA, GYMNASIUM)}),
+    own=MappingProxyType({one.name: one for one in (ARENA, GORGE, GYMNASIUM)}),
 )
 _BY_NAME = SettingsByName(WORLDS, default=DEFAULT)
 AnyWorld = Annotated[WorldSettings, _BY_NAME]
@@ -67,6 +70,34 @@ def spec_of(settings: WorldSettings) -> WorldSpec:
     Raises ConfigurationError, in a line for each fault, where a package's is none.
     """
     return type_of(settings).spec(settings)
+
+
+def evaluated(settings: WorldSettings) -> WorldSettings:
+    """Settings of the world in which agents that learned under `settings` are judged."""
+    other: WorldSettings = type_of(settings).evaluated(settings)
+    return other
+
+
+def content_of(settings: WorldSettings) -> dict[str, str] | None:
+    """What `settings` name and do not hold, as plain data to be kept; None: nothing."""
+    found = type_of(settings).content(settings)
+    return None if found is None else found._asdict()
+
+
+def content_fault(recorded: Any, settings: WorldSettings) -> str | None:
+    """What is wrong where `recorded`, as `content_of` gave it then, is another now; None: nothing.
+
+    What an older version recorded holds nothing of the kind: None.
+    """
+    here = type_of(settings).content(settings)
+    if recorded is None or here is None or recorded == here._asdict():
+        return None
+    known = recorded if isinstance(recorded, Mapping) else {}
+    name, sha256 = (shortened(one_line(str(known.get(key))), 40) for key in ("name", "sha256"))
+    other = here.sha256[:HASH_DIGITS]
+    if name != here.name:
+        other = f"{here.name} {other}"
+    return f"recorded on another {here.noun} ({name} {sha256[:HASH_DIGITS]}, here {other})"
 
 
 def seats_in(settings: WorldSettings) -> int:

@@ -89,6 +89,14 @@ def _episode_faults(spec: WorldSpec) -> Iterator[str]:
         yield f"time_column {spec.time_column!r} must be one of episode_columns"
     for name in sorted(TAKEN_COLUMNS.intersection(spec.episode_columns)):
         yield f"episode_columns: every world has {name} already"
+    asked = [("result_columns", name) for name in spec.result_columns or ()]
+    for measure in spec.measures:
+        columns = (measure.column, measure.over, measure.only)
+        asked += [(f"measures: {measure.name}", name) for name in columns if name]
+    for key, name in asked:
+        if name not in spec.episode_columns:
+            yield f"{key}: there is no column {name!r} among episode_columns"
+    yield from _names_faults("measures", [measure.name for measure in spec.measures], tracked=True)
 
 
 def _names_faults(

@@ -24,17 +24,27 @@ PATIENCE = 600.0  # seconds, for machines with much else to do
 
 
 class TerminalSession:
-    """Python with `arguments`: standard input and error on a terminal, output in a pipe."""
+    """Python with `arguments`: standard input and error on a terminal.
 
-    def __init__(self, *arguments: str, columns: int = 60, **options: object) -> None:
+    `output` says whether the standard output is a pipe or on the screen.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        columns: int = 60,
+        lines: int = 24,
+        output: str = "pipe",
+        **options: object,
+    ) -> None:
         self._keyboard, self._screen = pty.openpty()
-        size = struct.pack("HHHH", 24, columns, 0, 0)
+        size = struct.pack("HHHH", lines, columns, 0, 0)
         fcntl.ioctl(self._screen, termios.TIOCSWINSZ, size)
         self.shown = ""
         self.process = subprocess.Popen(
             [sys.executable, "-c", LAUNCH, *arguments],
             stdin=self._screen,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.PIPE if output == "pipe" else self._screen,
             stderr=self._screen,
             text=True,
             start_new_session=True,
@@ -53,9 +63,13 @@ class TerminalSession:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         self.close()
+
+    def attributes(self) -> list[object]:
+        """All that the terminal is set to."""
+        return termios.tcgetattr(self._keyboard)
 
     def flags(self) -> int:
         """The terminal's local flags."""

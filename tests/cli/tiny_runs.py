@@ -42,8 +42,12 @@ def write(folder: Path, name: str = "tiny.yaml", text: str = CURRICULUM) -> Path
 
 def invoke(data: Path, *words: Any, wanted: int | tuple[int, ...] = 0) -> Any:
     """What the command came to, as `main` would tell it: exit_code, stdout, stderr."""
-    arguments = [*map(str, words), "--data-dir", str(data)]
-    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    return invoke_plainly(*words, "--data-dir", data, wanted=wanted)
+
+
+def invoke_plainly(*words: Any, wanted: int | tuple[int, ...] = 0, **options: Any) -> Any:
+    """The same of a command that has no data folder."""
+    result = CliRunner().invoke(cli, [*map(str, words)], standalone_mode=False, **options)
     code = result.return_value if isinstance(result.return_value, int) else 0
     said = result.stderr
     if isinstance(result.exception, LabError | click.ClickException):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.statistics.intervals import wilson
 
 
 def test_the_interval_agrees_with_newcombe_1998() -> None:

@@ -61,7 +61,7 @@ def trained_by(text: str) -> str:
         ),
         (
             "  algo: hybrid_ppo\n  dual_clip: 1\n",
-            "c.yaml:16:14: train.dual_clip: must be greater than 1.0 (got 1)",
+            "c.yaml:16:14: train.dual_clip: must be greater than 1 (got 1)",
         ),
         (
             "  algo: hybrid_ppo\n  options: {clip_range_vff: 1}\n",

@@ -83,7 +83,7 @@ REPLACED = [
         " (got 'cells')",
     ),
     ("{goto: 1.0}", "{goto: 0}", "8:14: lessons.0.targets: weights must not sum to 0"),
-    ("{goto: 1.0}", "{goto: -1}", "8:21: lessons.0.targets.goto: must be at least 0.0 (got -1)"),
+    ("{goto: 1.0}", "{goto: -1}", "8:21: lessons.0.targets.goto: must be at least 0 (got -1)"),
     ("{goto: 1.0}", "goto", "8:14: lessons.0.targets: must be a mapping of keys (got 'goto')"),
     (
         "{goto: 1.0}",

@@ -163,7 +163,7 @@ def test_other_trainers_are_named_and_ppo_is_taken() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("learning_rate: 0.0002", "learning_rate: -1", "must be greater than 0.0 (got -1)"),
+        ("learning_rate: 0.0002", "learning_rate: -1", "must be greater than 0 (got -1)"),
         ("_schedule: constant", "_schedule: round", "must be linear or constant (got 'round')"),
         ("buffer_size: 2048", "buffer_size: x", "must be a whole number from 4 to 16777216"),
         (

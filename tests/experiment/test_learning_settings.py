@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 # Line 15 of the file, within `train`, and the lines that follow.
 WRONG = [
-    ("learning_rate: 0", f"15:18: {RATE}: must be greater than 0.0 (got 0)"),
+    ("learning_rate: 0", f"15:18: {RATE}: must be greater than 0 (got 0)"),
     ("learning_rate: fast", f"15:18: {RATE}: must be a number or a schedule (got 'fast')"),
     ("learning_rate: true", f"15:18: {RATE}: must be a number or a schedule (got true)"),
     ("learning_rate: [1, 2]", f"15:18: {RATE}: must be a number or a schedule (got a list)"),
@@ -43,7 +43,7 @@ WRONG = [
     ),
     (
         "learning_rate: {schedule: cosine, start: -1, end: x}",
-        f"15:44: {RATE}.start: must be at least 0.0 (got -1)",
+        f"15:44: {RATE}.start: must be at least 0 (got -1)",
         f"15:53: {RATE}.end: must be a number (got 'x')",
     ),
     (
@@ -52,15 +52,15 @@ WRONG = [
     ),
     (
         "learning_rate: {schedule: linear, start: 1, end: 0, end_fraction: 1.5}",
-        f"15:69: {RATE}.end_fraction: must be at most 1.0 (got 1.5)",
+        f"15:69: {RATE}.end_fraction: must be at most 1 (got 1.5)",
     ),
-    ("ent_coef: -1", "15:13: train.ent_coef: must be at least 0.0 (got -1)"),
+    ("ent_coef: -1", "15:13: train.ent_coef: must be at least 0 (got -1)"),
     (
         "clip_range: {schedule: step, start: 1, end: 1}",
         f"15:26: train.clip_range.schedule: must be {KINDS} (got 'step')",
     ),
-    ("target_kl: 0", "15:14: train.target_kl: must be greater than 0.0 (got 0)"),
-    ("reward_scale: 0", "15:17: train.reward_scale: must be greater than 0.0 (got 0)"),
+    ("target_kl: 0", "15:14: train.target_kl: must be greater than 0 (got 0)"),
+    ("reward_scale: 0", "15:17: train.reward_scale: must be greater than 0 (got 0)"),
     (
         "reward_scale: runing",
         "15:17: train.reward_scale: must be a number or 'running' (got 'runing')",

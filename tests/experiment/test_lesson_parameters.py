@@ -90,7 +90,7 @@ WRONG_VALUES = [
     ),
     (
         "{sampler_type: gaussian, sampler_parameters: {st_dev: -1, seed: 1.5}}",
-        f"9:84: {SPEED}.sampler_parameters.st_dev: must be at least 0.0 (got -1)",
+        f"9:84: {SPEED}.sampler_parameters.st_dev: must be at least 0 (got -1)",
         f"9:94: {SPEED}.sampler_parameters.seed: must be a whole number (got 1.5)",
     ),
     (

@@ -55,6 +55,44 @@ def test_a_worlds_own_columns_follow_in_the_line() -> None:
     )
 
 
+GORGE = ("steps", "bumps", "treasures", "placed", "score", "optimum")
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def test_columns_that_a_world_names_stand_before_the_return_as_the_shortest_text() -> None:
+    numbers = dict(zip(GORGE, (212.0, 3.0, 5.0, 5.0, 1007.6, 1019.2), strict=True))
+    ended = batch([(Cell("collect", 4), WIN, 1007.6)], **numbers, arrived=1.0)
+    assert result_line(ended, 0, GORGE) == (
+        "Warning|Result|Win|target=collect|difficulty=4|steps=212|bumps=3|treasures=5|placed=5"
+        "|score=1007.6|optimum=1019.2|return=1007.6"
+    )
+    ended = batch([(Cell("score", 0), LOSS, 150.0)], **numbers)
+    line = result_line(ended, 0, GORGE)
+    assert line.startswith("Warning|Result|Lose|target=score|steps=212|")
+    assert line.endswith("|return=150")
+
+
+@given(st.tuples(*[NUMBERS] * len(GORGE)), NUMBERS)
+def test_columns_that_a_world_names_read_back(values: tuple[float, ...], total: float) -> None:
+    numbers = dict(zip(GORGE, values, strict=True))
+    ended = batch([(Cell("score", 0), WIN, total)], **numbers)
+    read = parse_lines([result_line(ended, 0, GORGE)], GORGE)
+    assert {name: column.tolist() for name, column in read.columns.items()} == {
+        name: [value] for name, value in numbers.items()
+    }
+    assert read.returns.tolist() == [total]
+
+
+def test_columns_may_be_missing_in_a_line_and_must_be_finite() -> None:
+    assert parse_result("Warning|Result|Win|steps=7", GORGE).columns == {"steps": 7.0}
+    assert np.isnan(parse_lines(["Warning|Result|Win"], GORGE).columns["score"]).all()
+    assert parse_result("Warning|Result|Win|score=inf").columns == {}  # nobody asked for it
+    with pytest.raises(UnparsedLineError, match="score=inf is not finite"):
+        parse_result("Warning|Result|Win|score=inf", GORGE)
+    with pytest.raises(UnparsedLineError, match="bumps=many is not a number"):
+        parse_result("Warning|Result|Win|bumps=many", GORGE)
+
+
 def test_lines_without_a_result_are_left_out_with_the_reason() -> None:
     read = parse_lines(["Warning|Result|Win", "Loss of signal", "Warning|Command"])
     assert read.place.tolist() == [0]

@@ -25,7 +25,7 @@ CASES = [
     (("trials: 3", "trials: 3\nsampler: tpee"), "sampler: must be 'tpe', 'random' or 'gp' (got "
      "'tpee')"),
     ((FACING, "train.gamma: {type: float, low: 0.5, high: 1.5}"), "search.train.gamma.high: must "
-     "be at most 1.0 (got 1.5)"),
+     "be at most 1 (got 1.5)"),
     ((FACING, "seed: {type: int, low: 1, high: 9}"), "search.seed: can't be searched"),
     ((FACING, "train.algo: {type: categorical, choices: [ppo, pppo]}"), "choices.1: must be"),
     ((FACING, "train.n_epochs: {type: int, low: 1, high: 4, step: 2}"), "step: must divide"),

@@ -16,6 +16,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.gorge.gorge import Gorge
+from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
@@ -40,8 +42,13 @@ ARENA = Subject(
     lambda rows: Arena(ArenaSettings(num_envs=rows, time_limit=4.0)),
     Scenario({"goto": 1.0, "attack": 1.0, "free": 1.0}),
 )
+GORGE = Subject(
+    lambda rows: Gorge(GorgeSettings(num_envs=rows, max_steps=140, random_start=True)),
+    Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0}),
+)
 SUBJECTS = {
     "arena": ARENA,
+    "gorge": GORGE,
     "race alone": ALONE,
     "race of two": TOGETHER,
     "tank": tanks(),

@@ -1,6 +1,6 @@
 """`aimbot-lab evaluate`: how good is a run's agent on new seeds?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +14,10 @@ from aimbot_lab.foundation.shown_text import one_line
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
     from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
+    from aimbot_lab.foundation.statistics.measures import Measure
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
-DRAWS, REST = ("draws",), ("median to win", "return")
+DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return"
 
 
 @click.command(short_help="Measure a run's agent on new seeds.")
@@ -30,7 +31,7 @@ DRAWS, REST = ("draws",), ("median to win", "return")
     "--baselines/--no-baselines",
     default=True,
     show_default=True,
-    help="Whether random actions and a greedy script play as well.",
+    help="Whether the world's scripted players play as well.",
 )
 @options.as_json
 @options.place
@@ -45,8 +46,8 @@ def evaluate(
 
     Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
     the agent at the temperature at which record, compare and export play it as well (1: sampled
-    as in training), at 0.5, with its likeliest action each time, and two baselines, random
-    actions and a greedy script. All meet the same episodes.
+    as in training), at 0.5, with its likeliest action each time, and the world's scripted
+    players, of which one acts at random. All meet the same episodes.
     The run keeps the result: numbers under test/, a file, and a section of its note.
 
     \b
@@ -62,6 +63,7 @@ def evaluate(
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
+    from aimbot_lab.worlds.registry import spec_of
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
     wanted = EvaluationRequest(**request)
@@ -70,39 +72,52 @@ def evaluate(
     if as_json:
         print_json(found.as_json())
     else:
-        click.echo(_scores(found))
-        click.echo(_explained(found), err=True)
+        _show(found, spec_of(fetched.config.env).measures)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
 
 
-def _scores(found: "Evaluated") -> str:
-    rows = [row for name, scores in found.players.items() for row in _rows(name, scores, found)]
-    return table((*HEAD, *(DRAWS if found.has_draws else ()), *REST), rows)
+def _show(found: "Evaluated", measures: "Sequence[Measure]") -> None:
+    click.echo(_scores(found, measures))
+    click.echo(_explained(found, measures), err=True)
 
 
-def _rows(name: str, scores: "PlayerScores", found: "Evaluated") -> Iterator[tuple[str, ...]]:
+def _scores(found: "Evaluated", measures: "Sequence[Measure]") -> str:
+    """A table; what a world measures stands in the place of the time to win."""
+    told = [one for one in measures if one.head]
+    heads = [*([DRAWS] if found.has_draws else ()), *([one.head for one in told] or [TIME_HEAD])]
+    rows = [row for one in found.players.items() for row in _rows(*one, found, told)]
+    return table((*HEAD, *heads, RETURN_HEAD), rows)
+
+
+def _rows(
+    name: str, scores: "PlayerScores", found: "Evaluated", measures: "Sequence[Measure]"
+) -> Iterator[tuple[str, ...]]:
     for number, cell in enumerate(scores.cells):
         difficulty = str(cell.difficulty or "-")
-        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, found))
+        yield ("" if number else name, cell.target, difficulty, *_numbers(cell, found, measures))
     if len(scores.cells) > 1:
-        yield ("", "all", "", *_numbers(scores.overall, found))
+        yield ("", "all", "", *_numbers(scores.overall, found, measures))
 
 
-def _numbers(score: "Score", found: "Evaluated") -> tuple[str, ...]:
+def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") -> tuple[str, ...]:
+    from aimbot_lab.foundation.statistics.measures import shown
+
     to_win, earned = score.median_seconds_to_win, score.mean_return
+    own = [shown(measure, score.measures) for measure in measures]
     return (
         rate(score.win_rate, score.lower, score.upper),
         f"{score.wins:,} of {score.episodes:,}",
         *((f"{score.draws:,}",) if found.has_draws else ()),
-        "-" if to_win is None else f"{to_win:.1f} {found.time_unit}",
+        *(own or ["-" if to_win is None else f"{to_win:.1f} {found.time_unit}"]),
         "-" if earned is None else shortened_number(earned),
     )
 
 
-def _explained(found: "Evaluated") -> str:
+def _explained(found: "Evaluated", measures: "Sequence[Measure]") -> str:
+    over = "" if measures else "Time to win is over the won episodes, the return over all. "
     return one_line(
         f"{found.agent} agent of run {found.run_id} ({found.name}), saved at step {found.step:,}; "
-        f"seed {found.seed}. Time to win is over the won episodes, the return over all. "
+        f"seed {found.seed}. {over}"
         f"Deploy it with --temperature {found.advised:g}, as record, compare and export do."
     )

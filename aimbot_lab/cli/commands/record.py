@@ -175,7 +175,7 @@ def _film(
 
     small = grid.panes > 1 or output.suffix.lower() == ".gif"
     style = FrameStyle(size or (SMALL_SIZE if small else SIZE))
-    step = min(replay.episode.spec.decision_seconds for replay in replays)
+    step = min(replay.episode.frame_seconds for replay in replays)
     with progress("filming", frame_count(replays, grid)) as advance:
 
         def counted() -> "Iterator[Picture]":

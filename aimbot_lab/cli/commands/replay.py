@@ -71,7 +71,7 @@ def _play(found: "Replay", speed: float) -> None:
 
     columns, lines = shutil.get_terminal_size()
     true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
-    step = found.episode.spec.decision_seconds / speed
+    step = found.episode.frame_seconds / speed
     with _own_screen():
         due = time.monotonic()
         for text in screens(found, Screen(columns, lines, true_colour)):
@@ -112,7 +112,7 @@ def _write_frames(found: "Replay", folder: Path, size: int) -> None:
 
 def _show_summary(summary: "EpisodeSummary") -> None:
     level = f", difficulty {summary.difficulty}" if summary.difficulty else ""
-    click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.seconds:.1f} s")
+    click.echo(f"{summary.target}{level}: {summary.outcome} after {summary.took}")
     events = (f", {count} {name}" for name, count in summary.events.items())
     click.echo(f"{summary.decisions} decisions{''.join(events)}")
     rows = [

@@ -20,7 +20,7 @@ from aimbot_lab.training.algorithms.options import settings_faults
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.registry import network_of
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import AIM_BINS, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
@@ -171,8 +171,19 @@ def cost_diagnostics(
 
 
 def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> Iterator[Diagnostic]:
-    """Whether the agent aims farther than the arena lets it, where neither part is None."""
-    if env is None or train is None or train.aim == "hybrid":
+    """Whether the agent aims where the world has no mouse, or farther than the arena lets it.
+
+    Where a part is None nothing is held against it.
+    """
+    if env is None or train is None:
+        return
+    if spec_of(env).continuous == 0:
+        usual = USUAL_BINS.get(train.algo, AIM_BINS)
+        given = (("aim", train.aim != "bins"), ("aim_bins", train.aim_bins != usual))
+        what = f"world {env.world} has no mouse"
+        yield from (Diagnostic(("train", key), what) for key, is_given in given if is_given)
+        return
+    if train.aim == "hybrid":
         return
     if "mouse_limit" not in type_of(env).shape_keys:
         return  # bins are shares of the world's own limits
@@ -205,7 +216,12 @@ def network_diagnostics(
         return
     network = network_of(train.network)
     what = network.fault(train.network, spec_of(env), algo=train.algo)
-    if what is not None:
+    if what is None:
+        return
+    key, colon, rest = what.partition(": ")
+    if colon and hasattr(train.network, key):
+        yield Diagnostic(("train", "network", key), rest)
+    else:
         yield Diagnostic(("train", "network"), what)
 
 

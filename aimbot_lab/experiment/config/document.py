@@ -11,11 +11,12 @@ from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, O
 from aimbot_lab.experiment.config.interpolation import Interpolator
 from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_value, starts_with
 from aimbot_lab.experiment.config.overrides import parse_override
-from aimbot_lab.experiment.config.own_presets import (
+from aimbot_lab.experiment.config.own_files import (
     Find,
-    own_preset_files,
+    own_files,
     plain_settings,
-    with_own_presets,
+    with_located_file,
+    with_own_files,
 )
 from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
@@ -56,7 +57,7 @@ class LoadedCurriculum:
     @property
     def files(self) -> dict[str, str]:
         """The texts that `resolved_text` refers to, by the names of files beside it."""
-        return own_preset_files(self.config)
+        return own_files(self.config)
 
 
 def load_curriculum(
@@ -96,8 +97,9 @@ def parse_curriculum(
     composition = Interpolator(document.data, allowed_env)
     applied, refused = _apply(overrides, composition)
     composition.resolve()
-    config, found = validate(composition.data)
-    found = with_reward_terms(found, composition.data)
+    data, mislaid = with_located_file(composition.data, file=file, find=find)
+    config, found = validate(data)
+    found = [*mislaid, *with_reward_terms(found, data)]
     unusable = [*document.broken, *composition.unresolved]
     faults = [
         *document.faults,
@@ -107,7 +109,7 @@ def parse_curriculum(
     origins = Origins(file, document.keys, document.values, applied)
     if faults or refused or config is None:
         raise ConfigurationError(*origins.lines(faults), *refused)
-    config = with_own_presets(config.resolved(), origins=origins, find=find)
+    config = with_own_files(config.resolved(), origins=origins, find=find)
     return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file))
 
 

@@ -51,7 +51,13 @@ def describe(error: ErrorDetails) -> str:
     sentence = _SENTENCES.get(_kind(error))
     if sentence is None:
         return f"{error['msg'].lower()} (got {shown_value(error['input'])})"
-    return sentence.format(got=shown_value(error["input"]), **error.get("ctx", {}))
+    known = {name: _plain(value) for name, value in error.get("ctx", {}).items()}
+    return sentence.format(got=shown_value(error["input"]), **known)
+
+
+def _plain(value: object) -> object:
+    """A bound as a person writes it: 0 and not 0.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _kind(error: ErrorDetails) -> str:

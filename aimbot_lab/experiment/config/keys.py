@@ -24,6 +24,18 @@ def names_a_kind(root: type, path: KeyPath) -> bool:
     return by_name is not None and path[-1:] == (by_name.registry.key,)
 
 
+def kind_of_another_key(root: type, path: KeyPath) -> str:
+    """Of which kind the mapping is that has no key as at `path`, where another kind has it.
+
+    Such as " of world arena"; empty elsewhere. Parts of `path` name kinds of settings.
+    """
+    by_name = _by_name(_at(root, path[:-2]))
+    known = () if by_name is None else by_name.keys()
+    if by_name is None or path[-1] not in known:
+        return ""
+    return f" of {by_name.registry.noun} {path[-2]}"
+
+
 def keys_at(root: type, path: KeyPath) -> tuple[str, ...]:
     """The keys that the mapping at `path` below `root` may hold; empty where any may."""
     kind = _at(root, path)

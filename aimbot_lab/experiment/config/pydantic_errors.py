@@ -11,6 +11,7 @@ from aimbot_lab.experiment.config.key_path import KeyPath
 from aimbot_lab.experiment.config.keys import (
     advice,
     keys_at,
+    kind_of_another_key,
     names_a_kind,
     packages_add_to,
     without_tags,
@@ -68,8 +69,9 @@ def _diagnostics(error: ErrorDetails, root: type) -> Iterator[Diagnostic]:
     path = error["loc"]
     what = describe(error)
     if error["type"] == UNKNOWN:
-        valid = keys_at(root, path[:-1])
-        yield Diagnostic(path, f"{what} ({advice(str(path[-1]), valid)})", about_key=True)
+        valid, key = keys_at(root, path[:-1]), str(path[-1])
+        of = kind_of_another_key(root, path)
+        yield Diagnostic(path, f"{what}{of} ({advice(key, valid)})", about_key=True)
     elif error["type"] == "value_error":
         yield from (_value_diagnostic(path, line, root) for line in what.splitlines())
     else:

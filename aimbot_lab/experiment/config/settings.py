@@ -15,8 +15,9 @@ from aimbot_lab.experiment.config.parameter_lessons import with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.registry import AnyTrain
+from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, default_settings, type_of
+from aimbot_lab.worlds.registry import AnyWorld, default_settings, spec_of, type_of
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -60,11 +61,15 @@ class CurriculumFile:
     def resolved(self) -> "CurriculumFile":
         """The same curriculum with its environment parameters worked into the lessons.
 
-        A lesson without targets, of a world that has but one, gets that one.
+        A lesson without targets, of a world that has but one, gets that one, and the network what
+        it leaves to the world.
         """
         lessons = with_parameters(self.lessons, self.environment_parameters)
         only = dict.fromkeys(type_of(self.env).targets(self.env), 1.0)
         lessons = tuple(
             lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
         )
-        return replace(self, lessons=lessons, environment_parameters={})
+        network = self.train.network
+        network = network_of(network).resolved(network, spec_of(self.env))
+        train = replace(self.train, network=network)
+        return replace(self, lessons=lessons, environment_parameters={}, train=train)

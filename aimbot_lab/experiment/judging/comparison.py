@@ -8,7 +8,7 @@ from aimbot_lab.evaluation.differences import Difference, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.evaluation import PlayerScores
+from aimbot_lab.experiment.judging.evaluation import PlayerScores, drop_empty_measures
 from aimbot_lab.experiment.judging.evaluation_task import (
     EvaluationTask,
     last_lesson,
@@ -66,8 +66,11 @@ class Comparison:
         document = {"schema": 2, **asdict(self)}
         for run in document["runs"]:
             run["lessons"] = run.pop("curve")["lessons"]
+            drop_empty_measures(run["scores"])
         for row in (row for rows in document["differences"] for row in rows):
             cell = row.pop("cell")
+            if not row["measures"]:
+                del row["measures"]
             row |= {"target": cell and cell[0], "difficulty": cell and cell[1]}
         return document
 
@@ -110,7 +113,16 @@ def compare_agents(
 
 
 def common_task(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> EvaluationTask:
-    """What all `agents` are to play. Raises ConfigurationError where no cell is common."""
+    """What all `agents` are to play, in the world of the first.
+
+    Raises ConfigurationError where one learned in another world, or no cell is common.
+    """
+    here = agents[0].config.env.world
+    for agent in agents:
+        if agent.config.env.world != here:
+            who = f"run {agent.run.run_id[:8]}"
+            what = f"{who} trained in world {agent.config.env.world}, not in {here}"
+            raise ConfigurationError(what)
     tasks = [_own_task(agent, request) for agent in agents]
     cells = tuple(cell for cell in tasks[0].cells if all(cell in task.cells for task in tasks))
     if not cells:

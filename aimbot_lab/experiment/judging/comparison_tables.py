@@ -18,7 +18,19 @@ def difference_head(found: Comparison, run: ComparedRun) -> tuple[str, ...]:
     names = [found.runs[0].name, run.name]
     if names[0] == names[1]:
         names = [label(found.runs[0]), label(run)]
-    return ("cell", *names, "difference [95 %]", "p (Holm)", "verdict", "more")
+    measures = [f"{name}: difference [95 %]" for name in _measures(found.differences[0][0])]
+    return ("cell", *names, "difference [95 %]", *measures, "p (Holm)", "verdict", "more")
+
+
+def _measures(row: Difference) -> list[str]:
+    """What else the world measures whose differences are told."""
+    return [name for name in row.measures if not name.endswith(("_lower", "_upper"))]
+
+
+def _measured(row: Difference, name: str) -> str:
+    value, lower, upper = (row.measures[key] for key in (name, f"{name}_lower", f"{name}_upper"))
+    interval = "" if lower is None or upper is None else f" [{lower:+.3f}, {upper:+.3f}]"
+    return f"{value:+.3f}{interval}"
 
 
 RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
@@ -69,6 +81,7 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
             f"{row.first_win_rate:.3f}",
             f"{row.second_win_rate:.3f}",
             f"{row.difference:+.3f} [{row.lower:+.3f}, {row.upper:+.3f}]",
+            *(_measured(row, name) for name in _measures(row)),
             _p_value(row.adjusted_p_value),
             row.verdict,
             f"{row.more_episodes:,}" if row.more_episodes else "-",

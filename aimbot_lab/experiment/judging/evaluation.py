@@ -16,7 +16,7 @@ from aimbot_lab.experiment.judging.evaluation_task import (
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.world_type import MakePlayer
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.worlds.registry import content_of, spec_of
 
 OnCell = Callable[[str, str], None]  # player, cell
 
@@ -40,6 +40,13 @@ class PlayerScores:
     cells: tuple[CellScore, ...]
 
 
+def drop_empty_measures(scores: dict[str, Any]) -> None:
+    """Leave `measures` out of `scores`, a player's as plain data, where the world has none."""
+    for score in (scores["overall"], *scores["cells"]):
+        if not score["measures"]:
+            del score["measures"]
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """Scores by player; the first is the agent at the temperature asked for, else as advised."""
@@ -55,10 +62,16 @@ class Evaluated:
     players: Mapping[str, PlayerScores]
     time_unit: str = "s"  # of the time to win
     has_draws: bool = False  # whether the world's episodes may end in a draw
+    content: Mapping[str, str] | None = None  # what the world's settings name, such as a map
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
-        return {"schema": 3, **asdict(self)}
+        document = {"schema": 3, **asdict(self)}
+        for scores in document["players"].values():
+            drop_empty_measures(scores)
+        if self.content is None:
+            del document["content"]
+        return document
 
 
 def evaluate_agent(
@@ -86,6 +99,7 @@ def evaluate_agent(
         players=players,
         time_unit=(spec := spec_of(task.env)).time_unit,
         has_draws=spec.has_draws or any(one.overall.draws for one in players.values()),
+        content=content_of(task.env),
     )
 
 

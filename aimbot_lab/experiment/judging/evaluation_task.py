@@ -12,7 +12,7 @@ from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.worlds.registry import make_world, spec_of, type_of
+from aimbot_lab.worlds.registry import evaluated, make_world, spec_of, type_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def last_lesson(
     lesson = config.lessons[-1]
     cells = lesson_cells(lesson, spec_of(config.env).difficulties)
     parameters, limit = dict(lesson.parameters), max_steps_of(config, max_steps)
-    return EvaluationTask(config.env, cells, parameters, episodes, seed, limit)
+    return EvaluationTask(evaluated(config.env), cells, parameters, episodes, seed, limit)
 
 
 def max_steps_of(config: CurriculumFile, asked: int | None) -> int | None:

@@ -1,8 +1,8 @@
 """Checkpoints as files: two generations, each whole or not there, each checked before use.
 
 `step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
-with the parts it relies on and the hash of the configuration that it was trained under, and the
-training's state. `part-NAME` are those parts.
+with the parts it relies on and the hashes of the configuration and of the world's content that it
+was trained under, and the training's state. `part-NAME` are those parts.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aimbot_lab.tracking.journal.durable import put_file
 from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
@@ -42,15 +42,18 @@ class KeptCheckpoint:
 
     step: int  # environment steps
     state: bytes
+    path: Path
     configuration: str | None  # hash of the run's configuration; None: by an older version
+    content: Any  # of the world, as `content_of` gave it; None: it has none, or by an older version
     read_part: Callable[[str], bytes]
 
 
 class CheckpointFolder:
     """The checkpoints of one run, in the folder `path`.
 
-    `configuration` is the hash of the run's. `begin` makes that folder with the run's record,
-    before the first checkpoint or a later one; it raises OSError where the disk refuses.
+    `configuration` is the hash of the run's, `content` says of what its world is made. `begin`
+    makes that folder with the run's record, before the first checkpoint or a later one; it raises
+    OSError where the disk refuses.
     `check_owner` is called before anything is written, and may raise. `notify` is called with one
     line for a disk that refuses and for a checkpoint that is damaged.
     """
@@ -60,12 +63,15 @@ class CheckpointFolder:
         path: Path,
         *,
         configuration: str | None = None,
+        content: Mapping[str, str] | None = None,
         begin: Callable[[], None] = do_nothing,
         check_owner: Callable[[], None] = do_nothing,
         notify: Notify = silent,
     ) -> None:
         self.path = path
-        self._configuration = configuration
+        self._known: dict[str, Any] = {"configuration": configuration}
+        if content is not None:
+            self._known["content"] = dict(content)
         self._begin = begin
         self._check_owner = check_owner
         self._notify = notify
@@ -83,7 +89,7 @@ class CheckpointFolder:
         for step in self._steps():
             with suppress(OSError, ValueError), self._state_path(step).open("rb") as file:
                 file.readline()
-                if _listed(file.readline())[1] == configuration:
+                if _listed(file.readline()).configuration == configuration:
                     return True
         return False
 
@@ -126,7 +132,7 @@ class CheckpointFolder:
     def _write(self, checkpoint: Checkpoint) -> None:
         marks = self._write_parts(checkpoint.parts)
         listed = {name: list(mark) for name, mark in marks.items()}
-        known = {"parts": listed, "configuration": self._configuration}
+        known = {"parts": listed, **self._known}
         body = json.dumps(known).encode() + b"\n" + checkpoint.state
         head = MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n"
         put_file(self._state_path(checkpoint.step), head + body)
@@ -163,11 +169,18 @@ class CheckpointFolder:
         if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
             raise ValueError("the checkpoint is damaged")
         line, _, state = body.partition(b"\n")
-        marks, configuration = _listed(line)
+        marks, configuration, content = _listed(line)
         for name in marks:
             self._read_part(name, marks)
         self._parts[step] = marks
-        return KeptCheckpoint(step, state, configuration, lambda name: self._read_part(name, marks))
+        return KeptCheckpoint(
+            step,
+            state,
+            path=self._state_path(step),
+            configuration=configuration,
+            content=content,
+            read_part=lambda name: self._read_part(name, marks),
+        )
 
     def _read_part(self, name: str, marks: PartDigests) -> bytes:
         data = self._part_path(name).read_bytes()
@@ -187,20 +200,28 @@ class CheckpointFolder:
         return self.path / _PART_NAME.format(name)
 
 
-def _listed(line: bytes) -> tuple[PartDigests, str | None]:
-    """The parts that a checkpoint relies on, and the hash of its configuration if it has one.
+class _Listed(NamedTuple):
+    """The second line of a checkpoint."""
+
+    parts: PartDigests
+    configuration: str | None
+    content: Any
+
+
+def _listed(line: bytes) -> _Listed:
+    """The parts that a checkpoint relies on, with the hashes of configuration and world it has.
 
     Raises ValueError where `line` lists no parts.
     """
     try:
         known = json.loads(line)
         marks = {str(name): PartDigest(*mark) for name, mark in known["parts"].items()}
-        configuration = known.get("configuration")
+        configuration, content = known.get("configuration"), known.get("content")
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError("the checkpoint lists no parts") from error
     if any("/" in name or "\0" in name for name in marks):
         raise ValueError("a part of the checkpoint lies elsewhere")
-    return marks, None if configuration is None else str(configuration)
+    return _Listed(marks, None if configuration is None else str(configuration), content)
 
 
 def _digest(data: bytes) -> PartDigest:

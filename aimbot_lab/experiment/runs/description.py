@@ -7,7 +7,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.config.own_presets import plain_settings
+from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.differing import flat_settings
 from aimbot_lab.experiment.runs.git_state import git_tags

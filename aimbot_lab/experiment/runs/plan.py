@@ -15,7 +15,7 @@ from aimbot_lab.curriculum.promotion.forecast import (
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.config.own_presets import plain_settings
+from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings

@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.run_record import (
     configuration_hash,
     note_spent_steps,
 )
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.reopening import check_reopening, claim_run, reopen_run
@@ -20,6 +20,7 @@ from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training
 from aimbot_lab.training.versions import versions
+from aimbot_lab.worlds.registry import content_fault, content_of
 
 NEW_EPISODES = (
     "its environments can't be restored in the middle of an episode: new episodes begin, and the "
@@ -77,17 +78,25 @@ def restore(run: ResumableRun, training: Training, *, notify: Notify) -> Restore
     """Have `training`, made from the run's curriculum, go on where `run` was.
 
     `notify` is called for a damaged checkpoint, and for libraries that changed since the start.
-    Raises LabError where the checkpoint is of another kind of training.
+    Raises LabError where the checkpoint is of another kind of training, ConfigurationError where it
+    was trained on another map than there is now.
     """
     path, configuration = run.folder.checkpoints, None
     with suppress(OSError):
         configuration = configuration_hash(path)
+    env = training.plan.env
     folder = CheckpointFolder(
-        path, configuration=configuration, check_owner=run.folder.check_owner, notify=notify
+        path,
+        configuration=configuration,
+        content=content_of(env),
+        check_owner=run.folder.check_owner,
+        notify=notify,
     )
     newest = folder.newest()
     if newest is None:
         return RestoredRun(0, folder)
+    if fault := content_fault(newest.content, env):
+        raise ConfigurationError(f"{newest.path}: {fault}")
     if newest.configuration is None:
         notify(
             f"{path / RESOLVED_NAME}: is taken as it is: the checkpoint at step {newest.step:,} is "

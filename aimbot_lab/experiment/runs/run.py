@@ -43,6 +43,7 @@ from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
 from aimbot_lab.training.versions import versions
+from aimbot_lab.worlds.registry import content_of
 
 ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later
 
@@ -169,6 +170,7 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, notify: Notify) -> C
     return CheckpointFolder(
         path,
         configuration=hashlib.sha256(request.curriculum.resolved_text.encode()).hexdigest(),
+        content=content_of(request.curriculum.config.env),
         begin=begin,
         check_owner=tracker.check_owner,
         notify=notify,

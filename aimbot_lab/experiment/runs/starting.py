@@ -26,13 +26,10 @@ from aimbot_lab.training.agents.agent_files import (
     load_agent,
 )
 from aimbot_lab.training.agents.weights_file import policy_of
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.worlds.registry import spec_of, type_of
 
-MUST_AGREE = (
-    *("train.aim", "train.aim_bins", "train.masks", "train.network"),
-    *("env.rays", "env.stacked_vectors", "env.mouse_limit"),
-)
-"""Settings of which the network, its actions and what it observes are made."""
+MUST_AGREE = ("train.aim", "train.aim_bins", "train.masks", "train.network")
+"""Settings of which the network and its actions are made; the world names those of what it sees."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,18 @@ class InitialAgent:
     @property
     def description(self) -> str:
         """Which agent it is, for a person."""
-        source, step, _ = self.ref
-        of_run = source.isalnum()
-        where = f"the last agent of run {source[:12]}" if of_run else f"the agent in {source}"
-        return f"{where}, saved at step {step:,}"
+        where = f"the last agent of {self.origin}" if self._of_run else self.origin
+        return f"{where}, saved at step {self.ref.step:,}"
+
+    @property
+    def origin(self) -> str:
+        """What trained it, for a person."""
+        source = self.ref.source
+        return f"run {source[:12]}" if self._of_run else f"the agent in {source}"
+
+    @property
+    def _of_run(self) -> bool:
+        return self.ref.source.isalnum()
 
     def write(self, folder: Path) -> None:
         """Write the agent's files to `folder`, made where it is missing. Raises OSError."""
@@ -88,6 +93,9 @@ def read_initial_agent(folder: Path, *, source: str) -> InitialAgent:
 
 def check_compatible(start: InitialAgent, config: CurriculumFile) -> None:
     """Raise ConfigurationError, in one line, where `config` trains another kind of agent."""
+    there, here = start.saved.env.world, config.env.world
+    if there != here:
+        raise ConfigurationError(f"{start.origin} trained in world {there}, not in {here}")
     reason = next(_incompatibilities(start, config), None)
     if reason is not None:
         raise ConfigurationError(f"--init-from {start.ref.source}: {reason}")
@@ -99,8 +107,9 @@ def _incompatibilities(start: InitialAgent, config: CurriculumFile) -> Iterator[
         yield f"its agent learned by {there}, this training by {here}"
     theirs = _flat(start.saved.env, start.saved.train)
     ours = _flat(config.env, config.train)
+    shape = tuple(f"env.{key}" for key in type_of(config.env).shape_keys)
     for key in dict.fromkeys((*theirs, *ours)):
-        if key.startswith(MUST_AGREE) and theirs.get(key) != ours.get(key):
+        if key.startswith((*MUST_AGREE, *shape)) and theirs.get(key) != ours.get(key):
             yield f"{key} is {theirs.get(key)} there, {ours.get(key)} here; both must agree"
     spec = spec_of(config.env)
     yield from _other_ranges(start.saved.agent.spec, spec)

@@ -7,7 +7,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from aimbot_lab.foundation.intervals import wilson
+from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.sweep.presence import is_worked_at
 from aimbot_lab.sweep.record import SweepRecord, ranked
 from aimbot_lab.sweep.results.gains import gain_over, mean_interval

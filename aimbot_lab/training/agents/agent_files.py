@@ -22,11 +22,19 @@ from aimbot_lab.training.agents.weights_file import policy_of
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain
 from aimbot_lab.training.networks.registry import NETWORKS
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import WORLDS, AnyWorld, as_dict, spec_of
+from aimbot_lab.worlds.registry import (
+    WORLDS,
+    AnyWorld,
+    as_dict,
+    content_fault,
+    content_of,
+    spec_of,
+)
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
+CONTENT = "content"  # what `env` names and does not hold, where it does so
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
 MAX_NAME = 80
@@ -35,6 +43,10 @@ FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorErro
 
 class _MissingEntryError(LabError):
     """What the agent was made with is not installed."""
+
+
+class _OtherContentError(LabError):
+    """What the agent's world was made of is another now."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ def save_agent(
     # Copies, because a file keeps no two names for one tensor, as policies have for some.
     weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
     description = {"format": FORMAT, "env": as_dict(env), "train": asdict(train), "about": about}
+    description |= {CONTENT: content} if (content := content_of(env)) else {}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
     save_file(weights, fresh[0])
@@ -90,11 +103,12 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
         _require_entries(description["env"], description["train"])
         env = TypeAdapter(AnyWorld).validate_python(description["env"])
         train = TypeAdapter(AnyTrain).validate_python(description["train"])
+        _refuse_other_content(description.get(CONTENT), env)
         spec = spec_of(env)
         policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
-    except _MissingEntryError as error:
+    except (_MissingEntryError, _OtherContentError) as error:
         raise LabError(f"{folder}: {error}") from error
     except FAULTS as error:
         raise LabError(f"{folder}: the agent's files are damaged ({_reason(error)})") from error
@@ -129,6 +143,12 @@ def _require_entries(env: Any, train: Any) -> None:
             )
         if isinstance(name, str) and name not in registry.own:
             _load(registry, name)
+
+
+def _refuse_other_content(recorded: Any, env: WorldSettings) -> None:
+    fault = content_fault(recorded, env)
+    if fault is not None:
+        raise _OtherContentError(fault)
 
 
 def _load(registry: Registry[Any], name: str) -> None:

@@ -34,16 +34,17 @@ Scores = Callable[[Any, th.Tensor], th.Tensor]
 class Heads(NamedTuple):
     """How scores are read: one for every choice of every branch, then means of numbers."""
 
-    choices: tuple[int, ...]  # sizes of the branches, the bins of the mouse among them
-    limits: tuple[float, float] | None  # a continuous column is cut here; None: it has bins
+    choices: tuple[int, ...]  # sizes of the branches, the bins of a mouse among them
+    limits: tuple[float, float] | None  # a continuous mouse is cut here; None: it has bins
     flat: bool  # scores are of all combinations of choices
 
 
 class DeployedPolicy(nn.Module):
-    """Actions [N, 4] at `temperature` and the scores [N, L] that they come from.
+    """Actions [N, A] at `temperature` and the scores [N, L] that they come from.
 
-    Takes raw observations [N, D] and, where the agent learned with masks, those of the world's
-    branches [N, 8]; `masked` says so. Where the temperature is not 0 it takes noise [N, 4], a
+    Takes raw observations [N, D] and, where the agent learned with masks, those of the choices of
+    the world's branches [N, C]; `masked` says so. Where the temperature is not 0 it takes noise
+    [N, A], a
     number of an even distribution from 0 to 1 for each column of the action, and is a function:
     the same observation and noise give the same action. Scores are logits as trained; for a
     continuous mouse the last column is its mean, for algorithms that value actions they are these
@@ -61,9 +62,9 @@ class DeployedPolicy(nn.Module):
                 f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
                 "folder, as safetensors"
             )
-        if agent.spec.continuous != 1:
+        if agent.spec.continuous > 1:
             raise ConfigurationError(
-                "an ONNX file can hold agents whose actions have one continuous column "
+                "an ONNX file can hold agents whose actions have at most one continuous column "
                 f"(this one's have {agent.spec.continuous}); export it to a folder, as safetensors"
             )
         policy: Any = agent.policy
@@ -73,13 +74,16 @@ class DeployedPolicy(nn.Module):
         algorithm = algorithm_of(train)
         self.masked, self._masks_seen = agent.masked, algorithm.adapter(train).masks_shown
         self._scores = _scores_of(policy, train.algo)
-        hybrid = train.aim == "hybrid"
-        bins = () if hybrid else (len(train.aim_bins),)
-        (low,), (high,) = agent.spec.action_bounds
-        limits = (float(low), float(high)) if hybrid else None
+        self._has_mouse = agent.spec.continuous == 1
+        hybrid = train.aim == "hybrid" and self._has_mouse
+        bins = () if hybrid or not self._has_mouse else (len(train.aim_bins),)
+        limits = None
+        if hybrid:
+            (low,), (high,) = agent.spec.action_bounds
+            limits = float(low), float(high)
         self.heads = Heads((*agent.spec.branches, *bins), limits, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
-        self.register_buffer("bins", th.from_numpy(agent.bins[0].copy()))
+        self.register_buffer("bins", th.from_numpy(agent.bins[:1].flatten()))
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
         deviation = th.exp(log_std) * float(self.temperature)
         self.register_buffer("deviation", deviation)
@@ -131,6 +135,8 @@ class DeployedPolicy(nn.Module):
         return self._with_bins(chosen[::-1])
 
     def _with_bins(self, chosen: list[th.Tensor]) -> th.Tensor:
+        if not self._has_mouse:
+            return th.stack([index.to(self.bins.dtype) for index in chosen], dim=1)
         aim = self.bins[chosen[-1]]
         return th.stack([*(index.to(aim.dtype) for index in chosen[:-1]), aim], dim=1)
 

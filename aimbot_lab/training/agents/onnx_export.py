@@ -132,9 +132,9 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     }
     if deployed.noisy:
         about["noise"] = NOISE
-    if deployed.heads.limits is None:
+    if deployed.heads.limits is None and spec.continuous:
         about["aim_bins"] = saved.agent.bins[0].tolist()
-    else:
+    elif deployed.heads.limits is not None:
         about["mouse_std"] = th.exp(deployed.policy.log_std).tolist()
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
@@ -198,7 +198,7 @@ def compare_onnx(
 def drawn_actions(
     saved: SavedAgent, given: Given, temperature: Temperature
 ) -> tuple[Float32Array, BoolArray]:
-    """Actions [N, 4] that the agent's probabilities make of the noise, in double precision.
+    """Actions [N, A] that the agent's probabilities make of the noise, in double precision.
 
     And the rows [N] in which a number of it lies where one choice passes into the next.
     """
@@ -212,9 +212,9 @@ def drawn_actions(
         below = np.cumsum(chances, axis=1)[:, :-1] - noise[:, [column]]
         columns.append((below <= 0).sum(axis=1))
         tied |= (np.abs(below) <= CLOSE).any(axis=1)
-    if likely.means is None:
+    if likely.means is None and agent.spec.continuous:
         columns[-1] = agent.bins[0][columns[-1]]
-    else:
+    elif likely.means is not None:
         apart = th.special.ndtri(th.from_numpy(noise[:, -1])).numpy()
         (low,), (high,) = agent.spec.action_bounds
         columns.append((likely.means + likely.deviation * apart).clip(low, high))

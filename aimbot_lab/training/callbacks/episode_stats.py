@@ -8,10 +8,12 @@ import numpy as np
 
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.statistics.measures import Measure
+from aimbot_lab.foundation.world import WorldSpec
 
 
 class EpisodeTally:
-    """Sums of length, return, reward terms and a world's own columns over episodes, and draws.
+    """Sums of length, return, reward terms and what a world measures over episodes, and draws.
 
     They are taken and emptied together. Draws count where the world `has_draws`, or once there
     was one.
@@ -20,18 +22,32 @@ class EpisodeTally:
     """
 
     def __init__(
-        self, reward_terms: Sequence[str], columns: Sequence[str], *, has_draws: bool = False
+        self,
+        reward_terms: Sequence[str],
+        columns: Sequence[str],
+        measures: Sequence[Measure] = (),
+        *,
+        has_draws: bool = False,
     ) -> None:
         self._names = tuple(reward_terms)
         self._has_draws = has_draws
-        self._columns = tuple(columns)
+        own = measures or [
+            Measure(name, name, training=names.episode_column(name)) for name in columns
+        ]
+        self._measures = tuple(one for one in own if one.training)
         self._clear()
+
+    @classmethod
+    def of(cls, spec: WorldSpec) -> "EpisodeTally":
+        """For episodes of a world with `spec`."""
+        return cls(spec.reward_terms, spec.episode_columns, spec.measures, has_draws=spec.has_draws)
 
     def _clear(self) -> None:
         self._episodes = 0
         self._decisions = 0
         self._terms = np.zeros(len(self._names))
-        self._sums = dict.fromkeys(self._columns, 0.0)
+        self._sums = {one.training: 0.0 for one in self._measures}
+        self._counts = dict.fromkeys(self._sums, 0)
         self._cells: Counter[Cell | None] = Counter()
         self._drawn: Counter[Cell | None] = Counter()
 
@@ -41,8 +57,10 @@ class EpisodeTally:
             self._episodes += len(batch.cell)
             self._decisions += int(batch.length.sum())
             self._terms += batch.terms.sum(axis=0)
-            for name in self._columns:
-                self._sums[name] += float(batch.columns[name].sum())
+            for one in self._measures:
+                values = one.values(batch.columns)
+                self._sums[one.training] += float(values.sum())
+                self._counts[one.training] += len(values)
             self._cells.update(batch.cell)
             drawn = np.flatnonzero(batch.drawn).tolist()
             self._drawn.update(batch.cell[place] for place in drawn)
@@ -59,7 +77,8 @@ class EpisodeTally:
             names.EPISODES_ENDED: float(self._episodes),
         }
         for name, total in self._sums.items():
-            metrics[names.episode_column(name)] = total / self._episodes
+            if self._counts[name]:
+                metrics[name] = total / self._counts[name]
         pairs = zip(self._names, terms, strict=True)
         metrics.update({names.reward_term(name): float(value) for name, value in pairs})
         metrics.update(self._draw_rates() if self._has_draws else {})
@@ -84,6 +103,7 @@ class EpisodeTally:
             "decisions": self._decisions,
             "terms": self._terms.copy(),
             "columns": dict(self._sums),
+            "counts": dict(self._counts),
             "has_draws": self._has_draws,
             "cells": [[cell, count, self._drawn[cell]] for cell, count in self._cells.items()],
         }
@@ -97,3 +117,9 @@ class EpisodeTally:
         for cell, count, drawn in state.get("cells", ()):
             known = None if cell is None else Cell(*cell)
             self._cells[known], self._drawn[known] = count, drawn
+        if "counts" in state:
+            self._counts = dict(state["counts"])
+            return
+        # By an older version, which summed the columns of all episodes under their own names.
+        self._sums = {names.episode_column(name): total for name, total in self._sums.items()}
+        self._counts = dict.fromkeys(self._sums, self._episodes)

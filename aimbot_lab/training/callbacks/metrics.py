@@ -4,7 +4,7 @@ from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.reports import CurriculumView
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.intervals import MIN_EPISODES
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 
 LEARNER_PREFIX = "train/"
 

@@ -8,17 +8,18 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.episodes import play
-from aimbot_lab.evaluation.evaluate import CellScore, score_all, score_cell
+from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.callbacks.callbacks import MetricSink
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import make_world
+from aimbot_lab.worlds.registry import evaluated, make_world
 
 SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes
 
@@ -92,7 +93,7 @@ class EvaluationCallback(BaseCallback):
 
     def _metrics(self, settings: EvaluationSettings) -> dict[str, float]:
         if self._world is None:
-            self._world = make_world(self._env, settings.episodes, one_thread=True)
+            self._world = make_world(evaluated(self._env), settings.episodes, one_thread=True)
         cells = lesson_cells(self._lesson, self._world.spec.difficulties)
         agent = Agent(self.model.policy, self._world.spec, self._train)
         played = []
@@ -107,8 +108,15 @@ class EvaluationCallback(BaseCallback):
             names.EVAL_WIN_RATE: together.win_rate,
             names.EVAL_WIN_RATE_LOWER: together.lower,
             names.EVAL_WIN_RATE_UPPER: together.upper,
+            **_measure_metrics(together, self._world.spec.measures),
             **dict(map(_cell_metric, map(score_cell, played))),
         }
+
+
+def _measure_metrics(score: Score, measures: Sequence[Measure]) -> dict[str, float]:
+    """What else the world measures and has tracked, of all cells together."""
+    found = {one.evaluation: score.measures[one.name] for one in measures if one.evaluation}
+    return {metric: value for metric, value in found.items() if value is not None}
 
 
 def _cell_metric(score: CellScore) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.intervals import MIN_EPISODES, wilson
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES, wilson
 
 
 class WinTally:

@@ -9,26 +9,12 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight, see_from_agent
+from aimbot_lab.training.networks.egocentric_columns import COLUMNS
 from aimbot_lab.training.networks.running_scale import Moments, RunningScale, moments
 
 WIDEST = 1e5  # range that is scaled to -1 to 1; within a wider one nothing could be told apart
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 EGOCENTRIC_COLUMNS = 5
-COLUMNS = {
-    "base_x": "fire_base_x",
-    "base_z": "fire_base_z",
-    "x": "agent_x",
-    "z": "agent_z",
-    "cosine": "cos_yaw",
-    "sine": "sin_yaw",
-    "diameter": "fire_base_diameter",
-}
-
-
-def has_egocentric_columns(names: Sequence[str]) -> bool:
-    """Whether an observation says where the agent and its target are, and ends with rays."""
-    rays = [name for name in names if name.startswith("ray_") and name.endswith("_distance")]
-    return set(COLUMNS.values()) <= set(names) and bool(rays) and names[-1] == rays[-1]
 
 
 class ScaledFeatures(BaseFeaturesExtractor):

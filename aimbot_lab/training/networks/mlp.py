@@ -1,9 +1,11 @@
 """The built-in network: scaled observations, then fully connected layers."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.networks.egocentric_columns import has_egocentric_columns
 from aimbot_lab.training.networks.network import NetworkType
 from aimbot_lab.training.networks.settings import Activation, NetworkSettings
 
@@ -25,9 +27,23 @@ class Mlp(NetworkType):
         from aimbot_lab.training.networks import features
 
         running, names = settings.scaling == "running", spec.observation_names
-        if settings.features == "egocentric" and features.has_egocentric_columns(names):
+        if settings.features != "scaled" and has_egocentric_columns(names):
             return features.EgocentricFeatures(observations, names, running=running)
         return features.ScaledFeatures(observations, running=running)
+
+    def resolved(self, settings: NetworkSettings, spec: WorldSpec) -> NetworkSettings:
+        """`settings` with the features that the world of `spec` has, where none are named."""
+        if settings.features is not None:
+            return settings
+        egocentric = has_egocentric_columns(spec.observation_names)
+        return replace(settings, features="egocentric" if egocentric else "scaled")
+
+    def fault(self, settings: NetworkSettings, spec: WorldSpec, *, algo: str) -> str | None:
+        """Whether the world of `spec` has what the features are worked out of."""
+        del algo
+        if settings.features == "egocentric" and not has_egocentric_columns(spec.observation_names):
+            return "features: egocentric needs world arena"
+        return None
 
     def layers(self, settings: NetworkSettings) -> tuple[int, ...]:
         """As the settings name them."""

@@ -50,6 +50,11 @@ class NetworkType(ABC):
         del settings, spec
         return {}
 
+    def resolved(self, settings: Any, spec: WorldSpec) -> Any:
+        """`settings` with what they leave to the world of `spec`; a run keeps these."""
+        del spec
+        return settings
+
     def weights(self, settings: Any, inputs: int, outputs: int) -> int:
         """Weights that one such stack has at least, between so many inputs and outputs.
 
@@ -61,7 +66,7 @@ class NetworkType(ABC):
     def fault(self, settings: Any, spec: WorldSpec, *, algo: str) -> str | None:
         """Why this network can't be trained in the world of `spec` by `algo`; None: it can.
 
-        `check` reports it at `train.network`.
+        `check` reports it at `train.network`, or at the key with which it begins: `KEY: what`.
         """
         del settings, spec, algo
         return None

@@ -28,8 +28,9 @@ class NetworkSettings:
     """Units of each hidden layer."""
     activation: Activation = "tanh"
     """Non-linearity between the layers."""
-    features: Literal["scaled", "egocentric"] = "egocentric"
-    """Input: the scaled observation, or that and where the target lies as seen by the agent."""
+    features: Literal["scaled", "egocentric"] | None = None
+    """Input: the scaled observation, or that and where the target lies as seen by the agent; left
+    out, the second where the world says where that is, as the arena does."""
     scaling: Literal["ranges", "running"] = "ranges"
     """How observations are scaled: by their declared ranges, or by the mean and the standard
     deviation of all that was seen, brought up to date between rollouts."""

@@ -32,7 +32,6 @@ from aimbot_lab.worlds.arena.presets.source import (
     holds_presets,
     is_kept_name,
     kept_name,
-    named_entries,
 )
 from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
@@ -53,7 +52,6 @@ class ArenaType(WorldType):
         holds=holds_presets,
         name=kept_name,
         is_name=is_kept_name,
-        named=named_entries,
         listed=listed_presets,
         count=preset_count,
         draw=drawn_presets,

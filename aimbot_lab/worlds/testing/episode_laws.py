@@ -58,8 +58,11 @@ def result_lines_give_the_columns_back(subject: Subject) -> None:
         assert batch.terms.shape == (len(batch.cell), len(world.spec.reward_terms))
         assert set(batch.columns) <= set(world.spec.episode_columns)
         assert not batch or set(batch.columns) == set(world.spec.episode_columns)
-        lines = [result_line(batch, place) for place in range(len(batch.cell))]
-        read = parse_lines(lines)
+        told = world.spec.result_columns
+        lines = [result_line(batch, place, told) for place in range(len(batch.cell))]
+        read = parse_lines(lines, told or ())
+        for name, column in read.columns.items():
+            np.testing.assert_array_equal(column, batch.columns[name], err_msg=name)
         assert read.cell == batch.cell, "an episode must name its target and difficulty"
         np.testing.assert_array_equal(read.outcome, batch.outcome)
         np.testing.assert_array_equal(read.returns, batch.returns)

@@ -79,11 +79,6 @@ def is_kept_name(name: str) -> bool:
     return _KEPT_NAME.fullmatch(name) is not None
 
 
-def named_entries(entries: Sequence[str]) -> tuple[str, ...]:
-    """`env.presets` with the name of each text in its place, to be shown and compared."""
-    return tuple(kept_name(entry) if "\n" in entry else entry for entry in entries)
-
-
 def body_hash(text: str) -> str:
     """The SHA-256 of `text` without a line of its own hash."""
     body = text.partition("\n")[2] if text.startswith(HASH_LINE) else text

@@ -1,7 +1,8 @@
-"""Win rates with the interval that says how well they are known."""
+"""Win rates and means with the interval that says how well they are known."""
 
+from collections.abc import Sequence
 from math import sqrt
-from statistics import NormalDist
+from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
 MIN_EPISODES = 30  # with fewer, a share of won episodes is not tracked as a win rate
@@ -37,3 +38,24 @@ def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
     centre = (rate + weight / 2) / (1 + weight)
     half = z * sqrt(rate * (1 - rate) / episodes + weight / (4 * episodes)) / (1 + weight)
     return WinRate(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))
+
+
+class MeanInterval(NamedTuple):
+    """A mean and its interval; of a single value there is none."""
+
+    mean: float
+    lower: float | None
+    upper: float | None
+
+
+def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanInterval:
+    """The mean of `values`, of which there is one at least, with its normal interval.
+
+    That is mean +- z s / sqrt(n) with the sample's standard deviation s: as right as the central
+    limit theorem is for n episodes.
+    """
+    mean = fmean(values)
+    if len(values) < 2:
+        return MeanInterval(mean, None, None)
+    half = NormalDist().inv_cdf(0.5 + confidence / 2) * stdev(values, mean) / sqrt(len(values))
+    return MeanInterval(mean, mean - half, mean + half)

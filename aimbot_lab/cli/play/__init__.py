@@ -1,0 +1,1 @@
+"""`aimbot-lab play`: a world played by a person, or by a list of commands."""

@@ -1,0 +1,1 @@
+"""Intervals of rates and means, and measures of episodes. Imported by every layer."""

@@ -1,0 +1,206 @@
+"""The highest score that any walk can reach, known exactly, with a walk that reaches it."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.worlds.gorge.core.distances import DX, DZ, NO_WAY
+from aimbot_lab.worlds.gorge.core.optimum import (
+    FULL,
+    NO_ENTRY,
+    Bests,
+    Legs,
+    Routes,
+    Rules,
+    append_way,
+    fill_best_of_subsets,
+    fill_bests,
+    fill_routes,
+)
+from aimbot_lab.worlds.gorge.maps.distances import distances
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+
+Cell = tuple[int, int]
+KEPT_MAPS = 256
+
+
+class Optimum(NamedTuple):
+    """The best walk of an episode."""
+
+    score: float
+    steps: int  # of the episode, which lasts to its limit where the walk does not arrive
+    order: tuple[int, ...]  # config_ids of the treasures taken
+    actions: npt.NDArray[np.int8]  # [steps]
+
+
+class _Ways(NamedTuple):
+    """Steps from every cell of a map, the end closed."""
+
+    to_end: npt.NDArray[np.int32]  # [64, 64]
+    to_site: npt.NDArray[np.int32]  # [S, 64, 64]
+
+
+class _Solution(NamedTuple):
+    """What the dynamic programming found."""
+
+    legs: Legs
+    routes: Routes
+    bests: Bests
+
+
+def optimum(
+    grid: GorgeMap,
+    *,
+    start: Cell,
+    treasures: Sequence[int],
+    max_steps: int,
+    end_score: float,
+    step_score: float,
+    decay: bool,
+) -> Optimum:
+    """The best walk from `start`, with treasures on the sites `treasures`, different config_ids.
+
+    Scores and limits as in the settings; no score may be negative.
+    """
+    rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
+    solution = _solve(grid, start, treasures, rules)
+    best = int(np.argmax(solution.bests.score))
+    visits = [treasures[k] for k in _order(solution, best)]
+    walk = _walk(grid, start, visits, arrives=bool(solution.bests.arrives[best]))
+    order = _taken_on(grid, start, walk, treasures=treasures)
+    if not solution.bests.arrives[best]:
+        walk = np.concatenate([walk, _idle(grid, start, walk, count=max_steps - walk.size)])
+    return Optimum(float(solution.bests.score[best]), walk.size, order, walk)
+
+
+def optima_by_set(
+    grid: GorgeMap,
+    *,
+    start: Cell,
+    max_steps: int,
+    end_score: float,
+    step_score: float,
+    decay: bool,
+) -> npt.NDArray[np.float64]:
+    """The best score [2**S] from `start` for every set of treasures, bit k of it config_id k."""
+    rules = Rules(max_steps, float(end_score), float(step_score), float(decay))
+    scores = _solve(grid, start, range(len(grid.sites)), rules).bests.score
+    fill_best_of_subsets(scores)
+    return scores
+
+
+@lru_cache(KEPT_MAPS)
+def _ways(grid: GorgeMap) -> _Ways:
+    to_site = [distances(grid, (x, z)) for x, z in grid.sites.tolist()]
+    return _Ways(distances(grid, grid.end), np.stack(to_site))
+
+
+def _solve(grid: GorgeMap, start: Cell, treasures: Sequence[int], rules: Rules) -> _Solution:
+    legs, count = _legs(grid, start, treasures), len(treasures)
+    routes = _fill_routes(legs, rules)
+    bests = Bests(
+        score=np.empty(1 << count),
+        entry=np.empty(1 << count, np.int64),
+        steps=np.empty(1 << count, np.int32),
+        arrives=np.empty(1 << count, np.bool_),
+    )
+    fill_bests(legs, rules, routes, int(_ways(grid).to_end[start]), bests)
+    return _Solution(legs, routes, bests)
+
+
+def _legs(grid: GorgeMap, start: Cell, treasures: Sequence[int]) -> Legs:
+    """The ways between `treasures`; a treasure below the start is a step away and back."""
+    ways, chosen = _ways(grid), np.array(treasures, np.int64).reshape(-1)
+    x, z = grid.sites[chosen].T
+    from_start = ways.to_site[chosen, start[0], start[1]]
+    return Legs(
+        from_start=_closed_walks(grid, start, from_start),
+        between=np.ascontiguousarray(ways.to_site[chosen][:, x, z].T),
+        to_end=ways.to_end[x, z],
+        points=grid.points[chosen],
+    )
+
+
+def _closed_walks(
+    grid: GorgeMap, start: Cell, from_start: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """`from_start` [K] with a step away and back in the place of 0; -1 where there is none."""
+    if from_start.all():
+        return from_start
+    near = (distances(grid, start) == 1).any()
+    return np.where(from_start == 0, np.int32(2 if near else NO_WAY), from_start)
+
+
+def _fill_routes(legs: Legs, rules: Rules) -> Routes:
+    """The walks worth keeping, in arrays that grow until they hold them.
+
+    Without decay each state has one; half of them hold their last treasure.
+    """
+    count = legs.points.size
+    states, capacity = count << count, max(1, (count << count) // 2)
+    while True:
+        routes = Routes(
+            first=np.zeros(states + 1, np.int64),
+            steps=np.empty(capacity, np.int32),
+            points=np.empty(capacity),
+            before=np.empty(capacity, np.int64),
+        )
+        if fill_routes(legs, rules, routes, np.empty(count, np.int64)) != FULL:
+            return routes
+        capacity *= 2
+
+
+def _order(solution: _Solution, best: int) -> list[int]:
+    """The treasures of the set `best` as its walk takes them, by their places in the legs."""
+    routes, count = solution.routes, solution.legs.points.size
+    entry, order = int(solution.bests.entry[best]), []
+    while entry != NO_ENTRY:
+        state = int(np.searchsorted(routes.first, entry, side="right")) - 1
+        order.append(state % count)
+        entry = int(routes.before[entry])
+    return order[::-1]
+
+
+def _walk(
+    grid: GorgeMap, start: Cell, visits: Sequence[int], *, arrives: bool
+) -> npt.NDArray[np.int8]:
+    """The actions from `start` by the sites `visits` and, where it arrives, to the end."""
+    ways, cell = _ways(grid), start
+    parts = [np.empty(0, np.int8)]
+    targets = [(ways.to_site[site], tuple(grid.sites[site].tolist())) for site in visits]
+    if arrives:
+        targets.append((ways.to_end, grid.end))
+    for field, target in targets:
+        part = np.empty(int(field[cell]) or 2, np.int8)
+        append_way(grid.walls, field, SIZE * cell[0] + cell[1], part)
+        parts.append(part)
+        cell = target
+    return np.concatenate(parts)
+
+
+def _taken_on(
+    grid: GorgeMap, start: Cell, walk: npt.NDArray[np.int8], *, treasures: Sequence[int]
+) -> tuple[int, ...]:
+    """The treasures that a walk without bumps moves onto, in that order."""
+    x, z = start[0] + np.cumsum(np.array(DX)[walk]), start[1] + np.cumsum(np.array(DZ)[walk])
+    sites = {tuple(grid.sites[k].tolist()): int(k) for k in treasures}
+    cells = dict.fromkeys(zip(x.tolist(), z.tolist(), strict=True))
+    return tuple(sites[cell] for cell in cells if cell in sites)
+
+
+def _idle(
+    grid: GorgeMap, start: Cell, walk: npt.NDArray[np.int8], *, count: int
+) -> npt.NDArray[np.int8]:
+    """So many actions after `walk`, which does not arrive: bumps, or a step away and back.
+
+    None of them reaches the end, since `walk` would, were there time for it.
+    """
+    at = start[0] + int(np.array(DX)[walk].sum()), start[1] + int(np.array(DZ)[walk].sum())
+    for action in range(4):
+        x, z = at[0] + DX[action], at[1] + DZ[action]
+        if not (0 <= x < SIZE and 0 <= z < SIZE) or grid.walls[x, z]:
+            return np.full(count, action, np.int8)
+    return np.resize(np.array([0, 1], np.int8), count)

@@ -1,0 +1,1 @@
+"""Gorge Walk played by a person: which game, what is seen of it, how it ended."""

@@ -1,0 +1,192 @@
+"""The specification's table "Bad input": each line verbatim, exit code 2, and nothing created."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.worlds.gorge.maps.files import SHIPPED_FILES
+from aimbot_lab.worlds.gorge.maps.grid import SIZE
+from tests.cli.tiny_runs import invoke
+
+CURRICULUM = """name: walk
+env: {{world: gorge{env}}}
+lessons:
+  - name: first
+    targets: {targets}
+    parameters: {parameters}
+    completion_criteria: {{threshold: 0.8, min_lesson_length: 50}}
+train: {{algo: hybrid_ppo, total_steps: 20_000, n_steps: 64, batch_size: 256{train}}}
+"""
+GOOD = {"env": "", "targets": "{walk: 1}", "parameters": "{}", "train": ""}
+TOO_SHORT = "must be at least 132, the shortest way from start to end of map gorge (got 50)"
+KEYS = (
+    "world, num_envs, threads, map, max_steps, treasure_pool, treasure_num, view, features, score, "
+    "score_decay, random_start, win_share, rewards"
+)
+SETTINGS = [
+    ("env", "e", "env.world: must be 'arena', 'gorge' or 'gymnasium' (got 'gorgee')"),
+    ("env", ", rays: {count: 3}", f"env.rays: unknown key of world gorge (valid keys: {KEYS})"),
+    ("env", ", viev: 3", "env.viev: unknown key (nearest valid key: view)"),
+    (
+        "env",
+        ", map: canyon.yaml",
+        "env.map: no shipped map and no file canyon.yaml (shipped: gorge)",
+    ),
+    (
+        "env",
+        ", treasure_num: 11",
+        "env.treasure_num: must be at most 10, the sites in the pool (got 11)",
+    ),
+    ("env", ", treasure_pool: [3, 3]", "env.treasure_pool.1: 3 is given twice"),
+    ("env", ", treasure_pool: [12]", "env.treasure_pool.0: map gorge has sites 0 to 9 (got 12)"),
+    ("env", ", treasure_pool: []", "env.treasure_pool: must not be empty"),
+    ("env", ", max_steps: 50", f"env.max_steps: {TOO_SHORT}"),
+    ("parameters", "{max_steps: 50}", f"lessons.0.parameters.max_steps: {TOO_SHORT}"),
+    ("env", ", view: 11", "env.view: must be at most 10 (got 11)"),
+    ("env", ", win_share: 0", "env.win_share: must be greater than 0 (got 0)"),
+    ("env", ", score: {end: -1}", "env.score.end: must be at least 0 (got -1)"),
+    (
+        "env",
+        ", features: [pos_row, pos_col, end_mp]",
+        "env.features.2: unknown feature 'end_mp' (nearest: end_map)",
+    ),
+    (
+        "env",
+        ", features: [pos_row, pos_row]",
+        "env.features.1: pos_row is given twice",
+    ),
+    ("env", ", features: []", "env.features: must not be empty"),
+    (
+        "targets",
+        "{goto: 1}",
+        "lessons.0.targets.goto: unknown target (valid keys: walk, collect, score)",
+    ),
+    (
+        "targets",
+        "{score: 1}\n    difficulty: {score: [1]}",
+        "lessons.0.difficulty.score: score has no difficulties: leave it out",
+    ),
+    (
+        "parameters",
+        "{treasure_num: 1.5}",
+        "lessons.0.parameters.treasure_num: must be a whole number (got 1.5)",
+    ),
+    (
+        "parameters",
+        "{random_start: 2}",
+        "lessons.0.parameters.random_start: must lie between 0 and 1 (got 2)",
+    ),
+    ("train", ", aim: hybrid", "train.aim: world gorge has no mouse"),
+    ("train", ", aim_bins: [-1, 1]", "train.aim_bins: world gorge has no mouse"),
+    (
+        "train",
+        ", network: {features: egocentric}",
+        "train.network.features: egocentric needs world arena",
+    ),
+    (
+        "env",
+        ", map: {generate: {obstacle_share: 0.95}}",
+        "env.map.generate: no solvable map with obstacle_share 0.95 in 1,000 tries",
+    ),
+    (
+        "env",
+        ", map: {generate: {cout: 3}}",
+        "env.map.generate.cout: unknown key (nearest valid key: count)",
+    ),
+]
+
+
+def refused(folder: Path, monkeypatch: pytest.MonkeyPatch, **given: str) -> list[str]:
+    """What `run` says of the curriculum, without file, line and column; it creates nothing."""
+    monkeypatch.chdir(folder)
+    Path("walk.yaml").write_text(CURRICULUM.format(**{**GOOD, **given}), encoding="utf-8")
+    before = sorted(folder.rglob("*"))
+    said = invoke(folder / "data", "run", "walk.yaml", wanted=2).said
+    assert sorted(folder.rglob("*")) == before
+    lines = said.splitlines()
+    assert all(line.startswith("walk.yaml:") for line in lines)
+    return [line.split(": ", 1)[1] for line in lines]
+
+
+@pytest.mark.parametrize(("where", "what", "line"), SETTINGS)
+def test_a_wrong_setting_gives_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, what: str, line: str
+) -> None:
+    assert refused(tmp_path, monkeypatch, **{where: what}) == [line]
+
+
+def test_the_curriculum_without_a_mistake_is_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("walk.yaml").write_text(CURRICULUM.format(**GOOD), encoding="utf-8")
+    invoke(tmp_path / "data", "run", "walk.yaml", "--dry-run")
+
+
+CANYON = SHIPPED_FILES[0].read_text("utf-8").replace("name: gorge", "name: canyon")
+FIRST = CANYON.splitlines().index("rows: |") + 1  # place of the row z = 63
+Change = Callable[[list[str]], None]  # of the file's lines
+
+
+def put(sign: str, *cells: tuple[int, int]) -> Change:
+    """Write `sign` over cells (x, z)."""
+
+    def change(lines: list[str]) -> None:
+        for x, z in cells:
+            at = FIRST + SIZE - 1 - z
+            lines[at] = lines[at][: 2 + x] + sign + lines[at][3 + x :]
+
+    return change
+
+
+def around(x: int, z: int) -> list[tuple[int, int]]:
+    return [(x, z + 1), (x, z - 1), (x - 1, z), (x + 1, z)]
+
+
+def cut_row(lines: list[str]) -> None:
+    del lines[FIRST + 5]
+
+
+def shorten_row(lines: list[str]) -> None:
+    lines[FIRST + 11] = lines[FIRST + 11][:-1]
+
+
+def few_points(lines: list[str]) -> None:
+    lines[FIRST - 2] = "points: [50, 100, 100, 100]"
+
+
+def near_end(lines: list[str]) -> None:
+    put(".", (11, 55), *((x, 9) for x in range(30, 34)))(lines)
+    put("E", (34, 9))(lines)
+
+
+MAPS: list[tuple[Change, str]] = [
+    (cut_row, "rows: must hold 64 lines (got 63)"),
+    (shorten_row, "rows: line 12 must have 64 characters (got 63)"),
+    (
+        put("x", (39, 52)),
+        "rows: line 12, character 40 is 'x'; allowed are # . S E and 0 to 9",
+    ),
+    (put("S", (30, 9)), "rows: must hold one S (got 2)"),
+    (put(".", (9, 44)), "rows: site 2 is missing (there is a 9)"),
+    (put("4", (33, 23)), "rows: site 4 is there twice"),
+    (few_points, "points: must hold 10 numbers, one for each site (got 4)"),
+    (
+        put("#", *around(23, 55)),
+        "map canyon: site 7 at (23, 55) can't be reached from the start without the end",
+    ),
+    (put("#", *around(11, 55)), "map canyon: the end can't be reached"),
+    (near_end, "map canyon: start and end must be 8 steps apart (got 5)"),
+]
+
+
+@pytest.mark.parametrize(("change", "line"), MAPS, ids=[line for _, line in MAPS])
+def test_a_broken_map_gives_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, line: str
+) -> None:
+    lines = CANYON.splitlines()
+    change(lines)
+    (tmp_path / "canyon.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    said = refused(tmp_path, monkeypatch, env=", map: canyon.yaml")
+    assert any(one.startswith("env.map: canyon.yaml:") and one.endswith(line) for one in said), said

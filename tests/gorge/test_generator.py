@@ -1,0 +1,116 @@
+"""Generated maps: they obey the rules, the same numbers make the same maps, others make others."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slow_walks import steps_from
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.worlds.gorge.maps.check import broken_rules
+from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+
+SHARES = (0.0, 0.2, 0.4, 0.55, 0.65)
+PRINT_HASHES = """
+from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+for grid in generated_maps(4, seed=11, obstacle_share=0.45, sites=7):
+    print(grid.content_hash)
+"""
+HASHES_OF_SEED_11 = (
+    "dcff972d6851fc8f57d97ef6411f675cd50988915f23cf3c29268371607b83ad",
+    "565f343e5422c8cccc2efb22246ff5401917b81e1dea2f51174166a0524d304a",
+    "dc5a86bb74d6f3a53f014974b77d15e124558cce542a4c3dd590e115775f7c05",
+    "95ac2b039e477c20f193d9eda11d89d3935ab47d4cf244f52cafe6c7a4ead5cc",
+)
+
+
+def maps_of(share: float, sites: int) -> tuple[GorgeMap, ...]:
+    return generated_maps(20, seed=3, obstacle_share=share, sites=sites)
+
+
+@pytest.mark.parametrize("sites", [1, 10])
+@pytest.mark.parametrize("share", SHARES)
+def test_generated_maps_obey_the_rules_of_every_map(share: float, sites: int) -> None:
+    for grid in maps_of(share, sites):
+        assert broken_rules(grid) == []
+        ways = steps_from(grid, grid.start, closed=grid.end)
+        assert ways[grid.end] >= 8
+        places = [grid.start, grid.end, *map(tuple, grid.sites.tolist())]
+        assert len(set(places)) == sites + 2
+        assert all(place in ways for place in places)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_obstacles_take_the_share_that_was_asked_for(share: float) -> None:
+    assert {int(grid.walls.sum()) for grid in maps_of(share, 5)} == {round(share * SIZE**2)}
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_half_of_the_road_at_least_can_be_reached(share: float) -> None:
+    for grid in maps_of(share, 5):
+        reached = len(steps_from(grid, grid.start, closed=None))
+        assert reached >= (~grid.walls).sum() / 2
+
+
+def test_starts_ends_and_sites_lie_anywhere_and_points_are_drawn_from_four() -> None:
+    maps = generated_maps(200, seed=1, obstacle_share=0.4, sites=10)
+    for cells in (
+        np.array([grid.start for grid in maps]),
+        np.array([grid.end for grid in maps]),
+        np.concatenate([grid.sites for grid in maps]),
+    ):
+        assert cells.min() < 4
+        assert cells.max() > SIZE - 5
+        assert abs(cells.mean() - 31.5) < 4
+    points, counts = np.unique([grid.points for grid in maps], return_counts=True)
+    assert points.tolist() == [50, 100, 150, 200]
+    assert counts.min() > 400
+
+
+def test_a_map_depends_on_its_number_and_not_on_how_many_are_made() -> None:
+    few, many = (generated_maps(n, seed=7, obstacle_share=0.4, sites=10) for n in (3, 8))
+    assert many[:3] == few
+    assert len({grid.content_hash for grid in many}) == 8
+
+
+def test_other_seeds_make_other_maps() -> None:
+    hashes = {
+        grid.content_hash
+        for seed in (0, 1, 2, 2**32, -1)
+        for grid in generated_maps(4, seed=seed, obstacle_share=0.4, sites=10)
+    }
+    assert len(hashes) == 20
+
+
+def test_the_maps_of_a_seed_are_the_same_on_every_machine_and_in_every_version() -> None:
+    maps = generated_maps(4, seed=11, obstacle_share=0.45, sites=7)
+    assert tuple(grid.content_hash for grid in maps) == HASHES_OF_SEED_11
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+def test_uncompiled_and_checked_kernels_make_the_same_maps(variable: str, tmp_path: Path) -> None:
+    there = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PRINT_HASHES],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "XDG_CACHE_HOME": str(tmp_path),
+            variable: "1",
+        },
+    )
+    assert tuple(there.stdout.split()) == HASHES_OF_SEED_11
+
+
+@pytest.mark.parametrize("share", [0.95, 0.999, 1.0])
+def test_a_share_that_leaves_no_way_is_refused_in_one_line(share: float) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        generated_maps(2, seed=1, obstacle_share=share, sites=10)
+    line = f"no solvable map with obstacle_share {share:g} in 1,000 tries"
+    assert list(caught.value.faults) == [line]

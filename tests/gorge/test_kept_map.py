@@ -1,0 +1,158 @@
+"""A run keeps its map: found beside the curriculum, read from the run ever after, told by hash."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aimbot_lab.experiment.config.document import load_curriculum, with_overrides
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.training.agents.agent_files import load_agent
+from aimbot_lab.worlds.gorge import map_choice
+from aimbot_lab.worlds.gorge.maps.files import load_map
+from aimbot_lab.worlds.registry import content_fault, content_of, settings_with
+from tests.cli.tiny_runs import CURRICULUM as IN_ARENA
+from tests.cli.tiny_runs import invoke, invoke_plainly, train, write
+from tests.gorge.gorge_runs import curriculum, ship_another_map, write_map
+
+
+@pytest.fixture(autouse=True)
+def fresh_maps() -> Iterator[None]:
+    yield
+    map_choice._loaded.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A curriculum with a map of its own beside it, seen from another working directory."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+    write_map(project / "canyon.yaml")
+    (project / "walk.yaml").write_text(curriculum("canyon.yaml"), encoding="utf-8")
+    monkeypatch.chdir(elsewhere)
+    return project
+
+
+def refusal(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load_curriculum(path, overrides)
+    (line,) = caught.value.faults
+    return line
+
+
+def map_of(path: Path, *overrides: str) -> Any:
+    return load_map(load_curriculum(path, overrides).config.env.map)
+
+
+def test_a_map_is_found_beside_the_curriculum_wherever_one_stands(project: Path) -> None:
+    there = load_map(project / "canyon.yaml")
+    assert map_of(project / "walk.yaml") == there
+    assert map_of(project / "walk.yaml", f"env.map={project}/canyon.yaml") == there
+    assert map_of(project / "walk.yaml", "env.map=gorge") == load_map("gorge")
+    settings = load_curriculum(project / "walk.yaml", ["env.map={generate: {count: 2}}"])
+    assert settings.config.env.map.generate.count == 2
+    assert settings.files == {}
+
+
+def test_a_map_of_the_working_directory_alone_is_refused(project: Path) -> None:
+    write_map(Path("here.yaml"))
+    assert refusal(project / "walk.yaml", "env.map=here.yaml") == (
+        f"--set env.map=here.yaml: env.map: there is no file {project}/here.yaml; a relative path "
+        "begins at the folder of the curriculum's file, not at the working directory, where there "
+        "is one"
+    )
+    line = "env.map: no shipped map and no file nope.yaml (shipped: gorge)"
+    assert refusal(project / "walk.yaml", "env.map=nope.yaml").endswith(line)
+
+
+def test_a_written_curriculum_is_read_back_with_its_map(project: Path, tmp_path: Path) -> None:
+    from aimbot_lab.experiment.runs.run_record import write_curriculum
+
+    begun, kept = load_curriculum(project / "walk.yaml"), tmp_path / "kept"
+    kept.mkdir()
+    write_curriculum(kept, begun)
+    (project / "canyon.yaml").unlink()
+    assert load_curriculum(kept / "resolved.yaml").config == begun.config
+    assert with_overrides(begun, ["seed=2"]).config.env == begun.config.env
+    (file,) = kept.glob("map-*.yaml")
+    file.write_text(file.read_text().replace("points: [", "points: [1"), encoding="utf-8")
+    assert "cannot be read: altered since a run kept it" in refusal(kept / "resolved.yaml")
+
+
+def test_a_run_goes_on_after_its_map_was_deleted(project: Path, tmp_path: Path) -> None:
+    """Trained, evaluated, resumed, recorded and exported, and all know the map by its hash."""
+    data = tmp_path / "data"
+    run = train(data, project / "walk.yaml")["run_id"]
+    there = load_map(project / "canyon.yaml")
+    shutil.rmtree(project)
+    found = invoke(data, "evaluate", run, "--episodes", 4, "--json").document
+    known = {"noun": "map", "name": there.name, "sha256": there.content_hash}
+    assert found["content"] == known
+    invoke(data, "resume", run, "--set", "train.total_steps=384", wanted=1)
+    invoke(data, "export", run, "-o", "agent")
+    assert json.loads(Path("agent/agent.json").read_text())["content"] == known
+    checkpoint = max((data / "runs" / run / "checkpoints").glob("step-*"))
+    assert json.loads(checkpoint.read_bytes().splitlines()[1])["content"] == known
+    invoke(data, "record", run, "-o", "one.json")
+    assert json.loads(Path("one.json").read_text())["content"] == known
+    assert invoke_plainly("replay", "one.json", "--json").document["target"] == "walk"
+
+
+def test_what_was_recorded_on_another_map_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version may ship another map under the same name."""
+    monkeypatch.chdir(tmp_path)
+    data, shipped = tmp_path / "data", tmp_path / "shipped"
+    shipped.mkdir()
+    run = train(data, write(tmp_path, text=curriculum()))["run_id"]
+    invoke(data, "export", run, "-o", "agent")
+    invoke(data, "record", run, "-o", "one.json")
+    before = load_map("gorge").content_hash[:6]
+    ship_another_map(monkeypatch, shipped)
+    after = load_map(shipped / "gorge.yaml")
+    what = f"recorded on another map (gorge {before}, here {after.name} {after.content_hash[:6]})"
+    with pytest.raises(LabError) as caught:
+        load_agent("agent")
+    assert str(caught.value) == f"agent: {what}"
+    assert what in invoke(data, "evaluate", run, wanted=1).said
+    assert f"one.json: {what}" in invoke_plainly("replay", "one.json", wanted=1).said
+    refused = invoke(data, "resume", run, "--set", "train.total_steps=384", wanted=2)
+    checkpoint = max((data / "runs" / run / "checkpoints").glob("step-*"))
+    assert refused.said.splitlines()[-1] == f"{checkpoint}: {what}"
+
+
+def test_a_map_of_the_same_name_is_told_by_its_hash() -> None:
+    settings = load_curriculum_settings()
+    here = content_of(settings)
+    assert here is not None
+    other = {**here, "sha256": "3f2a9c" + "0" * 58}
+    assert content_fault(here, settings) is None
+    assert content_fault(None, settings) is None  # by an older version
+    assert content_fault(other, settings) == (
+        f"recorded on another map (gorge 3f2a9c, here {here['sha256'][:6]})"
+    )
+    assert "another map" in str(content_fault(["damaged"], settings))
+    assert content_of(settings_with()) is None
+
+
+def load_curriculum_settings() -> Any:
+    from aimbot_lab.worlds.gorge.settings import GorgeSettings
+
+    return GorgeSettings()
+
+
+def test_agents_of_another_world_are_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    arena = train(data, write(tmp_path, text=IN_ARENA), "--set", "train.total_steps=512")["run_id"]
+    file = write(tmp_path, "gorge.yaml", curriculum())
+    line = f"run {arena[:12]} trained in world arena, not in gorge"
+    refused = invoke(data, "run", file, "--init-from", arena, wanted=2)
+    assert refused.said.splitlines()[-1] == line
+    gorge = train(data, file)["run_id"]
+    line = f"run {arena[:8]} trained in world arena, not in gorge"
+    assert line in invoke(data, "compare", gorge, arena, "--episodes", 4, wanted=2).said

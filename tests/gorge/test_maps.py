@@ -1,0 +1,137 @@
+"""Maps: what the shipped one is, distances, hashes, and what is read is what was written."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from slow_walks import steps_from
+
+from aimbot_lab.worlds.gorge.maps.distances import distances
+from aimbot_lab.worlds.gorge.maps.files import SHIPPED, load_map
+from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps.kept_text import map_text
+from aimbot_lab.worlds.gorge.maps.rows import rows_of
+from aimbot_lab.worlds.gorge.optimum import optimum
+
+GORGE = load_map("gorge")
+MAPS = (GORGE, *generated_maps(6, seed=4, obstacle_share=0.5, sites=6))
+HASH = "95ba8ac8ca8001599f615ba67a949914f5e1aa6d9dc81cadbca1b088a502c5f4"
+
+
+def road_neighbours(grid: GorgeMap) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    road = np.pad(~grid.walls, 1).astype(np.int64)
+    return road[2:, 1:-1] + road[:-2, 1:-1] + road[1:-1, 2:] + road[1:-1, :-2]
+
+
+def test_one_map_is_shipped() -> None:
+    assert SHIPPED == ("gorge",)
+
+
+def test_the_shipped_map_has_the_places_and_points_of_the_game_it_follows() -> None:
+    assert (GORGE.name, GORGE.start, GORGE.end) == ("gorge", (29, 9), (11, 55))
+    assert GORGE.sites.tolist() == [
+        *([19, 14], [9, 28], [9, 44], [42, 45], [32, 23]),
+        *([49, 56], [35, 58], [23, 55], [41, 33], [54, 41]),
+    ]
+    assert GORGE.points.tolist() == [50, 100, 100, 100, 50, 200, 100, 50, 100, 150]
+
+
+def test_the_shipped_map_is_half_rock_and_far_from_start_to_end() -> None:
+    assert 0.35 <= GORGE.walls.mean() <= 0.5
+    assert distances(GORGE, GORGE.end)[GORGE.start] == 132  # 100 to 150 are allowed
+
+
+@pytest.mark.parametrize("decay", [False, True])
+def test_the_best_walk_on_the_shipped_map_takes_all_ten_treasures(decay: bool) -> None:
+    best = optimum(
+        GORGE,
+        start=GORGE.start,
+        treasures=range(10),
+        max_steps=2000,
+        end_score=150.0,
+        step_score=0.2,
+        decay=decay,
+    )
+    assert sorted(best.order) == list(range(10))
+    assert 300 <= best.steps <= 420
+
+
+def test_the_shipped_map_is_a_gorge_and_no_noise() -> None:
+    reached = steps_from(GORGE, GORGE.start, closed=None)
+    assert len(reached) == (~GORGE.walls).sum()  # all of its road hangs together
+    dead_ends = ~GORGE.walls & (road_neighbours(GORGE) == 1)
+    assert dead_ends.sum() >= 10
+    pebbles = GORGE.walls & (road_neighbours(GORGE) == 4)
+    assert pebbles.sum() == 0
+    ways_on = distances(GORGE, GORGE.end) > distances(GORGE, GORGE.end)[GORGE.start]
+    assert ways_on.sum() > 200  # side canyons that lead away from the end
+
+
+@pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
+def test_distances_are_those_of_a_plain_search(grid: GorgeMap) -> None:
+    for target in [grid.start, *map(tuple, grid.sites.tolist()), grid.end]:
+        plain = steps_from(grid, target, closed=None)
+        whole = np.full((SIZE, SIZE), -1)
+        whole[tuple(np.array(list(plain)).T)] = list(plain.values())
+        assert (distances(grid, target, through_end=True) == whole).all()
+        if target != grid.end:
+            closed = steps_from(grid, target, closed=grid.end)
+            closed[grid.end] = -1
+            whole = np.full((SIZE, SIZE), -1)
+            whole[tuple(np.array(list(closed)).T)] = list(closed.values())
+            assert (distances(grid, target) == whole).all()
+
+
+@pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
+def test_distances_of_neighbours_differ_by_one_and_are_the_same_both_ways(grid: GorgeMap) -> None:
+    to_end = distances(grid, grid.end)
+    assert to_end[grid.start] == distances(grid, grid.start, through_end=True)[grid.end]
+    for beside, here in ((to_end[1:], to_end[:-1]), (to_end[:, 1:], to_end[:, :-1])):
+        both = (beside >= 0) & (here >= 0)
+        assert (np.abs(beside - here)[both] == 1).all()
+
+
+def test_a_wall_is_reached_from_nowhere() -> None:
+    x, z = np.argwhere(GORGE.walls)[100].tolist()
+    assert (distances(GORGE, (x, z)) == -1).all()
+
+
+@pytest.mark.parametrize("grid", MAPS, ids=lambda grid: grid.name)
+def test_what_is_written_is_read_back(grid: GorgeMap) -> None:
+    assert load_map(map_text(grid)) == grid
+    assert map_text(load_map(map_text(grid))) == map_text(grid)
+
+
+def test_the_first_line_is_the_top_and_the_first_character_the_left() -> None:
+    rows = rows_of(GORGE)
+    assert (rows[63 - 9][29], rows[63 - 55][11], rows[63 - 44][9]) == ("S", "E", "2")
+    assert [len(rows), *map(len, rows)] == [SIZE] * (SIZE + 1)
+
+
+def test_the_shipped_maps_content_is_pinned() -> None:
+    assert GORGE.content_hash == HASH
+
+
+def test_a_hash_tells_contents_apart_and_not_names() -> None:
+    walls = GORGE.walls.copy()
+    walls[30, 30] ^= True
+    others = [
+        replace(GORGE, walls=walls),
+        replace(GORGE, start=(30, 9)),
+        replace(GORGE, end=(12, 55)),
+        replace(GORGE, sites=GORGE.sites[::-1].copy()),
+        replace(GORGE, points=GORGE.points + 1.0),
+        replace(GORGE, sites=GORGE.sites[:9].copy(), points=GORGE.points[:9].copy()),
+    ]
+    hashes = {GORGE.content_hash, *(other.content_hash for other in others)}
+    assert len(hashes) == 7
+    assert all(len(one) == 64 and int(one, 16) for one in hashes)
+    assert replace(GORGE, name="canyon").content_hash == GORGE.content_hash
+    assert replace(GORGE, name="canyon") != GORGE
+
+
+def test_nobody_writes_to_a_map() -> None:
+    for array in (GORGE.walls, GORGE.sites, GORGE.points):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[0]

@@ -1,0 +1,269 @@
+"""Broken map files: every fault in one line, with its place in the file; never a traceback."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import is_seen
+from aimbot_lab.worlds.gorge.maps.files import SHIPPED_FILES, load_map
+from aimbot_lab.worlds.gorge.maps.grid import SIZE
+from aimbot_lab.worlds.gorge.maps.kept_text import kept_map
+from aimbot_lab.worlds.gorge.maps.source import MAX_BYTES, is_kept_name, kept_name
+
+GORGE = SHIPPED_FILES[0].read_text(encoding="utf-8")
+FIRST_ROW = GORGE.splitlines().index("rows: |") + 2  # line in the file, from 1
+INDENT = 2
+
+
+def row_in(text: str, z: int) -> int:
+    """The index of the line of `text` that holds the cells of that z."""
+    return text.splitlines().index("rows: |") + 1 + SIZE - 1 - z
+
+
+def with_cell(text: str, cell: tuple[int, int], sign: str) -> str:
+    lines = text.splitlines(keepends=True)
+    number, at = row_in(text, cell[1]), INDENT + cell[0]
+    lines[number] = lines[number][:at] + sign + lines[number][at + 1 :]
+    return "".join(lines)
+
+
+def faults_of(folder: Path, text: str | bytes) -> list[str]:
+    """The faults of a file canyon.yaml that holds `text`, without its path."""
+    path = folder / "canyon.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigurationError) as caught:
+        load_map(path)
+    assert all(fault.startswith(f"{path}:") for fault in caught.value.faults)
+    return [fault.removeprefix(f"{path}:") for fault in caught.value.faults]
+
+
+def without_row(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[: row_in(text, 63)] + lines[row_in(text, 62) :])
+
+
+def short_line(text: str) -> str:
+    lines = text.splitlines()
+    lines[row_in(text, 63 - 11)] = lines[row_in(text, 63 - 11)][:-1]
+    return "\n".join(lines) + "\n"
+
+
+SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
+    "lines": (without_row, f"{FIRST_ROW - 1}:7: rows: must hold 64 lines (got 63)"),
+    "characters": (
+        short_line,
+        f"{FIRST_ROW + 11}:66: rows: line 12 must have 64 characters (got 63)",
+    ),
+    "sign": (
+        lambda text: with_cell(text, (39, 63 - 11), "x"),
+        f"{FIRST_ROW + 11}:42: rows: line 12, character 40 is 'x'; allowed are # . S E and 0 to 9",
+    ),
+    "two starts": (
+        lambda text: with_cell(text, (30, 9), "S"),
+        f"{FIRST_ROW + 54}:33: rows: must hold one S (got 2)",
+    ),
+    "no end": (
+        lambda text: with_cell(text, (11, 55), "."),
+        f"{FIRST_ROW - 1}:7: rows: must hold one E (got 0)",
+    ),
+    "gap": (
+        lambda text: with_cell(text, (9, 44), "."),
+        f"{FIRST_ROW + 63 - 41}:57: rows: site 2 is missing (there is a 9)",
+    ),
+    "twice": (
+        lambda text: with_cell(text, (33, 23), "4"),
+        f"{FIRST_ROW + 63 - 23}:36: rows: site 4 is there twice",
+    ),
+    "points": (
+        lambda text: text.replace("points: [50, 100, 100, 100, 50, 200,", "points: ["),
+        f"{FIRST_ROW - 2}:9: points: must hold 10 numbers, one for each site (got 4)",
+    ),
+    "point": (
+        lambda text: text.replace("points: [50,", "points: [1001,"),
+        f"{FIRST_ROW - 2}:10: points.0: must be a whole number from 0 to 1000 (got '1001')",
+    ),
+    "fraction": (
+        lambda text: text.replace("points: [50, 100,", "points: [50, 1e2,"),
+        f"{FIRST_ROW - 2}:14: points.1: must be a whole number from 0 to 1000 (got '1e2')",
+    ),
+    "key": (
+        lambda text: text.replace("points:", "point:"),
+        f"{FIRST_ROW - 2}:1: unknown key 'point', did you mean points? allowed: name, points, rows",
+    ),
+    "name": (
+        lambda text: text.replace("name: gorge", 'name: "a\\nb"'),
+        f"{FIRST_ROW - 3}:7: name: must be text of 1 to 60 printable characters (got 'a\\nb')",
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", SHAPES, ids=str)
+def test_a_fault_is_one_line_with_its_place(broken: str, tmp_path: Path) -> None:
+    change, line = SHAPES[broken]
+    text = change(GORGE)
+    assert text != GORGE
+    assert line in faults_of(tmp_path, text)
+
+
+def walled(cells: list[tuple[int, int]], text: str = GORGE) -> str:
+    for cell in cells:
+        text = with_cell(text, cell, "#")
+    return text.replace("name: gorge", "name: canyon")
+
+
+def around(x: int, z: int) -> list[tuple[int, int]]:
+    return [(x + 1, z), (x - 1, z), (x, z + 1), (x, z - 1)]
+
+
+def test_ways_that_are_missing_are_named_with_the_map(tmp_path: Path) -> None:
+    place = f"{FIRST_ROW + 63 - 55}:{INDENT + 24}"
+    what = "map canyon: site 7 at (23, 55) can't be reached from the start without the end"
+    assert faults_of(tmp_path, walled(around(23, 55))) == [f"{place}: {what}"]
+    place = f"{FIRST_ROW + 63 - 55}:{INDENT + 12}"
+    faults = faults_of(tmp_path, walled(around(11, 55)))
+    assert faults == [f"{place}: map canyon: the end can't be reached"]
+
+
+def test_a_site_behind_the_end_cannot_be_reached(tmp_path: Path) -> None:
+    walls = [cell for cell in around(23, 55) if cell != (22, 55)] + around(22, 55)
+    text = walled([cell for cell in walls if cell not in ((22, 55), (23, 55))])
+    text = with_cell(with_cell(text, (11, 55), "."), (22, 55), "E")
+    text = with_cell(text, (21, 55), ".")
+    (fault,) = faults_of(tmp_path, text)
+    assert fault.endswith("site 7 at (23, 55) can't be reached from the start without the end")
+
+
+def test_start_and_end_are_eight_steps_apart(tmp_path: Path) -> None:
+    for steps in (5, 7):
+        text = with_cell(with_cell(GORGE, (11, 55), "."), (29 + steps, 9), "E")
+        (fault,) = faults_of(tmp_path, text)
+        assert fault.endswith(f"map gorge: start and end must be 8 steps apart (got {steps})")
+    text = with_cell(with_cell(GORGE, (11, 55), "."), (29 + 8, 9), "E")
+    assert load_map(text).end == (37, 9)
+
+
+def test_road_that_cannot_be_reached_is_allowed() -> None:
+    walls = load_map("gorge").walls
+    x, z = next(
+        (x, z) for x, z in np.argwhere(walls[1:-1, 1:-1]) + 1 if all(walls[c] for c in around(x, z))
+    )
+    assert not load_map(with_cell(GORGE, (x, z), ".")).walls[x, z]
+
+
+def test_every_fault_of_a_file_is_reported(tmp_path: Path) -> None:
+    text = with_cell(GORGE, (3, 60), "x").replace("name: gorge", "nam: gorge")
+    faults = faults_of(tmp_path, with_cell(text, (9, 30), "?"))
+    assert len(faults) == 4  # the key, the name that is missing, two signs
+
+
+FILES = {
+    "nothing": (b"", "1:1: the file must be a mapping of name, points, rows (got nothing)"),
+    "list": (b"[1, 2]", "1:1: the file must be a mapping of name, points, rows (got a list)"),
+    "secret": (b"s3cret", "1:1: the file must be a mapping of name, points, rows (got text)"),
+    "bytes": (b"name: \xff", "1:7: not UTF-8 text"),
+    "large": (b"#" * (MAX_BYTES + 1), f"1:1: cannot be read: is larger than {MAX_BYTES} bytes"),
+    "deep": (b"[" * 999, "1:21: not a map file: nested too deeply"),
+    "tag": (
+        b"name: !!python/object:os.system x\npoints: 1\nrows: 1",
+        "2:9: points: must be a list",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_of_another_kind_is_refused(kind: str, tmp_path: Path) -> None:
+    content, line = FILES[kind]
+    assert any(fault.startswith(line) for fault in faults_of(tmp_path, content))
+
+
+@pytest.mark.parametrize("entry", ["canyon.yaml", "", "a\0b", "x" * 5000, "gorge\\", "./gorge"])
+def test_a_map_that_is_not_there_is_refused_in_one_line(entry: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_map(entry)
+    (line,) = caught.value.faults
+    assert line.startswith("no shipped map and no file ")
+    assert line.endswith(" (shipped: gorge)")
+    assert is_seen(line)
+    assert len(line) < 300
+
+
+def test_the_line_of_a_map_that_is_not_there() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_map("canyon.yaml")
+    line = "no shipped map and no file canyon.yaml (shipped: gorge)"
+    assert list(caught.value.faults) == [line]
+
+
+def test_folders_and_devices_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/zero")):
+        with pytest.raises(ConfigurationError) as caught:
+            load_map(path)
+        (line,) = caught.value.faults
+        assert line == f"{path}:1:1: cannot be read: is not a regular file"
+
+
+def test_a_text_that_a_run_keeps_is_read_as_the_map_it_was_made_from() -> None:
+    text = kept_map("gorge")
+    assert load_map(text) == load_map("gorge")
+    assert kept_map(text) == text
+    assert is_kept_name(kept_name(text))
+
+
+def test_an_altered_text_of_a_run_is_refused(tmp_path: Path) -> None:
+    text = kept_map("gorge")
+    for altered in (with_cell(text, (30, 30), "."), with_cell(text, (30, 30), "#")):
+        if altered == text:
+            continue
+        with pytest.raises(ConfigurationError, match="altered since a run kept it"):
+            load_map(altered)
+    path = tmp_path / kept_name(text)
+    path.write_text(GORGE, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="altered since a run kept it"):
+        load_map(path)
+
+
+SIGNS = "#.SE0123456789x:[]{}|>-!&*%@`\"'\t\0\r\n \u2028\ud800\u00e9"
+
+
+def mutated(random_: random.Random, data: bytearray) -> bytes:
+    """`data` with some characters, lines or blocks replaced, doubled or dropped."""
+    for _ in range(random_.choice((1, 1, 2, 5, 30))):
+        at = random_.randrange(len(data))
+        until = at + random_.choice((1, 1, 1, 3, 65, 700))
+        sign = random_.choice(SIGNS).encode("utf-8", "surrogatepass")
+        new = random_.choice((b"", sign, sign, sign * 3, bytes(data[at:until]) * 2, b"\xff"))
+        data[at:until] = new
+        if not data:
+            break
+    return bytes(data)
+
+
+def faults_or_none(path: Path) -> list[str]:
+    try:
+        load_map(path)
+    except ConfigurationError as error:
+        return list(error.faults) or ["refused without a word"]
+    return []
+
+
+def test_a_thousand_mutated_files_give_a_map_or_lines_and_never_a_traceback(
+    tmp_path: Path,
+) -> None:
+    path, random_ = tmp_path / "mutated.yaml", random.Random(8)
+    refused = 0
+    for _ in range(1000):
+        path.write_bytes(mutated(random_, bytearray(GORGE.encode())))
+        faults = faults_or_none(path)
+        refused += bool(faults)
+        for fault in faults:
+            assert fault.startswith(f"{path}:")
+            line, column, what = fault.removeprefix(f"{path}:").split(":", 2)
+            assert int(line) >= 1
+            assert int(column) >= 1
+            assert what.strip()
+            assert is_seen(fault)
+    assert 500 < refused < 1000

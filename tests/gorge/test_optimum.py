@@ -1,0 +1,236 @@
+"""The optimum: no walk beats it, and the walk that it gives earns it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from slow_walks import Score, best_score, neighbours, play
+
+from aimbot_lab.worlds.gorge.maps.files import load_map
+from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.optimum import optima_by_set, optimum
+
+GORGE = load_map("gorge")
+SEEDS_GAME = Score(max_steps=2000, end_score=150.0, step_score=0.2, decay=False)
+LIMITS = (20, 60, 100, 160, 300, 500, 2000)
+PRINT_OPTIMA = """
+from aimbot_lab.worlds.gorge.maps.files import load_map
+from aimbot_lab.worlds.gorge.optimum import optimum
+grid = load_map("gorge")
+for max_steps in (90, 2000):
+    for decay in (False, True):
+        print(*optimum(
+            grid, start=grid.start, treasures=[5, 8, 2, 9, 0], max_steps=max_steps,
+            end_score=150.0, step_score=0.2, decay=decay,
+        ))
+"""
+
+
+class Case(NamedTuple):
+    grid: GorgeMap
+    treasures: list[int]
+    score: Score
+
+
+def drawn_cases() -> Iterator[Case]:
+    """100 generated maps with up to 6 treasures, tight and wide limits, with decay and without."""
+    rng = np.random.default_rng(5)
+    for number in range(100):
+        (grid,) = generated_maps(1, seed=number, obstacle_share=0.3 + 0.3 * rng.random(), sites=10)
+        grid = replace(grid, points=rng.choice([0, 0, 1, 50, 100, 1000], 10).astype(float))
+        score = Score(
+            max_steps=int(rng.choice(LIMITS)),
+            end_score=float(rng.choice([0, 150, 1000])),
+            step_score=float(rng.choice([0, 0.2, 3])),
+            decay=bool(rng.integers(2)),
+        )
+        yield Case(
+            grid, rng.permutation(10)[: 6 - rng.integers(7) * rng.integers(2)].tolist(), score
+        )
+
+
+CASES = list(drawn_cases())
+
+
+def with_score(score: Score) -> dict[str, Any]:
+    return score._asdict()
+
+
+@pytest.mark.parametrize("case", CASES, ids=map(str, range(len(CASES))))
+def test_no_order_of_treasures_beats_the_optimum_and_its_walk_earns_it(case: Case) -> None:
+    grid, treasures, score = case
+    found = optimum(grid, start=grid.start, treasures=treasures, **with_score(score))
+    assert found.score == pytest.approx(
+        best_score(grid, grid.start, treasures, score), rel=0, abs=1e-9
+    )
+    played = play(grid, grid.start, treasures, actions=found.actions.tolist(), score=score)
+    assert played.score == pytest.approx(found.score, rel=0, abs=1e-9)
+    assert (played.order, played.steps) == (found.order, found.steps)
+    assert found.actions.shape == (found.steps,)
+    assert played.arrived or played.steps == score.max_steps
+
+
+def test_the_cases_hold_tight_limits_and_walks_that_leave_treasures() -> None:
+    found = [
+        (
+            case,
+            optimum(
+                case.grid, start=case.grid.start, treasures=case.treasures, **with_score(case.score)
+            ),
+        )
+        for case in CASES
+    ]
+    worth = [sum(case.grid.points[case.treasures] > 0) for case, _ in found]
+    left = [len(best.order) < count for (_, best), count in zip(found, worth, strict=True)]
+    assert 10 < sum(left) < 90
+    assert 5 < sum(best.steps == case.score.max_steps for case, best in found) < 60
+    assert sum(case.score.decay for case, _ in found) > 30
+
+
+def room(rows: str) -> GorgeMap:
+    """A map whose obstacles fill everything but a small room, drawn with the first line on top."""
+    signs = np.array([list(line) for line in rows.split()])[::-1].T
+    walls = np.ones((SIZE, SIZE), np.bool_)
+    walls[: signs.shape[0], : signs.shape[1]] = signs == "#"
+
+    def place(sign: str) -> tuple[int, int]:
+        x, z = np.argwhere(signs == sign)[0].tolist()
+        return x, z
+
+    count = int(np.isin(signs, list("0123456789")).sum())
+    sites = np.array([place(str(k)) for k in range(count)], np.int64)
+    points = np.array([50.0, 100.0, 30.0, 70.0][:count])
+    return GorgeMap("room", walls, place("S"), place("E"), sites, points)
+
+
+ROOMS = (
+    "2..#..E..0 .#.##.#.#. .#..S.#... .####.#.#. 1.........",
+    "0E1 .S.",
+    "0.E.1 .###. S....",
+    "S0E",
+)
+
+
+def best_of_every_walk(grid: GorgeMap, start: tuple[int, int], score: Score) -> float:
+    """Over (cell, treasures left, step), step by step: no legs, no orders."""
+    places = {tuple(site): k for k, site in enumerate(grid.sites.tolist())}
+    now = {(start, frozenset(places.values())): 0.0}
+    best = 0.0
+    for step in range(1, score.max_steps + 1):
+        after: dict[Any, float] = {}
+        for (cell, left), total in now.items():
+            for there in [*neighbours(grid, cell), cell]:
+                taken = places.get(there) if there != cell else None
+                gained = score.treasure(grid.points[taken], step) if taken in left else 0.0
+                if there == grid.end:
+                    best = max(best, total + gained + score.arrival(step))
+                    continue
+                state = (there, left - {taken})
+                after[state] = max(after.get(state, 0.0), total + gained)
+        now = after
+        best = max([best, *now.values()])
+    return best
+
+
+@pytest.mark.parametrize("decay", [False, True])
+@pytest.mark.parametrize("rows", ROOMS)
+def test_no_walk_at_all_beats_the_optimum_in_small_rooms(rows: str, decay: bool) -> None:
+    grid = room(rows)
+    for max_steps in range(1, 31):
+        for step_score, end_score in ((0.0, 0.0), (2.0, 50.0), (30.0, 5.0)):
+            score = Score(max_steps, end_score, step_score, decay)
+            found = optimum(
+                grid, start=grid.start, treasures=range(len(grid.sites)), **with_score(score)
+            )
+            exact = best_of_every_walk(grid, grid.start, score)
+            assert found.score == pytest.approx(exact, rel=0, abs=1e-9)
+
+
+def test_a_treasure_below_the_start_is_a_step_away_and_back() -> None:
+    grid = room("..S.0.E")
+    on_site, score = (4, 0), Score(12, 0.0, 1.0, False)
+    found = optimum(grid, start=on_site, treasures=[0], **with_score(score))
+    assert found.score == best_of_every_walk(grid, on_site, score)
+    assert (found.order, found.steps) == ((0,), 4)
+    played = play(grid, on_site, [0], actions=found.actions.tolist(), score=score)
+    assert played.score == found.score
+
+
+def test_the_end_is_never_walked_through() -> None:
+    grid = room("S.E.0")
+    found = optimum(grid, start=grid.start, treasures=[0], **with_score(SEEDS_GAME))
+    assert (found.order, found.steps) == ((), 2)
+
+
+def test_a_detour_that_costs_more_than_it_brings_is_left() -> None:
+    grid = room("0...S.E")  # eight steps more for 50 points
+    costs = {
+        step_score: optimum(
+            grid, start=grid.start, treasures=[0], **with_score(Score(50, 0.0, step_score, False))
+        ).order
+        for step_score in (6.2, 6.3)
+    }
+    assert costs == {6.2: (0,), 6.3: ()}
+
+
+def test_the_step_with_the_limits_number_may_still_arrive() -> None:
+    grid = room("S..0.E")
+    orders = [
+        optimum(grid, start=grid.start, treasures=[0], **with_score(Score(limit, 10.0, 1.0, False)))
+        for limit in (2, 3, 4, 5)
+    ]
+    assert [best.score for best in orders] == [0.0, 50.0, 50.0, 60.0]
+    assert [best.steps for best in orders] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("decay", [False, True])
+@pytest.mark.parametrize("max_steps", [90, 200, 2000])
+def test_optima_by_set_are_the_optima_of_the_sets(max_steps: int, decay: bool) -> None:
+    score = SEEDS_GAME._replace(max_steps=max_steps, decay=decay)
+    scores = optima_by_set(GORGE, start=GORGE.start, **with_score(score))
+    assert scores.shape == (1024,)
+    for number in [0, 1023, *np.random.default_rng(2).integers(1024, size=60).tolist()]:
+        treasures = [k for k in range(10) if number >> k & 1]
+        best = optimum(GORGE, start=GORGE.start, treasures=treasures, **with_score(score))
+        assert scores[number] == best.score
+
+
+def test_more_treasures_never_lower_the_optimum() -> None:
+    scores = optima_by_set(GORGE, start=GORGE.start, **with_score(SEEDS_GAME))
+    numbers = np.arange(1024)
+    for k in range(10):
+        without = numbers[numbers >> k & 1 == 0]
+        assert (scores[without | 1 << k] >= scores[without]).all()
+
+
+def test_the_order_in_which_treasures_are_named_changes_no_score() -> None:
+    forth = optimum(GORGE, start=GORGE.start, treasures=[3, 0, 9, 5], **with_score(SEEDS_GAME))
+    back = optimum(GORGE, start=GORGE.start, treasures=[5, 9, 0, 3], **with_score(SEEDS_GAME))
+    assert forth.score == back.score
+
+
+def test_uncompiled_and_checked_kernels_find_the_same_walks(tmp_path: Path) -> None:
+    found = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PRINT_OPTIMA],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "XDG_CACHE_HOME": str(tmp_path),
+                variable: "1",
+            },
+        ).stdout
+        for variable in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+    ]
+    assert found[0] == found[1]
+    assert found[0].count("(") == 4
