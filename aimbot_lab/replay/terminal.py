@@ -8,6 +8,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay.captions import cell_words, lesson_title, player_words
@@ -74,15 +75,12 @@ def _colour(ground: int, colour: Sequence[int], true_colour: bool) -> str:
 
 def _words(replay: Replay, step: ReplayStep, scale: npt.NDArray[np.float64]) -> Sequence[str]:
     scene, world, spec = step.scene, replay.episode.world, replay.episode.spec
-    unit = spec.time_unit
-    took = f"{scene.seconds:.1f} s" if unit == "s" else f"{scene.seconds:g} {unit}"
-    limit = "" if scene.time_limit is None else f" of {scene.time_limit:g} {unit}"
     words = [
         f"{BOLD}{one_line(lesson_title(replay))}{RESET}",
         one_line(cell_words(replay)),
         *(one_line(words) for words in [player_words(replay)] if words),
         scene.goal,
-        f"{took}{limit}",
+        _time(scene, spec.time_unit),
         "",
         world.action_words(spec, step.action, scene),
         "",
@@ -96,6 +94,14 @@ def _words(replay: Replay, step: ReplayStep, scale: npt.NDArray[np.float64]) -> 
         ending = world.ending_words(result.outcome, scene.seconds)
         words += ["", f"{OUTCOMES[result.outcome]}{BOLD}{ending}{RESET}"]
     return words
+
+
+def _time(scene: Scene, unit: str) -> str:
+    """How long the episode lasts so far, of how long at most."""
+    limit = "" if scene.time_limit is None else f" of {scene.time_limit:g}"
+    if unit == "s":
+        return f"{scene.seconds:.1f} s{limit and f'{limit} s'}"
+    return f"{scene.seconds:g}{limit} {unit}"
 
 
 def _bar(term: str, value: float, scale: float) -> Sequence[str]:

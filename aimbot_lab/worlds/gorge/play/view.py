@@ -142,7 +142,7 @@ def _panel(state: GorgeState, maps: MapTables) -> list[str]:
     if placed:
         lines.append(f"treasures {(placed & ~left).bit_count()} of {placed.bit_count()}")
     worth = [
-        f"{site if left >> site & 1 else 'x'}: {maps.points[at, site]:g}".ljust(10)
+        f"{site}{'' if left >> site & 1 else 'x'}: {maps.points[at, site]:g}".ljust(10)
         for site in range(core.SITES)
         if placed >> site & 1
     ]

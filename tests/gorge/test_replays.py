@@ -1,0 +1,97 @@
+"""Recorded games: they play as they were in any batch, and broken files are refused in a line."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.replay.episode import Replay, ReplayError
+from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
+from aimbot_lab.replay.frames import FrameStyle, frames
+from aimbot_lab.replay.playback import as_replay, replay_steps
+from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.replay.terminal import Screen, screens
+from aimbot_lab.worlds.gorge.settings import GorgeSettings
+from aimbot_lab.worlds.gorge.world_type import GORGE
+
+EVERY = Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0})
+
+
+def recorded(count: int, **given: Any) -> list[Replay]:
+    """The first games of `count` rows, played by the explorer."""
+    settings = GorgeSettings(num_envs=count, random_start=True, **given)
+    world = GORGE.make(settings)
+    world.set_scenario(EVERY)
+    buffers = step_buffers(world)
+    world.reset(5, buffers.observations)
+    act = GORGE.baselines(settings)["explorer"](world, 1)
+    running = dict(enumerate(recorders(world)))
+    found: dict[int, Replay] = {}
+    while running:
+        actions = act(buffers.observations, buffers.finished)
+        ended = world.step(actions, buffers)
+        for row, recorder in list(running.items()):
+            episode = recorder.add(actions, ended)
+            if episode is not None:
+                found[row] = as_replay(episode, {"name": "explorer"})
+                del running[row]
+    return [found[row] for row in range(count)]
+
+
+@pytest.mark.parametrize("decay", [False, True])
+def test_games_of_a_batch_play_as_they_were_in_a_row_of_their_own(
+    tmp_path: Path, decay: bool
+) -> None:
+    maps = {"generate": {"count": 3, "sites": 4}}
+    for number, replay in enumerate(recorded(6, map=maps, max_steps=250, score_decay=decay)):
+        path = tmp_path / f"{number}.json"
+        path.write_text(replay_text(replay), encoding="utf-8")
+        assert path.stat().st_size < 20_000
+        back = load_replay(path)
+        assert back.episode.line == replay.episode.line
+        np.testing.assert_array_equal(back.episode.actions, replay.episode.actions)
+
+
+def test_pictures_and_terminals_show_a_game_to_its_end() -> None:
+    replay = recorded(1, max_steps=140)[0]
+    pictures = list(frames(replay, FrameStyle(size=64)))
+    assert len(pictures) == len(replay.episode.actions) + 1
+    assert (pictures[0] != pictures[-1]).any()
+    *_, last = screens(replay, Screen(54, 16, true_colour=True))
+    assert f"{len(replay.episode.actions)} of 140 steps" in last
+    assert "after" in last
+    assert replay.episode.frame_seconds < 1
+    events = [step.scene.events for step in replay_steps(replay.episode)]
+    assert set(events[0]) == {"bumps", "treasures"}
+
+
+def mutated(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """`document` with one value of its beginning changed, and sealed again."""
+    changed = json.loads(json.dumps(document))
+    start = changed["start"]
+    name = chance.choice(sorted(start))
+    value = chance.choice([-1, 0, 3, 70, 2**40, 1e300, float("nan"), "x", None, [], [[1, 2]]])
+    if chance.random() < 0.3:
+        start[name] = value
+    elif isinstance(start[name], list) and start[name]:
+        start[name][0] = value
+    del changed[SEAL]
+    return {**changed, SEAL: _seal(changed)}
+
+
+def test_a_beginning_that_was_altered_plays_or_is_refused_in_a_line(tmp_path: Path) -> None:
+    document = json.loads(replay_text(recorded(1, max_steps=140)[0]))
+    chance, refused = random.Random(3), list[str]()
+    for _ in range(60):
+        path = tmp_path / "altered.json"
+        path.write_text(json.dumps(mutated(document, chance)), encoding="utf-8")
+        try:
+            load_replay(path)
+        except ReplayError as error:
+            refused.append(str(error))
+    assert len(refused) > 30
+    assert not any("\n" in line for line in refused)
