@@ -61,6 +61,11 @@ def upper_bound(measure: str) -> str:
     return f"{measure}_upper"
 
 
+def test_measure(name: str) -> str:
+    """What a world measures of an evaluation's episodes beside wins, such as the score."""
+    return f"test/{name}"
+
+
 def player_win_rate(player: str) -> str:
     """Win rate over all cells of an evaluation of another player: the agent's likeliest
     actions, those sampled as in training, or a baseline."""

@@ -40,6 +40,7 @@ def _metrics(evaluated: Evaluated) -> dict[str, float]:
             for score in first.cells
         },
         **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
+        **{names.test_measure(name): value for name, value in first.overall.measures.items()},
     }
     return {key: value for key, value in known.items() if value is not None}
 
@@ -79,4 +80,11 @@ def _section(evaluated: Evaluated) -> str:
 
 def _shown(score: Score) -> str:
     drawn = f", {score.draws:,} drawn" if score.draws else ""
-    return f"{percent(score.win_rate)} ({interval(score.lower, score.upper)}){drawn}"
+    numbers = score.measures
+    told = [
+        f"; {name} {value:.3f}"
+        for name, value in numbers.items()
+        if f"{name}_lower" in numbers and value is not None
+    ]
+    rate = f"{percent(score.win_rate)} ({interval(score.lower, score.upper)})"
+    return f"{rate}{drawn}{''.join(told)}"
