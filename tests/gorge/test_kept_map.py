@@ -84,15 +84,17 @@ def test_a_written_curriculum_is_read_back_with_its_map(project: Path, tmp_path:
 
 
 def test_a_run_goes_on_after_its_map_was_deleted(project: Path, tmp_path: Path) -> None:
-    """Trained, evaluated, resumed, recorded and exported, and all know the map by its hash."""
-    data = tmp_path / "data"
+    """Trained, evaluated, resumed to the same bits, recorded, exported; all know its hash."""
+    data, longer = tmp_path / "data", ("--set", "train.total_steps=384")
+    unbroken = train(data, project / "walk.yaml", *longer)["state_sha256"]
     run = train(data, project / "walk.yaml")["run_id"]
     there = load_map(project / "canyon.yaml")
     shutil.rmtree(project)
     found = invoke(data, "evaluate", run, "--episodes", 4, "--json").document
     known = {"noun": "map", "name": there.name, "sha256": there.content_hash}
     assert found["content"] == known
-    invoke(data, "resume", run, "--set", "train.total_steps=384", wanted=1)
+    resumed = invoke(data, "resume", run, *longer, "--json", wanted=1).document
+    assert resumed["state_sha256"] == unbroken
     invoke(data, "export", run, "-o", "agent")
     assert json.loads(Path("agent/agent.json").read_text())["content"] == known
     checkpoint = max((data / "runs" / run / "checkpoints").glob("step-*"))
