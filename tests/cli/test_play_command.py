@@ -57,6 +57,8 @@ def test_commands_play_a_game_that_replay_plays_the_same(tmp_path: Path, way: li
     summary = invoke_plainly("replay", saved, "--json").document
     assert summary["decisions"] == len(way)
     assert summary["bumps"] == summary["treasures"] == 0
+    invoke_plainly("record", saved, "-o", tmp_path / "game.gif")
+    assert (tmp_path / "game.gif").stat().st_size > 0
 
 
 def test_each_step_is_told_as_raw_data_or_as_what_is_seen(tmp_path: Path, way: list[str]) -> None:
@@ -79,6 +81,7 @@ def test_commands_come_from_the_standard_input_where_that_is_no_terminal(way: li
     assert told.output.startswith("Warning|Result|Win|")
     assert play(*WALK, "--no-fog", input="\n".join(way)).output.endswith("the fog was lifted\n")
     assert play(*WALK, input="up\n").output == ""
+    assert play(*WALK, input=b"\xff\n", wanted=2).said == "the standard input is not UTF-8 text"
 
 
 @pytest.mark.parametrize(

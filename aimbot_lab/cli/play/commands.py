@@ -33,13 +33,21 @@ def read_commands(path: Path | None, allowed: Collection[str]) -> Iterable[Comma
     Raises ConfigurationError for a file that can't be read, and for what is no command.
     """
     if path is None:
-        return _checked(sys.stdin, allowed)
+        return _checked(_typed(), allowed)
     try:
         text = read_bounded(path, MAX_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise ConfigurationError(f"--commands {path}: can't be read: {reason}") from error
     return list(_checked(text.splitlines(), allowed))
+
+
+def _typed() -> Iterator[str]:
+    """The lines of the standard input. Raises ConfigurationError where they are no text."""
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError as error:
+        raise ConfigurationError("the standard input is not UTF-8 text") from error
 
 
 def _checked(lines: Iterable[str], allowed: Collection[str]) -> Iterator[Command]:
