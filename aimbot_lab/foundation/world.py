@@ -23,6 +23,7 @@ from aimbot_lab.foundation.statistics.measures import Measure
 
 Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]
+Int64Array = npt.NDArray[np.int64]
 Picture = npt.NDArray[np.uint8]  # [height, width, 3] red, green, blue
 
 
@@ -59,6 +60,32 @@ class ActionBounds(NamedTuple):
     high: Float32Array  # [C]
 
 
+class StateTable(NamedTuple):
+    """How the state's number follows from an observation [D] of whole numbers.
+
+    The chosen columns, each times its weight, sum to a place; the same with `rest_weights` sum to
+    what is added to the first state of that place. One world has places alone, another has several
+    states in each. Plain data, so that a kernel can work the number out.
+    """
+
+    size: int  # states
+    columns: Int64Array  # [K] of an observation
+    place_weights: Int64Array  # [K]
+    rest_weights: Int64Array  # [K]
+    first_states: Int64Array  # [P] of each place; -1 where nobody can be
+
+
+def table_of_one_hot(first_column: int, size: int) -> StateTable:
+    """The table of a world that shows its state as `size` columns, of which one is 1."""
+    return StateTable(
+        size=size,
+        columns=np.arange(first_column, first_column + size),
+        place_weights=np.zeros(size, np.int64),
+        rest_weights=np.arange(size),
+        first_states=np.zeros(1, np.int64),
+    )
+
+
 @dataclass(frozen=True)
 class WorldSpec:
     """The fixed shape of a world: what it observes, what it accepts, what it rewards."""
@@ -92,6 +119,7 @@ class WorldSpec:
     result_columns: tuple[str, ...] | None = None
     """Those of `episode_columns` that stand in result lines, in order, before the return; None: all
     of them, after it."""
+    states: StateTable | None = None  # the number of the state that an observation shows; None: no
 
     @cached_property
     def action_bounds(self) -> ActionBounds:

@@ -103,6 +103,8 @@ class WorldType(ABC):
     name: str
     settings: type[Any]
     files: KeptFiles | None = None
+    benched: bool = False
+    """Whether benchmarks of the simulator measure it, with its default settings."""
     shape_keys: tuple[str, ...] = ()
     """Settings that decide what is observed and which actions there are."""
     bounding_keys: tuple[str, ...] = ()
@@ -185,6 +187,12 @@ class WorldType(ABC):
         """The largest reward weight, so that learners can check what 32 bits hold; 0: unknown."""
         del settings
         return 0.0
+
+    def states_fault(self, settings: Any) -> str | None:
+        """What `settings` lack for `WorldSpec.states`, as what a table needs; None: nothing."""
+        if self.spec(settings).states is not None:
+            return None
+        return f"a world whose states are numbered ({self.name} has none)"
 
     def warm_up(self, settings: Any) -> None:
         """Compile, or read from a cache, what a first step would have to."""

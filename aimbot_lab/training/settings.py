@@ -17,7 +17,7 @@ from aimbot_lab.training.networks.settings import NetworkSettings
 __all__ = ["AIM_BINS", "NetworkSettings", "TrainSettings", "bins_within"]
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
-ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo"
+ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo", "q_learning"
 """The algorithms of this package."""
 GROUP = "aimbot_lab.algorithms"
 """Entry points by which installed packages bring algorithms."""
@@ -33,6 +33,10 @@ USUAL_BINS: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {"dqn": FEW_AIM_BINS, "qrdqn": FEW_AIM_BINS}
 )
 """Mouse values by algorithm, where not AIM_BINS."""
+
+LEARNING_RATE = 1e-3
+USUAL_RATES: Mapping[str, float] = MappingProxyType({"q_learning": 0.5})
+"""Learning rates by algorithm, where not LEARNING_RATE."""
 
 
 def _plain(value: Any) -> Any:
@@ -77,9 +81,10 @@ class TrainSettings:
     """Samples per gradient step."""
     n_epochs: Annotated[Int, Ge(1), Le(10_000)] = 4
     """Passes over a rollout; dqn and qrdqn take as many samples from the replay buffer."""
-    learning_rate: Positive = 1e-3
+    learning_rate: Positive = LEARNING_RATE
     """Step size of Adam: a number, or a schedule such as
-    {schedule: linear, start: 1e-3, end: 1e-4}, linear or cosine."""
+    {schedule: linear, start: 1e-3, end: 1e-4}, linear or cosine. q_learning: the share by which a
+    value moves to what the action brought, by default 0.5."""
     gamma: Fraction = 0.99
     """Discount factor."""
     gae_lambda: Fraction = 0.95
@@ -128,7 +133,10 @@ class TrainSettings:
     """Further hyper-parameters of the algorithm, by the names that its class gives them."""
 
     def __post_init__(self) -> None:
-        if self.aim_bins is AIM_BINS:  # nothing was given
+        if self.learning_rate is LEARNING_RATE:  # nothing was given
+            rate = USUAL_RATES.get(self.algo, LEARNING_RATE)
+            object.__setattr__(self, "learning_rate", rate)
+        if self.aim_bins is AIM_BINS:
             object.__setattr__(self, "aim_bins", USUAL_BINS.get(self.algo, AIM_BINS))
         if len(self.aim_bins) < 2 or list(self.aim_bins) != sorted(set(self.aim_bins)):
             raise ValueError("aim_bins must hold at least two rising values")

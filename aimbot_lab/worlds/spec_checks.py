@@ -32,6 +32,7 @@ def spec_faults(spec: object) -> Iterator[str]:
     yield from _observation_faults(spec)
     yield from _action_faults(spec)
     yield from _episode_faults(spec)
+    yield from _states_faults(spec)
     if not spec.agents >= 1:
         yield f"agents must be at least 1 (got {spec.agents})"
     if not spec.decision_seconds > 0:
@@ -53,6 +54,20 @@ def _observation_faults(spec: WorldSpec) -> Iterator[str]:
     if columns != width:
         yield f"blocks hold {columns} columns; an observation has {width}"
     yield from _names_faults("blocks", [block.name for block in spec.observation_blocks])
+
+
+def _states_faults(spec: WorldSpec) -> Iterator[str]:
+    states = spec.states
+    if states is None:
+        return
+    width = len(spec.observation_names)
+    if not ((states.columns >= 0) & (states.columns < width)).all():
+        yield f"states: every column must be one of the observation's, 0 to {width - 1}"
+    shapes = {one.shape for one in (states.columns, states.place_weights, states.rest_weights)}
+    if len(shapes) != 1:
+        yield "states: columns, place_weights and rest_weights must have the same shape"
+    if not (states.size >= 1 and (states.first_states < states.size).all()):
+        yield "states: every first state must be below their number, which is at least 1"
 
 
 def _action_faults(spec: WorldSpec) -> Iterator[str]:

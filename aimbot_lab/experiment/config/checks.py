@@ -43,6 +43,7 @@ def cross_section_diagnostics(
     yield from aim_diagnostics(env, train)
     yield from option_diagnostics(train)
     yield from network_diagnostics(env, train)
+    yield from table_diagnostics(env, train)
 
 
 def world_diagnostics(env: WorldSettings | None, world: WorldType | None) -> Iterator[Diagnostic]:
@@ -223,6 +224,17 @@ def network_diagnostics(
         yield Diagnostic(("train", "network", key), rest)
     else:
         yield Diagnostic(("train", "network"), what)
+
+
+def table_diagnostics(
+    env: WorldSettings | None, train: TrainSettings | None
+) -> Iterator[Diagnostic]:
+    """What a table of the world's states needs, where neither part is None."""
+    if env is None or train is None or algorithm_of(train).table is None:
+        return
+    what = type_of(env).states_fault(env)
+    if what is not None:
+        yield Diagnostic(("train", "algo"), f"{train.algo} needs {what}")
 
 
 def _mix_diagnostics(

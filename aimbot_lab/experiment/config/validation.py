@@ -15,6 +15,7 @@ from aimbot_lab.experiment.config.checks import (
     network_diagnostics,
     option_diagnostics,
     rollout_diagnostics,
+    table_diagnostics,
     world_diagnostics,
 )
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
@@ -73,6 +74,7 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
         *aim_diagnostics(env, train),
         *option_diagnostics(None if known & _ALGORITHM else train),
         *network_diagnostics(env, None if known & _NETWORK else train),
+        *table_diagnostics(env, None if known & _ALGORITHM else train),
     ]
     for fault in between:
         if not any(starts_with(place, fault.path) for place in known):

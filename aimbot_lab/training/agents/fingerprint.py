@@ -13,7 +13,9 @@ def state_sha256(model: BaseAlgorithm, curriculum_state: Mapping[str, Any]) -> s
     """SHA-256 over weights, optimiser and curriculum state, equal only if all bits are."""
     digest = hashlib.sha256()
     _feed(digest, model.policy.state_dict())
-    _feed(digest, model.policy.optimizer.state_dict())
+    optimizer = getattr(model.policy, "optimizer", None)
+    if optimizer is not None:  # a table has none
+        _feed(digest, optimizer.state_dict())
     digest.update(json.dumps(curriculum_state, sort_keys=True).encode())
     return digest.hexdigest()
 

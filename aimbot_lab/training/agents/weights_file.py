@@ -36,10 +36,13 @@ def policy_of(data: bytes, train: TrainSettings, spec: WorldSpec) -> BasePolicy:
 
 def _least_weights(train: TrainSettings, spec: WorldSpec) -> int:
     """Fewer weights than this no such network has; worked out before one is made."""
+    algorithm = algorithm_of(train)
+    if algorithm.table is not None:
+        return algorithm.table(train, spec)
     bins = spec.continuous * len(train.aim_bins) if train.aim == "bins" else 0
     quantiles = train.options.get("n_quantiles")
     outputs = max(bins, quantiles if isinstance(quantiles, int) else 0)
-    memory = algorithm_of(train).memory(train, len(spec.observation_names))
+    memory = algorithm.memory(train, len(spec.observation_names))
     network = network_of(train.network)
     return memory.weights + network.weights(train.network, memory.outputs, outputs)
 

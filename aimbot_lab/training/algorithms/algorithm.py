@@ -83,6 +83,8 @@ class Algorithm:
     """Arguments that `more` gives and no option may change."""
     any_threads: Callable[[Any], bool] = lambda _: False
     """Whether any number of threads surely learns the same."""
+    table: Callable[[Any, WorldSpec], int] | None = None
+    """How many values it keeps in a table, in place of a network; None: it learns a network."""
     memory: Callable[[Any, int], Memory] = lambda _, inputs: Memory(inputs, 0)
     """What is remembered, of so many inputs; the inputs themselves where nothing is."""
 

@@ -68,5 +68,7 @@ def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
 def _policy_arguments(
     algorithm: Algorithm, settings: TrainSettings, spec: WorldSpec
 ) -> dict[str, Any]:
+    if algorithm.table is not None:
+        return algorithm.policy_arguments(settings, spec)
     network = network_arguments(settings.network, spec, one_stack=algorithm.ranks_actions)
     return {**network, **algorithm.policy_arguments(settings, spec)}

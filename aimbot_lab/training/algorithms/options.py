@@ -30,6 +30,7 @@ EVERY = {
     "torch_threads",
     "options",
 }
+OF_NETWORKS = {"network", "device"}  # which do nothing with a table
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
 
 
@@ -78,7 +79,8 @@ def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
 def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     """Settings that were changed and that the algorithm does not take."""
     usual = type(settings)(algo=settings.algo)
-    for key in sorted(HYPER_PARAMETERS - algorithm.takes):
+    of_networks = set() if algorithm.table is None else OF_NETWORKS
+    for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
         if getattr(settings, key) != getattr(usual, key):
             yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.deep_q_learning import DQN_ALGORITHM, QRDQN_ALGORITHM
 from aimbot_lab.training.algorithms.package_algorithm import package_algorithm
 from aimbot_lab.training.algorithms.policy_gradient import (
     HYBRID_PPO,
@@ -18,10 +19,11 @@ from aimbot_lab.training.algorithms.policy_gradient import (
     RECURRENT_PPO,
     TRPO_ALGORITHM,
 )
-from aimbot_lab.training.algorithms.q_learning import DQN_ALGORITHM, QRDQN_ALGORITHM
+from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
 from aimbot_lab.training.settings import GROUP, TrainSettings
 
 PPO_FAMILY = PPO_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO
+BY_VALUES = DQN_ALGORITHM, QRDQN_ALGORITHM, Q_LEARNING
 DEFAULT = PPO_ALGORITHM.name
 ALGORITHMS: Registry[Algorithm] = Registry(
     group=GROUP,
@@ -29,7 +31,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     key="algo",
     kind=Algorithm,
     base=TrainSettings,
-    own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, DQN_ALGORITHM, QRDQN_ALGORITHM)}),
+    own=MappingProxyType({one.name: one for one in (*PPO_FAMILY, *BY_VALUES)}),
 )
 AnyTrain = Annotated[TrainSettings, SettingsByName(ALGORITHMS, default=DEFAULT, judge=DEFAULT)]
 """The settings of any algorithm, as pydantic validates them; `algo` says which."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import seats_in, type_of
@@ -44,6 +45,8 @@ class UpdateCost(NamedTuple):
 
 def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     """The cost of an update by a rollout of `env`."""
+    if algorithm_of(train).table is not None:
+        return UpdateCost(0, 0.0, 0.0)  # a value a step
     inputs = type_of(env).observation_size(env)
     weights = network_of(train.network).weights(train.network, inputs, 0)
     per_sample = float(PASSES * NETWORKS * weights)

@@ -3,10 +3,11 @@
 import numpy as np
 
 from aimbot_lab.foundation.statistics.measures import Measure
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world import StateTable, WorldSpec
 from aimbot_lab.worlds.gorge.core import state as core
-from aimbot_lab.worlds.gorge.features import columns, observation_blocks
-from aimbot_lab.worlds.gorge.settings import GorgeSettings
+from aimbot_lab.worlds.gorge.features import block_size, columns, observation_blocks
+from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
+from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
 
 TARGETS = {"walk": core.WALK, "collect": core.COLLECT, "score": core.SCORE}
 DIFFICULTIES = {"walk": core.DIFFICULTY_COUNT, "collect": core.DIFFICULTY_COUNT, "score": 0}
@@ -33,6 +34,8 @@ MEASURES = (
     Measure("median_steps", "steps", "median steps", only="arrived", median=True, decimals=0),
     Measure("bumps", "bumps", "bumps", training="score/bumps"),
 )
+PLACES = (("position",), ("pos_row", "pos_col"))  # blocks that tell the hero's cell, either of them
+LEFT = ("list_treasure", "treasure")  # blocks of which each tells what is left
 
 
 def gorge_spec(settings: GorgeSettings) -> WorldSpec:
@@ -57,4 +60,49 @@ def gorge_spec(settings: GorgeSettings) -> WorldSpec:
         measures=MEASURES,
         result_columns=RESULT_COLUMNS,
         blocks=observation_blocks(settings),
+        states=None if states_fault(settings) else state_table(settings),
     )
+
+
+def states_fault(settings: GorgeSettings) -> str | None:
+    """What `settings` lack for numbered states, as what a table needs; None: nothing."""
+    if isinstance(settings.map, GeneratedMaps) and settings.map.generate.count > 1:
+        return f"one map (env.map generates {settings.map.generate.count})"
+    seen = set(settings.features)
+    if not any(seen.issuperset(blocks) for blocks in PLACES) or not seen.intersection(LEFT):
+        return "the features position and list_treasure"
+    return None
+
+
+def state_table(settings: GorgeSettings) -> StateTable:
+    """A state for each road cell with each set of treasures of the pool that can be left."""
+    (grid,) = chosen_maps(settings)
+    pool = pool_of(settings, (grid,))
+    sets = 1 << len(pool)
+    first = _first_columns(settings)
+    columns, places = _cell_columns(first)
+    left = next(first[name] for name in LEFT if name in first)
+    road = ~grid.walls.ravel()
+    return StateTable(
+        size=int(road.sum()) * sets,
+        columns=np.concatenate([columns, left + np.array(pool, np.int64)]),
+        place_weights=np.concatenate([places, np.zeros(len(pool), np.int64)]),
+        rest_weights=np.concatenate([np.zeros_like(places), 1 << np.arange(len(pool))]),
+        first_states=np.where(road, (np.cumsum(road) - 1) * sets, -1),
+    )
+
+
+def _first_columns(settings: GorgeSettings) -> dict[str, int]:
+    """The first column of each block."""
+    sizes = [block_size(name, settings.view) for name in settings.features]
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    return dict(zip(settings.features, starts, strict=True))
+
+
+def _cell_columns(first: dict[str, int]) -> tuple[core.Ints, core.Ints]:
+    """Columns that tell the cell, and their weights in its number."""
+    if "position" in first:
+        return first["position"] + np.arange(2), np.array([core.SIDE, 1])
+    line = np.arange(core.SIDE)
+    columns = np.concatenate([first["pos_row"] + line, first["pos_col"] + line])
+    return columns, np.concatenate([core.SIDE * line, line])

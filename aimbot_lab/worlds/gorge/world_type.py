@@ -1,6 +1,6 @@
 """Gorge Walk as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
@@ -12,8 +12,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Scenario, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import Act, Bounds, Content, MakePlayer, WorldType
+from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
+from aimbot_lab.foundation.world_type import Act, Bounds, Content, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.gorge.explorer import Explorer
 from aimbot_lab.worlds.gorge.features import block_size
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
@@ -22,7 +22,7 @@ from aimbot_lab.worlds.gorge.parameters import BOUNDS, TEXTS, form_fault, world_
 from aimbot_lab.worlds.gorge.play.terminal_play import GorgeTerminalPlay
 from aimbot_lab.worlds.gorge.replays.world_replays import GorgeReplays
 from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
-from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, gorge_spec
+from aimbot_lab.worlds.gorge.spec import DIFFICULTIES, gorge_spec, states_fault
 
 MAX_POINTS = 1000  # of a treasure
 MAX_ATTEMPTS = 8  # to find maps for evaluation
@@ -36,6 +36,7 @@ class GorgeType(WorldType):
     files = MAP_FILES
     replays = GorgeReplays()
     terminal = GorgeTerminalPlay()
+    benched = True
     shape_keys = ("features", "view")
     bounding_keys = ("map", "max_steps", "treasure_pool")
     gymnasium_ids = MappingProxyType(
@@ -139,6 +140,10 @@ class GorgeType(WorldType):
             *(abs(weights.win), abs(weights.lose)),
         )
 
+    def states_fault(self, settings: GorgeSettings) -> str | None:
+        """A table needs one map, and to see where the hero is and which treasures are left."""
+        return states_fault(settings)
+
     def warm_up(self, settings: GorgeSettings) -> None:
         """Take a step of a single row, which compiles the kernels or reads them from the cache."""
         world = self.make(replace(settings, num_envs=1))
@@ -146,6 +151,20 @@ class GorgeType(WorldType):
         buffers = step_buffers(world)
         world.reset(0, buffers.observations)
         world.step(np.zeros((1, 1), np.float32), buffers)
+
+    def spread_episodes(
+        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Rows in full play, over the time of their episodes."""
+        from aimbot_lab.worlds.gorge.benchmark import spread_episodes
+
+        spread_episodes(world, scenario, seed=seed, play=play)
+
+    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step."""
+        from aimbot_lab.worlds.gorge.benchmark import step_parts
+
+        return step_parts(world, scenario, buffers)
 
 
 def _guide(world: Any) -> Act:

@@ -16,6 +16,7 @@ from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     ActionColumns,
     action_columns,
+    numbered_states,
     observation_blocks,
     observation_columns,
 )
@@ -93,6 +94,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec,
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
         blocks=observation_blocks(env.observation_space),
+        states=numbered_states(env.observation_space),
     )
     return spec, actions
 

@@ -7,7 +7,14 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BoolArray, Float32Array, ObservationBlock, WorldSpec
+from aimbot_lab.foundation.world import (
+    BoolArray,
+    Float32Array,
+    ObservationBlock,
+    StateTable,
+    WorldSpec,
+    table_of_one_hot,
+)
 
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
@@ -110,6 +117,11 @@ def observation_blocks(space: spaces.Space[Any]) -> tuple[ObservationBlock, ...]
                 _block(inner, f"{OBSERVATION}_{index}") for index, inner in enumerate(space.spaces)
             )
     return (_block(space, OBSERVATION),)
+
+
+def numbered_states(space: spaces.Space[Any]) -> StateTable | None:
+    """A state for each observation, where there is a number of these; else None."""
+    return table_of_one_hot(0, int(space.n)) if isinstance(space, spaces.Discrete) else None
 
 
 def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
