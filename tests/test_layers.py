@@ -60,6 +60,7 @@ CORE_MAY_IMPORT = (
     "typing",
     "numpy",
     "aimbot_lab.foundation.kernels.",
+    "aimbot_lab.foundation.threads.row_queue",
     "aimbot_lab.foundation.threads.spin_sync",
 )
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -18,6 +18,7 @@ import pytest
 from arena_stage import ALL_TARGETS, Stage, new_stage, random_play
 
 from aimbot_lab.foundation.kernels.jit import kernel
+from aimbot_lab.foundation.threads.row_queue import WorkQueue, new_queue, take_rows
 from aimbot_lab.foundation.threads.spin_sync import (
     ASLEEP,
     DONE,
@@ -29,8 +30,7 @@ from aimbot_lab.foundation.threads.spin_sync import (
     post,
 )
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
-from aimbot_lab.worlds.arena.core.row_queue import WorkQueue, take_rows
-from aimbot_lab.worlds.arena.step_task import new_queue
+from aimbot_lab.worlds.arena.core.step import CHUNK
 
 ROWS = 256
 THREADS = 2
@@ -39,7 +39,7 @@ ACTIONS = random_play(1, ROWS)[0]
 
 @kernel
 def chunk_of(queue: WorkQueue, owner: int, rows: int) -> tuple[int, int]:
-    return take_rows(queue, owner, rows)
+    return take_rows(queue, owner, rows, CHUNK)
 
 
 def new_threaded() -> Stage:

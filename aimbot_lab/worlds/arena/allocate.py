@@ -5,9 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, EpisodeLog, PresetTables
+from aimbot_lab.worlds.arena.core.state import (
+    ArenaState,
+    ArenaTables,
+    EpisodeLog,
+    PresetTables,
+    ThreadWorkspace,
+)
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
@@ -123,4 +130,12 @@ def new_log(num_envs: int) -> EpisodeLog:
         order=np.zeros(num_envs, np.int64),
         scenario=np.zeros(num_envs, np.int64),
         terms=np.zeros((num_envs, len(core.REWARD_TERMS))),
+    )
+
+
+def new_workspaces(count: int, lanes: int) -> tuple[ThreadWorkspace, ...]:
+    """Places of `count` threads, for fans of `lanes` rays."""
+    return tuple(
+        ThreadWorkspace(number, SPIN_LIMIT, np.zeros((4, lanes), np.float32))
+        for number in range(count)
     )

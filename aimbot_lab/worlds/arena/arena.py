@@ -18,6 +18,8 @@ from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
+from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue
+from aimbot_lab.foundation.threads.step_task import StepTask
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -27,9 +29,8 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
-from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables
+from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables, new_workspaces
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
-from aimbot_lab.worlds.arena.core.row_queue import BEGIN, STEP
 from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ScenarioTables
 from aimbot_lab.worlds.arena.core.step import advance_packed, first_bad_action, keep_advance
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
@@ -47,7 +48,6 @@ from aimbot_lab.worlds.arena.snapshots import (
     fingerprint,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
-from aimbot_lab.worlds.arena.step_task import StepTask, new_queue, new_workspaces
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")

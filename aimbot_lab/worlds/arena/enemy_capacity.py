@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from aimbot_lab.foundation.kernels import sampler_kinds
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState, ScenarioTables
 
@@ -21,11 +22,11 @@ def _highest(scenario: ScenarioTables, k: int) -> int:
     """Highest whole number that parameter `k` takes."""
     kind, values = scenario.sampler[k], scenario.sampler_values[k]
     drawn = scenario.bounds[k, 1]
-    if kind == core.CONSTANT:
+    if kind == sampler_kinds.CONSTANT:
         drawn = values[0]
-    elif kind == core.UNIFORM:
+    elif kind == sampler_kinds.UNIFORM:
         drawn = values[1]
-    elif kind == core.RANGES:
+    elif kind == sampler_kinds.RANGES:
         drawn = scenario.sampler_ranges[k, : scenario.sampler_range_count[k], 1].max()
     return int(np.clip(np.floor(drawn), *scenario.bounds[k]))
 

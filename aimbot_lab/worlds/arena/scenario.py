@@ -1,17 +1,12 @@
 """A scenario as arrays for the kernels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.samplers import (
-    Gaussian,
-    MultiRangeUniform,
-    ParameterValue,
-    Uniform,
-    as_parameter,
-)
+from aimbot_lab.foundation.kernels.sampler_arrays import proportions, sampler_arrays
+from aimbot_lab.foundation.samplers import ParameterValue, as_parameter
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import PresetTables, ScenarioTables
@@ -43,7 +38,7 @@ def scenario_tables(
         number=np.array([number]),
         target_weights=targets,
         difficulty_weights=difficulty,
-        **_samplers(values),
+        **sampler_arrays([values[name] for name in core.PARAMETERS]),
         bounds=bounds,
         whole=np.array([parameter_bounds()[name].whole for name in core.PARAMETERS]),
     )
@@ -86,7 +81,7 @@ def with_difficulty(
 
 def _drawable(target: str, weights: Sequence[float], presets: PresetTables) -> core.Floats:
     """Weights of the difficulties, each of which has a preset where it has a weight."""
-    given = _proportions(weights, target)
+    given = proportions(weights, target)
     if len(given) != DIFFICULTIES[target]:
         raise ConfigurationError(
             f"scenario: {target} has {DIFFICULTIES[target]} difficulties (got {len(given)} weights)"
@@ -103,28 +98,10 @@ def _has_preset(target: str, presets: PresetTables) -> core.Bools:
     return has
 
 
-def _proportions(weights: Iterable[object], what: str) -> core.Floats:
-    """`weights` scaled so that their sum is finite; by a power of two, which keeps every bit."""
-    given = list(weights)
-    try:
-        found: core.Floats = np.array([as_parameter(weight) for weight in given], np.float64)
-    except TypeError as error:
-        raise ConfigurationError(
-            f"scenario: {what}: weights must be numbers (got {given!r:.80})"
-        ) from error
-    if not np.isfinite(found).all() or (found < 0).any() or not (found > 0).any():
-        raise ConfigurationError(
-            f"scenario: {what}: weights must be finite, not negative and not all 0 "
-            f"(got {given!r:.80})"
-        )
-    scaled: core.Floats = np.ldexp(found, -np.frexp(found.max())[1])
-    return scaled
-
-
 def _weights(scenario: Scenario, presets: PresetTables) -> tuple[core.Floats, core.Floats]:
     targets = np.zeros(core.TARGET_COUNT)
     codes = [_code(name) for name in scenario.targets]
-    targets[codes] = _proportions(scenario.targets.values(), "targets")
+    targets[codes] = proportions(scenario.targets.values(), "targets")
     difficulty = np.zeros((core.TARGET_COUNT, core.DIFFICULTY_COUNT))
     for name, levels in DIFFICULTIES.items():
         if levels and targets[TARGETS[name]] > 0:
@@ -160,47 +137,3 @@ def _bounds(settings: ArenaSettings) -> core.Floats:
             for name in core.PARAMETERS
         ]
     )
-
-
-def _samplers(values: Mapping[str, ParameterValue]) -> dict[str, np.ndarray]:
-    count = len(core.PARAMETERS)
-    ranges = [
-        value.sampler_parameters.intervals
-        for value in values.values()
-        if isinstance(value, MultiRangeUniform)
-    ]
-    arrays = {
-        "sampler": np.zeros(count, np.int64),
-        "sampler_values": np.zeros((count, 2)),
-        "sampler_ranges": np.zeros((count, max(map(len, ranges), default=1), 2)),
-        "sampler_range_count": np.zeros(count, np.int64),
-        "sampler_seed": np.zeros(count, np.uint64),
-        "sampler_seeded": np.zeros(count, np.bool_),
-    }
-    for index, name in enumerate(core.PARAMETERS):
-        _fill(arrays, index, values[name])
-    return arrays
-
-
-def _fill(arrays: dict[str, np.ndarray], index: int, value: ParameterValue) -> None:
-    if isinstance(value, int | float):
-        arrays["sampler_values"][index, 0] = value
-        return
-    if isinstance(value, Uniform):
-        given = value.sampler_parameters
-        arrays["sampler"][index] = core.UNIFORM
-        arrays["sampler_values"][index] = given.min_value, given.max_value
-    elif isinstance(value, Gaussian):
-        arrays["sampler"][index] = core.GAUSSIAN
-        arrays["sampler_values"][index] = (
-            value.sampler_parameters.mean,
-            value.sampler_parameters.st_dev,
-        )
-    else:
-        intervals = value.sampler_parameters.intervals
-        arrays["sampler"][index] = core.RANGES
-        arrays["sampler_ranges"][index, : len(intervals)] = intervals
-        arrays["sampler_range_count"][index] = len(intervals)
-    seed = value.sampler_parameters.seed
-    arrays["sampler_seeded"][index] = seed is not None
-    arrays["sampler_seed"][index] = seed or 0

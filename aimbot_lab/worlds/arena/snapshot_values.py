@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.kernels.sampler_kinds import RANGES
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
-    RANGES,
     TARGET_COUNT,
     ArenaState,
     ArenaTables,

@@ -56,6 +56,7 @@ class ArenaType(WorldType):
         count=preset_count,
         draw=drawn_presets,
     )
+    benched = True
     shape_keys = ("rays", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
     replays = ArenaReplays()

@@ -61,13 +61,13 @@ def new_log(rows: int) -> EpisodeLog:
     )
 
 
-def map_tables(maps: Maps, pool: Sequence[int]) -> MapTables:
+def map_tables(maps: Maps, pool: Sequence[int], *, view: int) -> MapTables:
     """What is known of `maps`, the ways searched once and for all."""
-    one_by_one = [_tables_of(one, pool) for one in maps]
+    one_by_one = [_tables_of(one, pool, view) for one in maps]
     return MapTables(*(np.array(arrays) for arrays in zip(*one_by_one, strict=True)))
 
 
-def _tables_of(grid: GorgeMap, pool: Sequence[int]) -> MapTables:
+def _tables_of(grid: GorgeMap, pool: Sequence[int], view: int) -> MapTables:
     """Tables of one map, without the axis of maps."""
     missing = core.SITES - len(grid.sites)
     to_end = distances(grid, grid.end)
@@ -82,6 +82,8 @@ def _tables_of(grid: GorgeMap, pool: Sequence[int]) -> MapTables:
         end=np.array(core.SIDE * grid.end[0] + grid.end[1]),
         sites=np.array(sites + [-1] * missing, np.int64),
         points=np.concatenate([grid.points, np.zeros(missing)]),
+        on=_sites_around(grid, 0),
+        near=_sites_around(grid, view),
         to_end=to_end.ravel(),
         to_site=np.array(ways, np.int32),
         walk_cells=walk_cells,
@@ -96,6 +98,14 @@ def _road_bits(grid: GorgeMap) -> core.Words:
     weights = np.uint64(1) << np.arange(core.SIDE, dtype=np.uint64)
     columns = np.where(grid.walls, np.uint64(0), weights).sum(axis=1, dtype=np.uint64)
     return np.pad(columns, core.MAX_VIEW)
+
+
+def _sites_around(grid: GorgeMap, reach: int) -> core.Sets:
+    """[CELLS] set of the sites at most `reach` cells to each side of a cell."""
+    found = np.zeros((core.SIDE, core.SIDE), np.uint16)
+    for site, (x, z) in enumerate(grid.sites.tolist()):
+        found[max(x - reach, 0) : x + reach + 1, max(z - reach, 0) : z + reach + 1] |= 1 << site
+    return found.ravel()
 
 
 def _walk_starts(to_end: core.Ints32, longest: int) -> tuple[core.Ints32, core.Ints]:

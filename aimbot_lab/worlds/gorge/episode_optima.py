@@ -19,13 +19,13 @@ def same_scores(one: SamplerTables, two: SamplerTables) -> bool:
     return (
         are_constant(one)
         and are_constant(two)
-        and np.array_equal(one.values[which, 0], two.values[which, 0])
+        and np.array_equal(one.sampler_values[which, 0], two.sampler_values[which, 0])
     )
 
 
 def are_constant(samplers: SamplerTables) -> bool:
     """Whether every episode has the same limit and points."""
-    return not samplers.kind[list(core.OF_SCORE)].any()
+    return not samplers.sampler[list(core.OF_SCORE)].any()
 
 
 def fill_optima(state: GorgeState, tables: GorgeTables, maps: Maps, rows: core.Ints) -> None:

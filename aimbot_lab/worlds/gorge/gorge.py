@@ -18,6 +18,9 @@ from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.step_checks import check_buffers
+from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue, new_workspaces
+from aimbot_lab.foundation.threads.step_task import StepTask
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -27,9 +30,8 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
+from aimbot_lab.worlds.gorge.action_checks import checked_actions
 from aimbot_lab.worlds.gorge.allocate import map_tables, new_log, new_state
-from aimbot_lab.worlds.gorge.buffer_checks import check_buffers, checked_actions
-from aimbot_lab.worlds.gorge.core.row_queue import BEGIN, STEP
 from aimbot_lab.worlds.gorge.core.state import (
     MOVES,
     GorgeState,
@@ -54,7 +56,6 @@ from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
 from aimbot_lab.worlds.gorge.spec import gorge_spec
-from aimbot_lab.worlds.gorge.step_task import StepTask, new_queue, new_workspaces
 
 MIN_ROWS = 128  # that are worth a thread of their own
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
@@ -92,7 +93,7 @@ class Gorge:
 
     def _new_tables(self) -> GorgeTables:
         return GorgeTables(
-            maps=map_tables(self.maps, self._pool),
+            maps=map_tables(self.maps, self._pool, view=self.settings.view),
             scenario=scenario_tables(NOTHING, number=0),
             samplers=self._samplers({}),
             optima=unknown_optima(self.maps),
@@ -158,8 +159,8 @@ class Gorge:
         state before finished rows were reset.
         """
         self._check_started()
-        check_buffers(buffers, shape=self._shape)
-        self._actions[...] = checked_actions(actions, rows=self.num_envs)
+        check_buffers(buffers, self._shape)
+        self._actions[...] = checked_actions(actions, shape=self._actions.shape)
         buffers.finished.fill(False)
         ended = self._queue.ended
         ended.fill(0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.worlds.gorge.core import samplers as kinds
+from aimbot_lab.foundation.kernels import sampler_kinds as kinds
 from aimbot_lab.worlds.gorge.core import state as core
 from aimbot_lab.worlds.gorge.core.state import (
     GorgeState,
@@ -22,7 +22,7 @@ Arrays = Mapping[str, np.ndarray]
 
 OF_SCENARIO, OF_SAMPLERS = "scenario_tables.", "sampler_tables."  # what names begin with
 FITS = "fits"  # the lines "setting=value" that a world must share
-RANGES = OF_SAMPLERS + "ranges"  # as many to a parameter as the scenario needs
+RANGES = OF_SAMPLERS + "sampler_ranges"  # as many to a parameter as the scenario needs
 # The number of rows is seen by the arrays, threads change nothing, and maps are compared by what
 # they hold.
 NOT_COMPARED = ("num_envs", "threads", "map")
@@ -97,9 +97,11 @@ def _check_values(snapshot: Arrays, own: Arrays, maps: int) -> None:
         if not np.array_equal(snapshot[name], own[name]):
             raise MisuseError(f"snapshot: {name} is not that of this world")
     low, high = own[OF_SAMPLERS + "bounds"].T
-    constant = snapshot[OF_SAMPLERS + "kind"] == kinds.CONSTANT
-    first = snapshot[OF_SAMPLERS + "values"][:, 0]
-    _check_range(OF_SAMPLERS + "values", first[constant], low=low[constant], high=high[constant])
+    constant = snapshot[OF_SAMPLERS + "sampler"] == kinds.CONSTANT
+    first = snapshot[OF_SAMPLERS + "sampler_values"][:, 0]
+    _check_range(
+        OF_SAMPLERS + "sampler_values", first[constant], low=low[constant], high=high[constant]
+    )
     begun = snapshot["episode"] > 0
     _check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
 
@@ -116,8 +118,8 @@ def _limits(snapshot: Arrays, maps: int) -> dict[str, tuple[int, int]]:
         "start": (0, core.CELLS - 1),
         "target": (0, core.TARGET_COUNT - 1),
         "difficulty": (0, core.DIFFICULTY_COUNT),
-        OF_SAMPLERS + "kind": (0, kinds.RANGES),
-        OF_SAMPLERS + "range_count": (0, snapshot[RANGES].shape[1]),
+        OF_SAMPLERS + "sampler": (0, kinds.RANGES),
+        OF_SAMPLERS + "sampler_range_count": (0, snapshot[RANGES].shape[1]),
     }
 
 

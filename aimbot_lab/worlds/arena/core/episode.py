@@ -2,6 +2,7 @@
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.rng import uniform_index, weighted_index
+from aimbot_lab.foundation.kernels.samplers import draw_parameters
 from aimbot_lab.worlds.arena.core.clock import decision_seconds
 from aimbot_lab.worlds.arena.core.gun import is_target
 from aimbot_lab.worlds.arena.core.motion import look_ahead
@@ -16,7 +17,6 @@ from aimbot_lab.worlds.arena.core.placement import (
 )
 from aimbot_lab.worlds.arena.core.rays import spread_fan
 from aimbot_lab.worlds.arena.core.reward import distance_to_fire_base
-from aimbot_lab.worlds.arena.core.samplers import draw_parameters
 from aimbot_lab.worlds.arena.core.state import (
     ATTACK,
     FREE,

@@ -20,7 +20,6 @@ BLOCK_SIZE = 10.0  # m
 MAX_ENEMIES = 6  # of a target block
 MAX_PLACED = 100  # enemies that Free places, and bystanders
 RAY_LANES = 8  # rays are padded to a multiple of this
-CONSTANT, UNIFORM, GAUSSIAN, RANGES = range(4)  # kinds of samplers
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
@@ -199,3 +198,11 @@ class EpisodeLog(NamedTuple):
     order: Ints  # [B]
     scenario: Ints  # [B]
     terms: Floats  # [B, T]
+
+
+class ThreadWorkspace(NamedTuple):
+    """What one thread works with."""
+
+    thread_id: int  # 0 is the caller's, k + 1 that of worker k
+    spin_limit: int  # how often the thread checks the others before it gives up
+    scratch: Floats32  # [4, R padded] of its own

@@ -6,8 +6,8 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.rng import uniform, uniform_index, weighted_index
+from aimbot_lab.foundation.kernels.samplers import draw_parameters
 from aimbot_lab.worlds.gorge.core.movement import arrive
-from aimbot_lab.worlds.gorge.core.samplers import draw_parameters
 from aimbot_lab.worlds.gorge.core.state import (
     COLLECT,
     COLLECT_PERCENT,
@@ -53,7 +53,7 @@ def begin_episode(state: GorgeState, tables: GorgeTables, row: int) -> None:
     state.start[row] = cell
     state.x[row] = cell // SIDE
     state.z[row] = cell % SIDE
-    arrive(state, row, cell)
+    arrive(state, row, cell, 1)
     state.optimum[row] = known_optimum(state, tables, row)
 
 

@@ -13,7 +13,6 @@ from aimbot_lab.worlds.gorge.core.state import (
     MAX_VIEW,
     RIGHT,
     SIDE,
-    SITES,
     STEP_FACTOR,
     UP,
     Bools,
@@ -29,7 +28,7 @@ class Deed(NamedTuple):
     after: int  # cell that it is on; the same where it bumped
     bumped: bool
     arrived: bool  # at the end
-    visits: int  # arrivals at the entered cell before this one
+    visits: int  # arrivals at that cell before this step
     there: int  # set of treasures that were there before the step
     points: float  # of the treasure taken
     end_points: float  # for arriving
@@ -39,31 +38,32 @@ class Deed(NamedTuple):
 @inlined
 def is_road(tables: GorgeTables, map_index: int, x: int, z: int) -> bool:
     """Whether the hero can stand on (x, z), which may lie one cell beyond the grid."""
-    column = tables.maps.road[map_index, x + MAX_VIEW]
-    return 0 <= z < SIDE and (column >> np.uint64(z & (SIDE - 1))) & np.uint64(1) != np.uint64(0)
+    bits = tables.maps.road[map_index, x + MAX_VIEW] >> np.uint64(z & (SIDE - 1))
+    return (bits & np.uint64(1) != np.uint64(0)) & (z >= 0) & (z < SIDE)
 
 
 @inlined
 def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> Deed:
-    """Make the step `action` of `row` and score it."""
-    x = state.x[row] + (1 if action == RIGHT else 0) - (1 if action == LEFT else 0)
-    z = state.z[row] + (1 if action == UP else 0) - (1 if action == DOWN else 0)
-    before = SIDE * state.x[row] + state.z[row]
-    there = state.left[row]
-    bumped = not is_road(tables, state.map[row], x, z)
-    after = before if bumped else SIDE * x + z
-    visits, points, end_points, step_points = 0, 0.0, 0.0, 0.0
-    arrived = not bumped and after == tables.maps.end[state.map[row]]
+    """Make the step `action` of `row` and score it.
+
+    A bump is counted without a branch: nobody can foresee it, so that one would cost more than all
+    the rest of the step. Where the hero stays its cell's arrivals grow by 0.
+    """
+    x, z, at, there = state.x[row], state.z[row], state.map[row], state.left[row]
+    right, up = (action == RIGHT) - (action == LEFT), (action == UP) - (action == DOWN)
+    moved = int(is_road(tables, at, x + right, z + up))
+    before = SIDE * x + z
+    state.x[row] = x + moved * right
+    state.z[row] = z + moved * up
+    after = before + moved * (SIDE * right + up)
     state.steps[row] += 1
-    if bumped:
-        state.bumps[row] += 1
-    else:
-        state.x[row] = x
-        state.z[row] = z
-        visits = int(state.arrivals[row, after])
-        arrive(state, row, after)
-        if there != 0:
-            points = take_treasure(state, tables, row, after)
+    state.bumps[row] += 1 - moved
+    visits = int(state.arrivals[row, after])
+    arrive(state, row, after, moved)
+    points, end_points, step_points = 0.0, 0.0, 0.0
+    if there & int(tables.maps.on[at, after]):
+        points = take_treasure(state, tables, row, after)
+    arrived = moved == 1 and after == tables.maps.end[at]
     if arrived:
         end_points = state.parameters[row, END_SCORE]
         left = state.parameters[row, MAX_STEPS] - state.steps[row]
@@ -71,28 +71,28 @@ def move(state: GorgeState, tables: GorgeTables, row: int, action: int) -> Deed:
     gained = points + (end_points + step_points)
     state.step_score[row] = gained
     state.score[row] += gained
+    bumped = moved == 0
     return Deed(before, after, bumped, arrived, visits, there, points, end_points, step_points)
 
 
 @inlined
-def arrive(state: GorgeState, row: int, cell: int) -> None:
-    """Count an arrival at `cell`."""
-    state.arrivals[row, cell] += 1
+def arrive(state: GorgeState, row: int, cell: int, times: int) -> None:
+    """Count `times` arrivals, 0 or 1, at `cell`, on which the hero is from now on."""
+    state.arrivals[row, cell] += np.uint16(times)
     state.walked[row, cell // SIDE + MAX_VIEW] |= np.uint64(1) << np.uint64(cell % SIDE)
 
 
 @inlined
 def take_treasure(state: GorgeState, tables: GorgeTables, row: int, cell: int) -> float:
-    """Points of the treasure that was there to take at `cell`, which is taken now."""
-    for site in range(SITES):
-        bit = 1 << site
-        if state.left[row] & bit and tables.maps.sites[state.map[row], site] == cell:
-            state.left[row] &= ~bit
-            points = tables.maps.points[state.map[row], site]
-            if tables.decay:
-                points *= 1.0 - state.steps[row] / state.parameters[row, MAX_STEPS]
-            return points
-    return 0.0
+    """Points of the treasure that is there to take at `cell`, which is taken now."""
+    site = 0
+    while tables.maps.sites[state.map[row], site] != cell:
+        site += 1
+    state.left[row] &= ~(1 << site)
+    points = tables.maps.points[state.map[row], site]
+    if tables.decay:
+        points *= 1.0 - state.steps[row] / state.parameters[row, MAX_STEPS]
+    return points
 
 
 @inlined

@@ -22,6 +22,7 @@ from aimbot_lab.worlds.gorge.core.state import (
     POS_ROW,
     POSITION,
     SIDE,
+    SITES,
     TREASURE_LIST,
     TREASURE_MAP,
     WALKED_MAP,
@@ -34,6 +35,7 @@ from aimbot_lab.worlds.gorge.core.state import (
 ONE, ZERO = np.float32(1.0), np.float32(0.0)
 U0, U1 = np.uint64(0), np.uint64(1)
 ALL_BITS = np.uint64(2**64 - 1)
+LANES = 8  # numbers that fill a vector register
 
 
 class Window(NamedTuple):
@@ -49,33 +51,47 @@ class Window(NamedTuple):
 
 @inlined
 def observe(state: GorgeState, tables: GorgeTables, seen: Floats32, row: int) -> None:
-    """Write the observation of `row` into `seen` [B, D].
+    """Write the observation of `row` into `seen` [B, D], block after block.
 
     Places are unsigned: numba counts signed ones from an array's end where they are negative.
     """
     out = seen[row]
-    for column in range(out.size):
-        out[column] = ZERO
-    x, z = state.x[row], state.z[row]
+    x, z, at = state.x[row], state.z[row], state.map[row]
     for block in range(tables.blocks.shape[0]):
         code, first = tables.blocks[block, 0], np.uint64(tables.blocks[block, 1])
         if code == POS_ROW:
-            out[first + np.uint64(x)] = ONE
+            write_one_hot(out, first, x)
         elif code == POS_COL:
-            out[first + np.uint64(z)] = ONE
+            write_one_hot(out, first, z)
         elif code == OBSTACLE_MAP:
-            window = Window(tables.maps.road, state.map[row], x, z, tables.reach, ALL_BITS)
-            write_window(window, out, first)
+            write_window(Window(tables.maps.road, at, x, z, tables.reach, ALL_BITS), out, first)
         elif code == WALKED_MAP:
             write_window(Window(state.walked, row, x, z, tables.reach, U0), out, first)
         elif code == TREASURE_MAP:
+            clear_window(out, first, tables.reach)
             mark_treasures(state, tables, out, first, row)
         elif code in (LIST_TREASURE, TREASURE_LIST):
-            write_bits(out, first, np.uint64(state.left[row]))
+            write_bits(out, first, np.uint64(state.left[row]), SITES)
         elif code == END_MAP:
-            mark_in_window(out, first, x, z, tables.reach, tables.maps.end[state.map[row]])
+            clear_window(out, first, tables.reach)
+            mark_in_window(out, first, x, z, tables.reach, tables.maps.end[at])
         else:
             write_numbers(state, tables, out, first, row, code)
+
+
+@inlined
+def write_one_hot(out: Floats32, first: np.uint64, place: int) -> None:
+    """Write SIDE columns, 1 at `place`."""
+    for column in range(SIDE):
+        out[first + np.uint64(column)] = ZERO
+    out[first + np.uint64(place)] = ONE
+
+
+@inlined
+def clear_window(out: Floats32, first: np.uint64, reach: int) -> None:
+    """Write a window of 0."""
+    for column in range((2 * reach + 1) * (2 * reach + 1)):
+        out[first + np.uint64(column)] = ZERO
 
 
 @inlined
@@ -102,25 +118,39 @@ def write_numbers(
 
 @inlined
 def write_memory(state: GorgeState, out: Floats32, first: np.uint64, row: int) -> None:
-    """Write the memory of the cells that were arrived at; the others are 0 already."""
+    """Write the memory of all cells; columns that were never walked on hold 0."""
     for x in range(SIDE):
-        column = state.walked[row, x + MAX_VIEW]
+        column, start = state.walked[row, x + MAX_VIEW], first + np.uint64(SIDE * x)
+        for z in range(SIDE):
+            out[start + np.uint64(z)] = ZERO
         if column == U0:
             continue
         for z in range(SIDE):
             if (column >> np.uint64(z)) & U1:
-                cell = np.uint64(SIDE * x + z)
-                count = min(int(state.arrivals[row, cell]), FULL_MEMORY)
-                out[first + cell] = np.float32(count / FULL_MEMORY)
+                count = min(int(state.arrivals[row, SIDE * x + z]), FULL_MEMORY)
+                out[start + np.uint64(z)] = np.float32(count / FULL_MEMORY)
 
 
 @inlined
-def write_bits(out: Floats32, first: np.uint64, sites: np.uint64) -> None:
-    """Write 1 for each of `sites`; the others are 0 already."""
-    while sites != U0:
-        out[first] = np.float32(np.int32(sites & U1))
-        sites >>= U1
-        first += U1
+def write_bits(out: Floats32, first: np.uint64, bits: np.uint64, count: int) -> None:
+    """Write `count` columns from `first` on, 1 for each of the lowest `bits` that is set.
+
+    Writes LANES columns at a time where there are as many, which fill a vector register. What lies
+    beyond `count` gets 0, and then what it is to hold: blocks are written in their order.
+    """
+    bits &= (U1 << np.uint64(count)) - U1
+    while count > 0:
+        if first + np.uint64(LANES) <= np.uint64(out.size):
+            for lane in range(LANES):
+                bit = np.int32((bits >> np.uint64(lane)) & U1)
+                out[first + np.uint64(lane)] = np.float32(bit)
+        else:
+            for lane in range(min(count, LANES)):
+                bit = np.int32((bits >> np.uint64(lane)) & U1)
+                out[first + np.uint64(lane)] = np.float32(bit)
+        bits >>= np.uint64(LANES)
+        first += np.uint64(LANES)
+        count -= LANES
 
 
 @inlined
@@ -132,10 +162,8 @@ def write_window(window: Window, out: Floats32, first: np.uint64) -> None:
     edge = np.uint64(window.x + MAX_VIEW - window.reach)
     for dx in range(width):
         bits = ((window.columns[window.layer, edge + np.uint64(dx)] >> right) << left) ^ window.flip
-        for _ in range(width):
-            out[first] = np.float32(np.int32(bits & U1))
-            bits >>= U1
-            first += U1
+        write_bits(out, first, bits, width)
+        first += np.uint64(width)
 
 
 @inlined
@@ -143,12 +171,12 @@ def mark_treasures(
     state: GorgeState, tables: GorgeTables, out: Floats32, first: np.uint64, row: int
 ) -> None:
     """Write 1 where the window holds a treasure that is there to take."""
-    left, site = state.left[row], 0
-    while left != 0:
-        if left & 1:
-            cell = tables.maps.sites[state.map[row], site]
-            mark_in_window(out, first, state.x[row], state.z[row], tables.reach, cell)
-        left >>= 1
+    x, z, at = state.x[row], state.z[row], state.map[row]
+    near, site = state.left[row] & int(tables.maps.near[at, SIDE * x + z]), 0
+    while near != 0:
+        if near & 1:
+            mark_in_window(out, first, x, z, tables.reach, tables.maps.sites[at, site])
+        near >>= 1
         site += 1
 
 

@@ -40,7 +40,9 @@ def reward_of(state: GorgeState, tables: GorgeTables, row: int, deed: Deed) -> f
     if state.parameters[row, STEP_PENALTY] != 0.0:
         reward += earn(state, row, STEP_PENALTY, 1.0)
     if deed.bumped:
-        return reward + earn(state, row, BUMP, 1.0)
+        if state.parameters[row, BUMP] != 0.0:
+            reward += earn(state, row, BUMP, 1.0)
+        return reward
     if state.parameters[row, REVISIT] != 0.0:
         reward += earn(state, row, REVISIT, min(deed.visits, FULL_MEMORY) / 10.0)
     if state.parameters[row, DISTANCE] != 0.0:

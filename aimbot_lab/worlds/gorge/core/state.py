@@ -12,6 +12,7 @@ Ints32 = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.uint16]
+Sets = npt.NDArray[np.uint16]  # of treasure sites, bits by config_id
 
 SIDE = 64  # cells along each side of the grid
 CELLS = SIDE * SIDE
@@ -141,6 +142,8 @@ class MapTables(NamedTuple):
     end: Ints  # [M] cell
     sites: Ints  # [M, SITES] cell of each site, -1 where the map has no such site
     points: Floats  # [M, SITES] of the treasure at each site
+    on: Sets  # [M, CELLS] sites on each cell
+    near: Sets  # [M, CELLS] sites within the window around each cell
     to_end: Ints32  # [M, CELLS] steps of the shortest way to the end, -1 without one
     to_site: Ints32  # [M, SITES, CELLS] the same to a site, never through the end
     walk_cells: Ints32  # [M, CELLS] cells with a way to the end, the nearest first
@@ -152,12 +155,12 @@ class MapTables(NamedTuple):
 class SamplerTables(NamedTuple):
     """Constants, or what draws each parameter."""
 
-    kind: Ints  # [P] CONSTANT, UNIFORM, GAUSSIAN or RANGES
-    values: Floats  # [P, 2] constant; low and high; mean and standard deviation
-    ranges: Floats  # [P, I, 2] low and high of each interval of RANGES
-    range_count: Ints  # [P]
-    seed: Words  # [P] seed of its own
-    seeded: Bools  # [P] whether it has one
+    sampler: Ints  # [P] CONSTANT, UNIFORM, GAUSSIAN or RANGES
+    sampler_values: Floats  # [P, 2] constant; low and high; mean and standard deviation
+    sampler_ranges: Floats  # [P, I, 2] low and high of each interval of RANGES
+    sampler_range_count: Ints  # [P]
+    sampler_seed: Words  # [P] seed of its own
+    sampler_seeded: Bools  # [P] whether it has one
     bounds: Floats  # [P, 2] lowest and highest value that a parameter takes
     whole: Bools  # [P] whether it takes whole numbers alone
 

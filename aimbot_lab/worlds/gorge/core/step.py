@@ -6,18 +6,18 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
-from aimbot_lab.worlds.gorge.core.episode import begin_episode, is_won, record_end
-from aimbot_lab.worlds.gorge.core.movement import Deed, move, write_masks
-from aimbot_lab.worlds.gorge.core.observation import observe
-from aimbot_lab.worlds.gorge.core.reward import earn, reward_of
-from aimbot_lab.worlds.gorge.core.row_queue import (
+from aimbot_lab.foundation.threads.row_queue import (
     BEGIN,
     STEP,
     ThreadWorkspace,
     WorkQueue,
     take_rows,
 )
+from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
+from aimbot_lab.worlds.gorge.core.episode import begin_episode, is_won, record_end
+from aimbot_lab.worlds.gorge.core.movement import Deed, move, write_masks
+from aimbot_lab.worlds.gorge.core.observation import observe
+from aimbot_lab.worlds.gorge.core.reward import earn, reward_of
 from aimbot_lab.worlds.gorge.core.state import (
     LOSE,
     MAX_STEPS,
@@ -31,6 +31,7 @@ from aimbot_lab.worlds.gorge.core.state import (
 
 LAST = np.float32(3.0)  # of the moves
 ZERO = np.float32(0.0)
+CHUNK = 64  # rows that a thread takes at a time, some 5 microseconds of work
 
 
 @kernel
@@ -116,20 +117,22 @@ def advance_rows(
     worker = workspace.thread_id - 1
     while worker < 0 or begins(queue.sync_flags, worker, workspace.spin_limit):
         written = buffers[0] if queue.buffers[0] == 0 else buffers[1]
-        first, last = take_rows(queue, workspace.thread_id, state.x.size)
+        first, last = take_rows(queue, workspace.thread_id, state.x.size, CHUNK)
         while first < last:
             ended = 0
             if queue.duty[0] & STEP:
                 for row in range(first, last):
                     deed = move(state, tables, row, int(actions[row, 0]))
-                    observe(state, tables, written.observations, row)
                     ended += settle(state, tables, written, log, row, deed)
+                # By itself: what a row remembers is far away, and comes for all rows at once.
+                for row in range(first, last):
+                    observe(state, tables, written.observations, row)
                 queue.ended[workspace.thread_id * STRIDE] += ended
             if queue.duty[0] & BEGIN and (ended or not queue.duty[0] & STEP):
                 for row in range(first, last):
                     if written.finished[row]:
                         begin_row(state, tables, written, row)
-            first, last = take_rows(queue, workspace.thread_id, state.x.size)
+            first, last = take_rows(queue, workspace.thread_id, state.x.size, CHUNK)
         if worker < 0:
             wait_for_workers(queue.sync_flags, workspace.spin_limit)
             return
