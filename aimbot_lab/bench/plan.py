@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from aimbot_lab.worlds.registry import default_type
+from aimbot_lab.worlds.registry import default_type, world_types
+
+
+def other_worlds() -> tuple[str, ...]:
+    """The worlds that are measured beside the one that is meant where none is named."""
+    usual = default_type().name
+    return tuple(name for name, one in world_types().items() if one.benched and name != usual)
 
 
 @dataclass(frozen=True)
@@ -10,6 +16,8 @@ class BenchPlan:
     """What `bench_sim` measures."""
 
     targets: tuple[str, ...] = field(default_factory=lambda: (*default_type().targets(None),))
+    others: tuple[str, ...] = field(default_factory=other_worlds)
+    """Worlds of which the hardest target is measured, too."""
     num_envs: tuple[int, ...] = (1, 16, 256, 1024, 4096)
     threads: tuple[int, ...] = (1, 2)
     repeats: int = 25  # of each measurement; the best one counts

@@ -7,14 +7,14 @@ result lines) is the rest.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.foundation.world_type import StepParts
-from aimbot_lab.worlds.registry import settings_with
+from aimbot_lab.foundation.world_type import StepParts, WorldType
+from aimbot_lab.worlds.registry import default_type, world_types
 
 UNKNOWN_STEPS = 1000  # over which resets are counted where the longest episode is not known
 STATES = 4  # that one timing of the parts takes the mean over
@@ -24,6 +24,7 @@ STATES = 4  # that one timing of the parts takes the mean over
 class Shares:
     """A step taken apart."""
 
+    world: str
     shares: Mapping[str, float]  # part -> share of the step's time; they sum to 1
     num_envs: int
     seconds_per_step: float  # of all rows together
@@ -35,10 +36,20 @@ class Shares:
         return self.num_envs / self.seconds_per_step
 
 
-def measure_shares(plan: BenchPlan) -> Shares:
+def measure_mixed(plan: BenchPlan) -> Shares:
     """The shares of a step in which all targets of `plan` are mixed evenly, on one thread."""
-    scenario = Scenario(dict.fromkeys(plan.targets, 1.0))
-    play = Play(settings_with(num_envs=plan.mixed_num_envs), scenario)
+    return _measure(plan, default_type(), plan.targets)
+
+
+def measure_others(plan: BenchPlan) -> tuple[Shares, ...]:
+    """The shares of a step of the other worlds, in their hardest targets."""
+    kinds = [world_types()[name] for name in plan.others]
+    return tuple(_measure(plan, kind, (kind.hardest_target(),)) for kind in kinds)
+
+
+def _measure(plan: BenchPlan, kind: WorldType, targets: Sequence[str]) -> Shares:
+    scenario = Scenario(dict.fromkeys(targets, 1.0))
+    play = Play(kind.settings(num_envs=plan.mixed_num_envs), scenario)
     parts = play.kind.step_parts(play.world, scenario, play.buffers)
     _time_parts(play, parts)  # compiles them
     counted = play.world.spec.max_steps or UNKNOWN_STEPS
@@ -48,7 +59,7 @@ def measure_shares(plan: BenchPlan) -> Shares:
     if "reset" in best:
         best["reset"] *= resets
     step = best.pop("step")
-    return Shares(_shares(best, step), plan.mixed_num_envs, step, resets)
+    return Shares(kind.name, _shares(best, step), plan.mixed_num_envs, step, resets)
 
 
 def _time_parts(play: Play, parts: StepParts) -> dict[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from aimbot_lab.bench.fresh_process import Starts, measure_plain_python, measure_starts
 from aimbot_lab.bench.machine import Machine, this_machine
 from aimbot_lab.bench.plan import BenchPlan
-from aimbot_lab.bench.shares import Shares, measure_shares
+from aimbot_lab.bench.shares import Shares, measure_mixed, measure_others
 from aimbot_lab.bench.speed import Say, Speed, measure_speed
 
 
@@ -16,6 +16,7 @@ class SimBench:
     machine: Machine
     rows: tuple[Speed, ...]
     mixed: Shares  # a step with all targets mixed, taken apart
+    others: tuple[Shares, ...]  # a step of each other world
     starts: Starts
     plain_num_envs: int
     plain_steps_per_second: float  # of the same mixed step, uncompiled
@@ -31,7 +32,7 @@ def bench_sim(plan: BenchPlan, say: Say) -> SimBench:
     say("compiling what is not in the cache yet")
     speeds = measure_speed(plan, say)
     say("taking a step apart")
-    mixed = measure_shares(plan)
+    mixed, others = measure_mixed(plan), measure_others(plan)
     say("the same step in plain Python")
     plain = measure_plain_python(plan)
     if plan.starts:
@@ -40,6 +41,7 @@ def bench_sim(plan: BenchPlan, say: Say) -> SimBench:
         machine=this_machine(),
         rows=speeds,
         mixed=mixed,
+        others=others,
         starts=measure_starts(plan),
         plain_num_envs=plan.plain_num_envs,
         plain_steps_per_second=plain,

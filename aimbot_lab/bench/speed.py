@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from aimbot_lab.bench.plan import BenchPlan
 from aimbot_lab.bench.play import Play
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.worlds.registry import settings_with
+from aimbot_lab.worlds.registry import default_type, world_types
 
 Say = Callable[[str], None]  # takes a line of progress
 
@@ -16,10 +17,20 @@ Say = Callable[[str], None]  # takes a line of progress
 class Speed:
     """How fast one target runs with so many rows and threads."""
 
+    world: str
     target: str
     num_envs: int
     threads: int
     steps_per_second: float  # decisions of single environments
+
+
+class Cell(NamedTuple):
+    """What is measured by itself."""
+
+    world: str
+    target: str
+    num_envs: int
+    threads: int
 
 
 def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
@@ -28,7 +39,7 @@ def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
     The repeats of one measurement are spread over the whole time, so that a busy moment of the
     machine does not hit all of them.
     """
-    cells = list(product(plan.targets, plan.num_envs, plan.threads))
+    cells = list(_cells(plan))
     say(f"setting up {len(cells)} worlds")
     plays = list(_plays(cells))
     best = [float("inf")] * len(cells)
@@ -38,11 +49,18 @@ def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
             min(old, play.time_step(plan.seconds)) for old, play in zip(best, plays, strict=True)
         ]
     return tuple(
-        Speed(target, num_envs, threads, num_envs / seconds)
-        for (target, num_envs, threads), seconds in zip(cells, best, strict=True)
+        Speed(*cell, cell.num_envs / seconds) for cell, seconds in zip(cells, best, strict=True)
     )
 
 
-def _plays(cells: list[tuple[str, int, int]]) -> Iterator[Play]:
-    for target, num_envs, threads in cells:
-        yield Play(settings_with(num_envs=num_envs, threads=threads), Scenario({target: 1.0}))
+def _cells(plan: BenchPlan) -> Iterator[Cell]:
+    played = [(default_type().name, target) for target in plan.targets]
+    played += [(world, world_types()[world].hardest_target()) for world in plan.others]
+    for (world, target), *sizes in product(played, plan.num_envs, plan.threads):
+        yield Cell(world, target, *sizes)
+
+
+def _plays(cells: list[Cell]) -> Iterator[Play]:
+    for world, target, num_envs, threads in cells:
+        settings = world_types()[world].settings(num_envs=num_envs, threads=threads)
+        yield Play(settings, Scenario({target: 1.0}))

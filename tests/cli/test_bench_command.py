@@ -25,10 +25,11 @@ def report() -> dict:
 
 
 def test_every_target_rows_and_threads_is_measured_once(report: dict) -> None:
-    measured = [(row["target"], row["num_envs"], row["threads"]) for row in report["rows"]]
+    keys = "world", "target", "num_envs", "threads"
+    measured = [tuple(row[key] for key in keys) for row in report["rows"]]
     assert sorted(measured) == sorted(
-        (target, num_envs, threads)
-        for target in ("free", "goto", "attack")
+        (*played, num_envs, threads)
+        for played in (*(("arena", one) for one in ("free", "goto", "attack")), ("gorge", "score"))
         for num_envs in QUICK.num_envs
         for threads in QUICK.threads
     )
@@ -39,13 +40,17 @@ def test_the_full_bench_measures_what_the_readme_quotes() -> None:
     assert FULL.num_envs == (1, 16, 256, 1024, 4096)
     assert FULL.threads == (1, 2)
     assert FULL.targets == ("free", "goto", "attack")
+    assert FULL.others == ("gorge",)
     assert FULL.starts
 
 
 def test_the_shares_of_a_step_make_up_the_whole(report: dict) -> None:
-    assert set(report["shares"]) == SHARES
-    assert all(0.0 <= share <= 1.0 for share in report["shares"].values())
-    assert sum(report["shares"].values()) == pytest.approx(1.0)
+    other = report["other_worlds"]["gorge"]
+    assert other["step"]["steps_per_second"] > 0
+    for shares, parts in ((report["shares"], SHARES), (other["shares"], SHARES - {"rays"})):
+        assert set(shares) == parts
+        assert all(0.0 <= share <= 1.0 for share in shares.values())
+        assert sum(shares.values()) == pytest.approx(1.0)
 
 
 def test_the_ratio_compares_the_same_mixed_step(report: dict) -> None:
@@ -67,7 +72,7 @@ def test_the_report_says_what_it_was_measured_on(report: dict) -> None:
 
 def test_without_json_tables_go_to_stdout_and_progress_to_stderr() -> None:
     result = run()
-    assert re.search(r"^target +threads +1 +16$", result.stdout, re.MULTILINE)
+    assert re.search(r"^world +target +threads +1 +16$", result.stdout, re.MULTILINE)
     for part in SHARES:
         assert re.search(rf"^{part} +[\d.]+% +\d+ ns$", result.stdout, re.MULTILINE), part
     assert "times as fast as plain Python" in result.stdout

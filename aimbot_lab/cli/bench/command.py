@@ -1,5 +1,6 @@
 """`aimbot-lab bench`: how fast is it on this machine?"""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from aimbot_lab.cli.bench.train import train
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
+    from aimbot_lab.bench.shares import Shares
     from aimbot_lab.bench.sim import SimBench
 
 
@@ -57,7 +59,15 @@ def sim(quick: bool, as_json: bool) -> None:
     if as_json:
         print_json(_document(found))
     else:
-        click.echo("\n\n".join((_speeds(found), _shares(found), _plain(found), _starts(found))))
+        click.echo("\n\n".join(_texts(found)))
+
+
+def _texts(found: "SimBench") -> Iterator[str]:
+    yield _speeds(found)
+    yield _shares(found.mixed, "all targets mixed")
+    yield from (_shares(one, f"world {one.world}") for one in found.others)
+    yield _plain(found)
+    yield _starts(found)
 
 
 def _document(found: "SimBench") -> dict[str, Any]:
@@ -68,11 +78,9 @@ def _document(found: "SimBench") -> dict[str, Any]:
         "machine": asdict(found.machine),
         "rows": [asdict(speed) for speed in found.rows],
         "shares": dict(mixed.shares),
-        "mixed_step": {
-            "num_envs": mixed.num_envs,
-            "threads": 1,
-            "steps_per_second": mixed.steps_per_second,
-            "resets_per_step": mixed.resets_per_step,
+        "mixed_step": _step(mixed),
+        "other_worlds": {
+            one.world: {"shares": dict(one.shares), "step": _step(one)} for one in found.others
         },
         "plain_python_step": {
             "num_envs": found.plain_num_envs,
@@ -84,31 +92,40 @@ def _document(found: "SimBench") -> dict[str, Any]:
     }
 
 
+def _step(found: "Shares") -> dict[str, Any]:
+    return {
+        "num_envs": found.num_envs,
+        "threads": 1,
+        "steps_per_second": found.steps_per_second,
+        "resets_per_step": found.resets_per_step,
+    }
+
+
 def _speeds(found: "SimBench") -> str:
     """Steps per second, one line for each target and number of threads."""
     sizes = sorted({speed.num_envs for speed in found.rows})
-    lines: dict[tuple[str, int], dict[int, float]] = {}
+    lines: dict[tuple[str, str, int], dict[int, float]] = {}
     for speed in found.rows:
-        lines.setdefault((speed.target, speed.threads), {})[speed.num_envs] = speed.steps_per_second
+        line = speed.world, speed.target, speed.threads
+        lines.setdefault(line, {})[speed.num_envs] = speed.steps_per_second
     body = [(*line, *(f"{speeds[size]:,.0f}" for size in sizes)) for line, speeds in lines.items()]
     machine = found.machine
     return (
         f"{machine.cpu}, {machine.cpu_count} usable cores, Python {machine.python}, "
         f"numba {machine.numba}, numpy {machine.numpy}\n\n"
         "Steps per second by number of environments\n"
-        + table(("target", "threads", *map(str, sizes)), body)
+        + table(("world", "target", "threads", *map(str, sizes)), body)
     )
 
 
-def _shares(found: "SimBench") -> str:
-    mixed = found.mixed
+def _shares(mixed: "Shares", targets: str) -> str:
     nanoseconds = 1e9 / mixed.steps_per_second
     body = [
         (part, f"{share:.1%}", f"{share * nanoseconds:.0f} ns")
         for part, share in mixed.shares.items()
     ]
     return (
-        f"Where a step's time goes: all targets mixed, {mixed.num_envs} environments, 1 thread.\n"
+        f"Where a step's time goes: {targets}, {mixed.num_envs} environments, 1 thread.\n"
         "Each part timed alone on the same rows; the rest is what is left of the whole step.\n"
         + table(("part", "share", "of a step"), body)
     )
