@@ -39,10 +39,11 @@ def add_run(data: Path, run_id: str, *, age: int, place: str = "artifacts") -> N
 
 def test_shipped_names_and_ones_own_are_completed(here: Path) -> None:
     (here / "curricula").mkdir()
-    (here / "curricula" / "gorge.yaml").write_text("", encoding="utf-8")
-    assert completed("run", "go") == ["gorge", "goto"]
+    (here / "curricula" / "gopher.yaml").write_text("", encoding="utf-8")
+    assert completed("run", "go") == ["gopher", "gorge", "gorge_ppo", "gorge_table", "goto"]
     assert completed("check", "") == [
-        *("gorge", "attack", "cartpole", "free", "goto", "mix", "short", "planted", "rewards")
+        *("gopher", "attack", "cartpole", "free", "gorge", "gorge_ppo", "gorge_table", "goto"),
+        *("mix", "short", "planted", "rewards"),
     ]
     assert completed("sweep", "start", "pl") == ["planted"]
     assert completed("sweep", "re") == ["report", "rerun", "rewards"]
@@ -95,7 +96,7 @@ def test_bash_completes_by_the_script(here: Path) -> None:
     )
     program.chmod(0o755)
     script = CliRunner().invoke(cli, ["completion", "bash"]).stdout
-    asked = "COMP_WORDS=(aimbot-lab run go); COMP_CWORD=2; _aimbot_lab_completion ./aimbot-lab"
+    asked = "COMP_WORDS=(aimbot-lab run got); COMP_CWORD=2; _aimbot_lab_completion ./aimbot-lab"
     done = subprocess.run(
         ["bash", "-c", f'{script}\n{asked}; echo "${{COMPREPLY[@]}}"'],
         capture_output=True,
