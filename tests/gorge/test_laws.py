@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import aimbot_lab
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.gorge.gorge import Gorge
@@ -133,3 +134,15 @@ def test_a_new_limit_has_its_own_best_scores() -> None:
     assert (world.state.optimum < first).all()
     for row in range(world.num_envs):
         assert world.state.optimum[row] == pytest.approx(world.best_walk(row).score, abs=1e-9)
+
+
+def test_nothing_outside_worlds_names_the_world() -> None:
+    """What is special of it the layers above read from its spec and its registry entry."""
+    package = Path(aimbot_lab.__file__).parent
+    naming = [
+        path
+        for path in package.rglob("*.py")
+        if "gorge" in path.read_text(encoding="utf-8").lower()
+        and path.relative_to(package).parts[0] != "worlds"
+    ]
+    assert naming == []
