@@ -190,6 +190,31 @@ def test_signals_give_the_terminal_back_and_signs_take_the_place_of_colours() ->
             assert "\x1b[?25h\x1b[?1049l" in terminal.shown
 
 
+BROKEN = """
+import sys
+from aimbot_lab.cli.main import main
+from aimbot_lab.cli.play import keyboard
+draw = keyboard._draw
+def broken(session, size):
+    draw(session, size)
+    raise OSError(5, "broken")
+keyboard._draw = broken
+sys.argv = ["aimbot-lab", "play"]
+main()
+"""
+
+
+def test_an_error_gives_the_terminal_back() -> None:
+    environment = {**os.environ, "NO_COLOR": "1"}
+    with TerminalSession(
+        *("-c", BROKEN), columns=60, lines=20, output="screen", env=environment
+    ) as terminal:
+        before = terminal.attributes()
+        assert terminal.finish()[0] == 1
+        assert terminal.attributes() == before
+    assert terminal.shown.endswith("\x1b[?25h\x1b[?1049lerror: broken\r\n")
+
+
 def test_a_terminal_that_is_too_small_is_refused() -> None:
     with session(columns=18, lines=8) as terminal:
         code, _ = terminal.finish()
