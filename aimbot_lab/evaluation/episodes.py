@@ -92,18 +92,7 @@ def play(
     episode can't be read, and RunFailedError where one has not ended within `longest_episode`.
     """
     world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
-    rows = world.num_envs
-    won, drawn = np.zeros((2, rows), np.bool_)
-    columns = {name: np.zeros(rows) for name in world.spec.episode_columns}
-    played = CellEpisodes(
-        cell,
-        won=won,
-        seconds=np.zeros(rows),
-        returns=np.zeros(rows),
-        drawn=drawn,
-        columns=columns,
-        measures=world.spec.measures,
-    )
+    played, rows = _blank(cell, world), world.num_envs
     running = np.ones(world.num_envs, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
@@ -120,6 +109,20 @@ def play(
         if batch:
             _note(batch, played, running, spec=world.spec)
     return played
+
+
+def _blank(cell: Cell, world: BatchWorld) -> CellEpisodes:
+    """Where the results of `world`'s rows will stand."""
+    rows, spec = world.num_envs, world.spec
+    return CellEpisodes(
+        cell,
+        won=np.zeros(rows, np.bool_),
+        seconds=np.zeros(rows),
+        returns=np.zeros(rows),
+        drawn=np.zeros(rows, np.bool_),
+        columns={name: np.zeros(rows) for name in spec.episode_columns},
+        measures=spec.measures,
+    )
 
 
 def _note(

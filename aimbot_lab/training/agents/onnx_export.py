@@ -222,7 +222,9 @@ def drawn_actions(
 
 
 def mouse_tolerance(spec: WorldSpec) -> float:
-    """By how much a continuous mouse may differ: this share of its range."""
+    """By how much a continuous mouse may differ: this share of its range; 0 without one."""
+    if not spec.continuous:
+        return 0.0
     (low,), (high,) = spec.action_ranges
     return float(MOUSE_CLOSE * (high - low))
 
