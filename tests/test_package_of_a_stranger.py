@@ -39,7 +39,10 @@ WRONG = {
     "n_steps: 16": ("clip_range: 0.3", "10:15: train.clip_range: does nothing with a2c: leave"),
     "silu": ("siren", "12:19: train.network.kind: must be 'mlp' or 'silu' (got 'siren')"),
     "units: 16": ("units: 0", "12:32: train.network.units: must be at least 1 (got 0)"),
-    "units:": ("layers:", "12:25: train.network.layers: unknown key (valid keys: kind, units)"),
+    "units:": (
+        "layers:",
+        "12:25: train.network.layers: unknown key of network silu (valid keys: kind, units)",
+    ),
     "steps: 15": ("steps: 0", "3:28: env.steps: must be at least 1 (got 0)"),
 }
 

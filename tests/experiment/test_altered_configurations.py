@@ -1,6 +1,7 @@
 """A configuration or checkpoint that changed since the run began."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,10 +19,13 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.versions import versions
+from aimbot_lab.worlds.registry import settings_with
 
 
 class FakeTraining:
     """Takes any checkpoint."""
+
+    plan = SimpleNamespace(env=settings_with())
 
     def resume(self, state: bytes, read_part: Any) -> None:
         assert state == b"state"

@@ -19,6 +19,7 @@ from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.worlds.registry import settings_with
 
 
 @pytest.fixture
@@ -33,7 +34,12 @@ def trained(resume: Any) -> SimpleNamespace:
     """A training that can only resume, in a world with snapshots."""
     spec = SimpleNamespace(can=lambda _ability: True)
     world = SimpleNamespace(spec=spec)
-    return SimpleNamespace(resume=resume, remarks=(), env=SimpleNamespace(world=world))
+    return SimpleNamespace(
+        resume=resume,
+        remarks=(),
+        env=SimpleNamespace(world=world),
+        plan=SimpleNamespace(env=settings_with()),
+    )
 
 
 def take_over(
