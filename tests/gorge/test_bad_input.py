@@ -96,6 +96,14 @@ SETTINGS = [
     ),
 ]
 
+TABLES = [
+    (", map: {generate: {count: 3}}", "train.algo: q_learning needs one map (env.map generates 3)"),
+    (
+        ", features: [pos_row, pos_col]",
+        "train.algo: q_learning needs the features position and list_treasure",
+    ),
+]
+
 
 def refused(folder: Path, monkeypatch: pytest.MonkeyPatch, **given: str) -> list[str]:
     """What `run` says of the curriculum, without file, line and column; it creates nothing."""
@@ -114,6 +122,16 @@ def test_a_wrong_setting_gives_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, what: str, line: str
 ) -> None:
     assert refused(tmp_path, monkeypatch, **{where: what}) == [line]
+
+
+@pytest.mark.parametrize(("env", "line"), TABLES)
+def test_a_table_that_can_not_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: str, line: str
+) -> None:
+    monkeypatch.setitem(GOOD, "train", "")
+    learner = CURRICULUM.replace("hybrid_ppo", "q_learning").replace(", batch_size: 256", "")
+    monkeypatch.setattr(f"{__name__}.CURRICULUM", learner)
+    assert refused(tmp_path, monkeypatch, env=env) == [line]
 
 
 def test_the_curriculum_without_a_mistake_is_good(

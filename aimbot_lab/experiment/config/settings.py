@@ -14,7 +14,7 @@ from aimbot_lab.experiment.config.key_path import shown_path
 from aimbot_lab.experiment.config.parameter_lessons import with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.algorithms.registry import AnyTrain
+from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, spec_of, type_of
@@ -69,7 +69,8 @@ class CurriculumFile:
         lessons = tuple(
             lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
         )
-        network = self.train.network
-        network = network_of(network).resolved(network, spec_of(self.env))
-        train = replace(self.train, network=network)
+        train = self.train
+        if algorithm_of(train).table is None:  # else it has no network
+            network = network_of(train.network).resolved(train.network, spec_of(self.env))
+            train = replace(train, network=network)
         return replace(self, lessons=lessons, environment_parameters={}, train=train)
