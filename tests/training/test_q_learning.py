@@ -230,6 +230,10 @@ def faults(tmp_path: Path, env: str, *, target: str = "score", train: str = "") 
     return check_files([path])
 
 
+def test_a_curriculum_with_a_table_is_fit_to_run(tmp_path: Path) -> None:
+    assert faults(tmp_path, "world: gorge, features: [position, list_treasure]") == []
+
+
 @pytest.mark.parametrize(("env", "what"), FAULTS)
 def test_a_world_without_numbered_states_is_refused_in_a_line(
     tmp_path: Path, env: str, what: str
