@@ -35,7 +35,7 @@ lessons:
     difficulty: {walk: [1, 0, 0, 0, 1], collect: [1, 0, 0, 0, 0]}
     parameters: {win_share: 0.95}
     completion_criteria: {threshold: 0.99, min_lesson_length: 10_000}
-evaluation: {every: 1_000, episodes: 30}
+evaluation: {every: 100_000, episodes: 30}
 train: {algo: hybrid_ppo, total_steps: 2_048, n_steps: 64, batch_size: 512, n_epochs: 1,
   network: {layers: [4]}}
 """
