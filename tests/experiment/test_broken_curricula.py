@@ -7,7 +7,9 @@ from broken_curriculum import GOOD, REFERENCE, faults
 
 from aimbot_lab.experiment.config.document import check_files, load_curriculum
 
-ALGORITHMS = "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn' or 'hybrid_ppo'"
+ALGORITHMS = (
+    "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning'"
+)
 KEYS = "name, seed, env, lessons, forgetting, evaluation, environment_parameters, train, tracking"
 
 # What is replaced in GOOD, by what, and the line that follows.
