@@ -8,6 +8,7 @@ from broken_curriculum import FITS, GOOD, KINDS, faults, with_parameters
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.foundation.kernels.sampler_kinds import CONSTANT
 from aimbot_lab.foundation.samplers import (
     Gaussian,
     GaussianParameters,
@@ -17,7 +18,6 @@ from aimbot_lab.foundation.samplers import (
     UniformParameters,
 )
 from aimbot_lab.worlds.arena.allocate import preset_tables
-from aimbot_lab.worlds.arena.core.state import CONSTANT
 from aimbot_lab.worlds.arena.parameters import parameter_values
 from aimbot_lab.worlds.arena.presets.files import SHIPPED_FILES, load_presets
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, scenario_tables

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_resumption import CURRICULUM, begun, kept_checkpoint, set_alive
+from test_resumable_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import run as run_module

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from oracle_match import Match, scenario_with, settings_with
+from gorge_match import Match, scenario_with, settings_with
 
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GenerateSettings

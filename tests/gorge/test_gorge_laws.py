@@ -58,7 +58,7 @@ def test_a_row_plays_alike_in_a_batch_of_any_size_on_any_number_of_threads() -> 
 def test_another_process_plays_the_same_without_the_jit_and_with_bounds_checks(
     variable: str, tmp_path: Path
 ) -> None:
-    code = "from test_laws import *; print(*digests(begun(), moves(150, 6)))"
+    code = "from test_gorge_laws import *; print(*digests(begun(), moves(150, 6)))"
     there = subprocess.run(
         [sys.executable, "-c", code],
         check=True,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from oracle import (
+from gorge_oracle import (
     MOVES,
     Cell,
     Game,
