@@ -8,6 +8,7 @@ from pathlib import Path
 
 INTERRUPTED = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, for one, under nohup
 class Impatient:
     def find_spec(self, name, path=None, target=None):
         if name == "aimbot_lab.cli.main":

@@ -39,8 +39,8 @@ def test_a_tables_cells_are_one_visible_line_each() -> None:
 
 def test_what_a_replay_says_about_itself_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     told = EpisodeSummary(
-        target="goto", difficulty=1, won=True, outcome="won", seconds=1.0, decisions=1, events={},
-        episode_return=0.0, reward_terms={}, trajectory_sha256="0" * 64,
+        target="goto", difficulty=1, won=True, outcome="won", seconds=1.0, took="1.0 s",
+        decisions=1, events={}, episode_return=0.0, reward_terms={}, trajectory_sha256="0" * 64,
         about={"name": HOSTILE, HOSTILE: 1},
     )  # fmt: skip
     _show_summary(told)
@@ -51,7 +51,7 @@ def test_evaluate_says_the_name_of_the_stores_run_escaped() -> None:
     found: Any = SimpleNamespace(
         agent="best", run_id="a" * 32, name=HOSTILE, step=1, seed=2, advised=1.0
     )
-    told = _explained(found)
+    told = _explained(found, ())
     assert is_harmless(told)
     assert "owned" in told
 

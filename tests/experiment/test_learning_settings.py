@@ -121,7 +121,7 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
 def test_the_pages_example_is_right() -> None:
     page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
     blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]
-    (example,) = (one.split("```")[0] for one in blocks if one.startswith("train:\n"))
+    example = next(one.split("```")[0] for one in blocks if one.startswith("train:\n  learning"))
     Path("c.yaml").write_text(GOOD.split("train:")[0] + example)
     train = load_curriculum("c.yaml").config.train
     assert train.learning_rate == Linear(start=1e-3, end=1e-4, end_fraction=0.2)

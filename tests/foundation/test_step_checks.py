@@ -10,6 +10,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.step_checks import action_fault, checked_actions
 from aimbot_lab.foundation.world import BatchWorld, Scenario, new_step_buffers
+from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.registry import WORLDS, default_settings, make_world
 
@@ -28,12 +29,13 @@ def world_of(settings: Any, target: str) -> BatchWorld:
 
 WORLDS_HERE = [
     pytest.param(lambda: world_of(default_settings(), "goto"), id="arena"),
+    pytest.param(lambda: world_of(GorgeSettings(), "walk"), id="gorge"),
     pytest.param(lambda: world_of(CARTPOLE, "task"), id="gymnasium"),
 ]
 
 
-def test_both_worlds_are_those_that_there_are() -> None:
-    assert set(WORLDS.own) == {"arena", "gymnasium"}
+def test_all_worlds_are_those_that_there_are() -> None:
+    assert set(WORLDS.own) == {"arena", "gorge", "gymnasium"}
 
 
 @pytest.mark.parametrize("make", WORLDS_HERE)
