@@ -60,7 +60,7 @@ def play(
     printed = {name: given.pop(name) for name in ("visualize", "as_json")}
     game = playable_world(world)
     if save is not None:
-        check_output(save)
+        check_output(save, option="--save")
     by_keys = commands is None and not any(printed.values()) and _on_a_terminal()
     if by_keys:
         refuse_small_terminal()
@@ -81,5 +81,5 @@ def _on_a_terminal() -> bool:
 def _save(session: "PlaySession", path: Path) -> None:
     from aimbot_lab.replay.files import replay_text
 
-    write_output(replay_text(session.replay()), path)
+    write_output(replay_text(session.replay()), path, option="--save")
     click.echo(f"the replay is {path}", err=True)

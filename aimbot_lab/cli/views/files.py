@@ -6,20 +6,23 @@ from pathlib import Path
 import click
 
 
-def check_output(output: Path) -> None:
-    """Raise ConfigurationError, before long work, where the file `output` can't be written."""
+def check_output(output: Path, *, option: str = "--output") -> None:
+    """Raise ConfigurationError, before long work, where the file `output` can't be written.
+
+    `option` is the one that names it.
+    """
     from aimbot_lab.foundation.errors import ConfigurationError
 
     folder = output.absolute().parent
     if not folder.is_dir():
-        raise ConfigurationError(f"--output {output}: there is no such folder")
+        raise ConfigurationError(f"{option} {output}: there is no such folder")
     if output.is_dir():
-        raise ConfigurationError(f"--output {output}: is a folder; name a file in it")
+        raise ConfigurationError(f"{option} {output}: is a folder; name a file in it")
     if not os.access(output if output.exists() else folder, os.W_OK):
-        raise ConfigurationError(f"--output {output}: can't be written: no permission")
+        raise ConfigurationError(f"{option} {output}: can't be written: no permission")
 
 
-def write_output(text: str, output: Path | None) -> None:
+def write_output(text: str, output: Path | None, *, option: str = "--output") -> None:
     """Write `text` to the file `output`, or to standard output where that is None.
 
     Raises ConfigurationError where the file can't be written.
@@ -33,5 +36,5 @@ def write_output(text: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"--output {output}: can't be written: {reason}") from error
+        raise ConfigurationError(f"{option} {output}: can't be written: {reason}") from error
     click.echo(f"written to {output}", err=True)
