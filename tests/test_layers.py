@@ -9,6 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
 LAYERS = {
     "cli": 8,
+    "panel": 7,
     "sweep": 6,
     "bench": 6,
     "experiment": 5,
@@ -52,6 +53,8 @@ HOMES = {
     ],
     "omegaconf": ["experiment/config/interpolation.py"],
     "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
+    "starlette": ["panel/"],
+    "uvicorn": ["panel/"],
     "click": ["cli/"],
     "rich": ["cli/"],
 }

@@ -42,3 +42,7 @@ def test_the_check_sees_a_heavy_library() -> None:
 
 def test_the_package_itself_loads_no_heavy_library() -> None:
     assert loaded_by("import aimbot_lab; aimbot_lab.train, aimbot_lab.load") == set()
+
+
+def test_the_server_of_the_panel_starts_without_a_heavy_library() -> None:
+    assert loaded_by("import aimbot_lab.panel.server.serve") == set()

@@ -30,6 +30,7 @@ from aimbot_lab.cli.commands.weights import weights
 from aimbot_lab.cli.completion import completion
 from aimbot_lab.cli.play.command import play
 from aimbot_lab.cli.processes.streams import guard_streams
+from aimbot_lab.cli.web.panel import panel
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
 INTERRUPTED = 130
@@ -66,7 +67,7 @@ def cli() -> None:
 COMMANDS = (
     *(init, run, resume, sweep, runs, ui, check, schema, convert),
     *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
-    *(maps, play, completion),
+    *(maps, play, panel, completion),
 )
 for command in COMMANDS:
     cli.add_command(command)

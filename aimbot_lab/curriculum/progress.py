@@ -77,8 +77,8 @@ class CurriculumProgress:
         self._order.begin(None)
         self._reader.begin_lesson()
         self._memory.end_lesson()
-        self._mix = LiveMix(lesson, self._difficulties)
-        self._open = CurrentLesson(lesson, self._mix.cells, memory=self._memory)
+        self.mix = LiveMix(lesson, self._difficulties)
+        self._open = CurrentLesson(lesson, self.mix.cells, memory=self._memory)
         self._monitor.begin_lesson(self.lesson)
         self.wants_scenario = True
 
@@ -95,7 +95,7 @@ class CurriculumProgress:
     @property
     def scenario(self) -> Scenario:
         """What the next episodes are to be drawn from."""
-        return self._mix.with_shares(self._monitor.shares(self._mix.cells))
+        return self.mix.with_shares(self._monitor.shares(self.mix.cells))
 
     @property
     def step(self) -> int:
@@ -122,7 +122,7 @@ class CurriculumProgress:
         if self._order.first is None:
             self._order.begin(number)
         self._reader.count_shares(
-            number, self._mix.counted_shares(self._monitor.shares(self._mix.cells))
+            number, self.mix.counted_shares(self._monitor.shares(self.mix.cells))
         )
         self.wants_scenario = False
 
@@ -136,18 +136,14 @@ class CurriculumProgress:
         """
         if self.finished:
             raise ConfigurationError("the last lesson is passed: nothing is drawn any more")
-        mix = self._mix.changed(change)
+        mix = self.mix.changed(change)
         number = set_scenario(mix.with_shares(self._monitor.shares(mix.cells)))
-        self._mix = mix
+        self.mix = mix
         self._open.ask(mix.cells)
         self.begin_scenario(number)
         weights = mix.weights(change.target)
         self._note("weights", target=change.target, **asdict(weights))
         return weights
-
-    def weights(self, target: str) -> DifficultyWeights:
-        """The present weights of `target`'s difficulties. Raises ConfigurationError without any."""
-        return self._mix.weights(target)
 
     def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.
@@ -169,7 +165,7 @@ class CurriculumProgress:
         return self._reader.read(
             batch,
             first=self._order.first,
-            known=self._mix.known,
+            known=self.mix.known,
             watched=self._monitor.cells,
             criteria=self._open.lesson.completion_criteria,
         )
@@ -258,7 +254,7 @@ class CurriculumProgress:
     @property
     def view(self) -> CurriculumView:
         """Where the curriculum stands."""
-        other = self._mix.moved or self._monitor.shares(self._mix.cells)
+        other = self.mix.moved or self._monitor.shares(self.mix.cells)
         shares = cell_shares(self.scenario) if other else None
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
@@ -276,7 +272,7 @@ class CurriculumProgress:
             "reader": self._reader.state(),
             "scenario": self._order.first,
             "waiting": [[rank, *outcome.as_json()] for rank, outcome in self._order.waiting],
-            "mix": self._mix.state(),
+            "mix": self.mix.state(),
             "open": self._open.state(),
             "ml_agents": self._memory.state(),
             "guard": self._monitor.state(),
@@ -292,8 +288,8 @@ class CurriculumProgress:
         self._reader.resume(state["reader"])
         waiting = [(rank, Outcome.from_json(outcome)) for rank, *outcome in state["waiting"]]
         self._order.resume(state["scenario"], waiting)
-        self._mix.resume(state["mix"])
-        self._open.ask(self._mix.cells)
+        self.mix.resume(state["mix"])
+        self._open.ask(self.mix.cells)
         self._open.resume(state["open"])
         self._memory.resume(state["ml_agents"])
         self._monitor.resume(state["guard"])

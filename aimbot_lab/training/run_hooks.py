@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.training.checkpoint.checkpoint import CheckpointSink
 
 
@@ -47,18 +48,31 @@ class Requests(Protocol):
         ...
 
 
+class LivePublisher(Protocol):
+    """Who shows a training while somebody watches it; else it does nothing."""
+
+    def watch(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Somebody watches, for so many seconds; the answer to that request."""
+        ...
+
+    def publish(self, progress: CurriculumProgress, *, step: int, policy: Any) -> None:
+        """A rollout begins at environment step `step`; `policy` is None before the first."""
+        ...
+
+
 @dataclass(frozen=True)
 class RunLinks:
     """The record gets every counted episode and every event of the curriculum.
 
     What is requested is done between two steps. Checkpoints are kept where rollouts begin,
-    and a few replays of every lesson.
+    and a few replays of every lesson; `live` shows there how the training stands.
     """
 
     record: RecordSink | None = None
     requests: Requests | None = None
     checkpoints: CheckpointSink | None = None
     replays: TextSink | None = None
+    live: LivePublisher | None = None
 
 
 UNLINKED = RunLinks()

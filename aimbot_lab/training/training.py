@@ -27,11 +27,11 @@ from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.callbacks import (
     BestAgentCallback,
-    CheckpointCallback,
     LessonCallback,
     MetricSink,
     ReportCallback,
 )
+from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback

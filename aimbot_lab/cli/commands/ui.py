@@ -1,9 +1,7 @@
 """`aimbot-lab ui`: the runs in MLflow's web page."""
 
 import http.client
-import os
 import socket
-import sys
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -12,6 +10,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.web.browser import has_browser
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ OPEN_TO_ALL = (
     "runs: the page asks for no password"
 )
 MAX_HOST = 100  # characters of it in a message
-SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # variables that say there is a browser
 
 
 @click.command(short_help="Open the runs in MLflow's web page.")
@@ -62,7 +60,7 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     with running_server(command.arguments, command.environment) as server:
         if server.wait_until(lambda: _answers(host, port)):
             click.echo(f"The runs are at {command.address}{part} ; Ctrl-C ends.", err=True)
-            if opens and _has_browser():
+            if opens and has_browser():
                 click.launch(command.address + part)
         code = server.wait()
     if not code:
@@ -95,11 +93,6 @@ def _is_loopback(host: str) -> bool:
     except OSError:
         return False
     return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
-
-
-def _has_browser() -> bool:
-    """Whether a window can be opened; a browser in the terminal would take it from the server."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in SCREENS)
 
 
 def _answers(host: str, port: int) -> bool:

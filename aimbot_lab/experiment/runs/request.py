@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 
 if TYPE_CHECKING:
@@ -37,3 +38,13 @@ class RunRequest:
         if self.resume is not None:
             return self.resume.record.name
         return self.name or self.curriculum.name
+
+    @property
+    def public_curriculum(self) -> LoadedCurriculum:
+        """The curriculum with texts that everyone who sees the run may read."""
+        return LoadedCurriculum(
+            config=self.curriculum.config,
+            source_text=without_password(self.curriculum.source_text),
+            resolved_text=without_password(self.curriculum.resolved_text),
+            path=self.curriculum.path,
+        )

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs.agent_artifacts import log_agents
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
@@ -36,9 +35,11 @@ from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
+from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
@@ -140,7 +141,7 @@ def _start_of(request: RunRequest) -> InitialAgent | None:
 
 
 def _open(request: RunRequest, *, on_outage: Notify) -> Tracker:
-    curriculum = _without_passwords(request.curriculum)
+    curriculum = request.public_curriculum
     return open_run(
         request.data_folder,
         request.curriculum.config.tracking,
@@ -184,7 +185,7 @@ def _begin(
     checkpoints: CheckpointFolder,
 ) -> RunLinks:
     """Log what is trained; what ties the training to its run."""
-    curriculum = _without_passwords(request.curriculum)
+    curriculum = request.public_curriculum
     if restored is None or restored.step == 0:  # whose process may have died before it logged any
         source = curriculum.source_text
         with suppress(OSError):
@@ -196,19 +197,13 @@ def _begin(
         tracker.set_tags({"lab.resumed_at_step": str(restored.step)})
     for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
         tracker.log_text(text, name)
-    control_channel = ControlChannel(request.data_folder.run_folder(tracker.run_id))
+    folder, config = request.data_folder.run_folder(tracker.run_id), curriculum.config
     return RunLinks(
-        record=tracker, requests=control_channel, checkpoints=checkpoints, replays=tracker
-    )
-
-
-def _without_passwords(curriculum: LoadedCurriculum) -> LoadedCurriculum:
-    """The curriculum with texts that everyone who sees the run may read."""
-    return LoadedCurriculum(
-        config=curriculum.config,
-        source_text=without_password(curriculum.source_text),
-        resolved_text=without_password(curriculum.resolved_text),
-        path=curriculum.path,
+        record=tracker,
+        requests=ControlChannel(folder),
+        checkpoints=checkpoints,
+        replays=tracker,
+        live=LivePublication(LiveFolder.of(folder), env=config.env, train=config.train),
     )
 
 

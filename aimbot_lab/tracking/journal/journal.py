@@ -22,9 +22,11 @@ from aimbot_lab.tracking.journal.entries import (
     encode,
 )
 from aimbot_lab.tracking.journal.kept_files import KeptFiles
+from aimbot_lab.tracking.tracker import RunStatus
 
 JOURNAL_NAME = "journal.jsonl"
 _DELIVERED_NAME = "delivered"
+_END_BYTES = 4096  # in which the last entry lies, if it is an end
 _CLOSED = -1  # a descriptor that every call refuses
 
 
@@ -189,6 +191,17 @@ def count_waiting(run_folder: Path) -> int:
     written = written[: written.rfind(b"\n") + 1]
     delivered = _read_delivered(run_folder / _DELIVERED_NAME)
     return written.count(b"\n", delivered) + (_last_entry_as_end(written) is None)
+
+
+def stored_ending(run_folder: Path) -> RunStatus | None:
+    """How the run of the journal in `run_folder` ended; None where it has no end."""
+    try:
+        with (run_folder / JOURNAL_NAME).open("rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _END_BYTES, 0))
+            end = _last_entry_as_end(file.read())
+    except OSError:
+        return None
+    return None if end is None else end.status
 
 
 def _read_delivered(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""What happens beside learning: lessons, metrics, the best agent, checkpoints, stopping early."""
+"""What happens beside learning: lessons, metrics, the best agent, stopping early."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +14,9 @@ from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
-from aimbot_lab.training.callbacks.live_weights import LiveWeights
+from aimbot_lab.training.callbacks.live_weights import Answer, LiveWeights, StopRequest
 from aimbot_lab.training.callbacks.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.win_tally import WinTally
-from aimbot_lab.training.checkpoint.checkpoint import MAX_SHARE
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
 
@@ -36,7 +35,7 @@ class LessonCallback(BaseCallback):
     """Feeds finished episodes to the curriculum and sets the scenario that it wants.
 
     What the curriculum wants to be kept goes to the record of `links`; difficulty weights are
-    changed as its requests ask.
+    changed as its requests ask, which may also ask it to stop, or to publish what it does.
 
     Ends the training where the last lesson's criterion passes, and where `should_stop` says
     so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
@@ -58,7 +57,11 @@ class LessonCallback(BaseCallback):
         self._progress = progress
         self._observer = observer
         self._links = links
-        self._weights = LiveWeights(progress, env.world)
+        self._stop = StopRequest()
+        asked: dict[str, Answer] = {"stop": self._stop.answer}
+        if links.live is not None:
+            asked["watch"] = links.live.watch
+        self._weights = LiveWeights(progress, env.world, asked)
         self._should_stop = should_stop
         self.stopped = False
         self._set_scenario()
@@ -87,8 +90,13 @@ class LessonCallback(BaseCallback):
         self._set_scenario()
         if self._links.requests is not None:
             self._weights.answer(self._links.requests)
-        self.stopped = self._should_stop()
+        self.stopped = self._should_stop() or self._stop.made
         return not self.stopped
+
+    def _on_rollout_start(self) -> None:
+        if self._links.live is not None:
+            policy = self.model.policy if self.num_timesteps else None
+            self._links.live.publish(self._progress, step=self.num_timesteps, policy=policy)
 
 
 class ReportCallback(BaseCallback):
@@ -269,27 +277,3 @@ class BestAgentCallback(BaseCallback):
             weights = self.model.policy.state_dict()
             lesson = self._progress.lesson + 1
             self._best.consider(rank, weights, step=self.num_timesteps, lesson=lesson)
-
-
-class CheckpointCallback(BaseCallback):
-    """Calls `mark` where each rollout begins, and there `keep` as often as time allows.
-
-    `keep` may take MAX_SHARE of the time: rollouts that are over in no time share a
-    checkpoint. Comes last, so that all that others do there has been done.
-    """
-
-    def __init__(self, mark: Callable[[], None], keep: Callable[[], None]) -> None:
-        super().__init__()
-        self._mark, self._keep = mark, keep
-        self._due = time.monotonic()
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_start(self) -> None:
-        self._mark()
-        began = time.monotonic()
-        if began >= self._due:
-            self._keep()
-            now = time.monotonic()
-            self._due = now + (now - began) * (1.0 / MAX_SHARE - 1.0)

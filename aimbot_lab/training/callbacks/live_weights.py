@@ -1,5 +1,6 @@
-"""Difficulty weights that are changed while an agent trains."""
+"""Requests to a training that runs: to change its difficulty weights, or what else is asked."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -11,13 +12,39 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.training.run_hooks import Requests
 
+Answer = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""What is asked to its answer."""
+
+
+class StopRequest:
+    """Whether the training was asked to stop."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Note the request."""
+        del document
+        self.made = True
+        return {"stopping": True}
+
 
 class LiveWeights:
-    """The difficulty weights of a training: to be read and moved between two steps."""
+    """The difficulty weights of a training: to be read and moved between two steps.
 
-    def __init__(self, progress: CurriculumProgress, world: BatchWorld) -> None:
+    `others` answers requests of other kinds, by the `kind` that they bear; one without any is
+    about weights.
+    """
+
+    def __init__(
+        self,
+        progress: CurriculumProgress,
+        world: BatchWorld,
+        others: Mapping[str, Answer] | None = None,
+    ) -> None:
         self._progress = progress
         self._world = world
+        self._others = others or {}
         self._again: list[tuple[int, Any]] = []  # what is to be done once more, and when
 
     def change(self, change: WeightChange) -> DifficultyWeights:
@@ -48,12 +75,15 @@ class LiveWeights:
                 self.change(WeightChange.from_json(self._again.pop(0)[1]))
 
     def _answered(self, document: Any, requests: Requests) -> dict[str, Any]:
+        kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
+        if (answer := self._others.get(kind)) is not None:
+            return answer(document)
         try:
             change = WeightChange.from_json(document)
             if change.moves or change.lock or change.unlock:
                 self.change(change)
                 requests.keep_change(self._progress.step, change._asdict())
-            weights = self._progress.weights(change.target)
+            weights = self._progress.mix.weights(change.target)
         except ConfigurationError as error:
             return {"error": str(error)}
         place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}

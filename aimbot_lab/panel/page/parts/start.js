@@ -1,0 +1,103 @@
+// Start: choose what to train. A choice holds until that training ends.
+
+import { el, fill, say } from "../dom.js";
+import { brief, clock, count } from "../format.js";
+
+export const name = "start";
+export const title = "Start";
+
+export function open(place, panel) {
+  const state = { choices: null, held: null, here: "", asked: "" };
+  const held = el("section", { className: "held", hidden: true });
+  const main = el("div", { className: "cards main-cards" });
+  const others = el("div", { className: "cards" });
+  const more = el("details", { className: "more" }, el("summary", {}, "Other worlds and your own files"));
+  const own = el("p", { className: "quiet" });
+  more.append(own, others);
+  place.append(
+    el("h1", {}, "What shall the agent learn?"),
+    el("p", { className: "lead" }, "Choose a curriculum. The agent trains on this machine, and you " +
+      "can watch and steer it."),
+    held, main, more,
+  );
+
+  function draw() {
+    if (state.choices === null) return;
+    const isHeld = state.held?.alive ?? false;
+    fill(main, state.choices.filter((one) => one.main).map((one) => card(one, isHeld)));
+    const rest = state.choices.filter((one) => !one.main);
+    fill(others, rest.map((one) => card(one, isHeld)));
+    say(own, `Curriculum files of ${state.here} and its folder curricula are listed here as well.`);
+    drawHeld();
+  }
+
+  function drawHeld() {
+    const training = state.held;
+    held.hidden = training === null;
+    if (training === null) return;
+    const way = `#training/${training.run_id ?? ""}`;
+    if (training.alive) {
+      fill(held,
+        el("strong", {}, training.run_id ? `${training.title} trains` : `${training.title} begins`),
+        el("span", {}, ` since ${clock(training.begun_ms)}. A choice holds until the run ends. `),
+        training.run_id && el("a", { className: "button primary", href: way }, "Watch it learn"));
+    } else {
+      const failed = training.run_id === null;
+      fill(held,
+        el("strong", {}, failed ? `${training.title} did not begin` : `${training.title} has ended`),
+        failed ? el("pre", {}, training.last_words || "It said nothing.")
+          : el("a", { className: "button", href: way }, "Look at the run"));
+    }
+    held.classList.toggle("faulty", !training.alive && training.run_id === null);
+  }
+
+  function card(choice, isHeld) {
+    if (choice.faults.length) return faulty(choice);
+    const lessons = choice.lessons.length === 1 ? "1 lesson" : `${choice.lessons.length} lessons`;
+    const isMine = state.asked === choice.key;
+    return el("button", {
+      className: "card", type: "button", disabled: isHeld || state.asked !== "",
+      data: { key: choice.key }, on: { click: () => begin(choice) },
+    },
+    el("strong", {}, choice.title),
+    el("span", { className: "about" }, choice.about),
+    el("span", { className: "quiet" },
+      isMine ? "starting …" : `${lessons}, at most ${brief(choice.total_steps)} steps, ` +
+        `world ${choice.world}`));
+  }
+
+  function faulty(choice) {
+    return el("div", { className: "card faulty" },
+      el("strong", {}, choice.title),
+      el("span", { className: "about" }, `${count(choice.faults.length)} fault(s): mend the file, ` +
+        "then load the page again."),
+      el("ul", { className: "faults" }, choice.faults.map((line) => el("li", {}, line))));
+  }
+
+  async function begin(choice) {
+    state.asked = choice.key;
+    draw();
+    try {
+      state.held = (await panel.ask("begin", { key: choice.key })).started;
+    } catch (error) {
+      panel.notice(error.message);
+    }
+    state.asked = "";
+    draw();
+  }
+
+  panel.on("holding", (body) => {
+    const wasTraining = state.held?.alive && !state.held.run_id;
+    state.held = body.started;
+    draw();
+    if (wasTraining && body.started?.run_id) panel.go(`#training/${body.started.run_id}`);
+  });
+  panel.whenOpen(async () => {
+    const body = await panel.act("offer");
+    if (!body) return;
+    Object.assign(state, body);
+    more.open ||= body.choices.some((one) => !one.shipped);
+    draw();
+  });
+  return {};
+}

@@ -1,0 +1,95 @@
+// Training: a run that trains, live.
+
+import { el, fill, say } from "../dom.js";
+import { clock } from "../format.js";
+import { progressView } from "./progress.js";
+
+export const name = "training";
+export const title = "Training";
+
+const WORDS = {
+  trains: "trains", died: "its process died", FINISHED: "all lessons passed", unknown: "not known",
+  FAILED: "its steps are spent", KILLED: "stopped", RUNNING: "trains elsewhere",
+};
+
+/** What a person reads of a run's state. */
+export function stateWords(state) {
+  return WORDS[state] ?? state;
+}
+
+export function open(place, panel, rest) {
+  let shown = rest;
+  let chosenByHand = rest !== "";
+  const list = el("ul", { className: "runs", aria: { label: "Runs" } });
+  const fault = el("p", { className: "fault", hidden: true });
+  const empty = el("p", { className: "lead", hidden: true }, "Nothing trains here yet. ",
+    el("a", { href: "#start" }, "Choose a curriculum"), " to begin, or use `aimbot-lab run`.");
+  const heading = el("h1", {}, "Training");
+  const state = el("span", { className: "state", role: "status" });
+  const stop = el("button", { type: "button", className: "danger", on: { click: ask("stop") } }, "Stop");
+  const head = el("div", { className: "run-head" }, heading, state, el("span", { className: "grow" }),
+    stop);
+  const view = progressView();
+  const body = el("div", { className: "run" }, head, view.node);
+  place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), empty, body);
+
+  function ask(kind) {
+    return async (event) => {
+      const button = event.currentTarget;
+      button.disabled = true;
+      button.classList.add("asked");
+      await panel.act(kind, { run: shown });
+      button.disabled = false;
+      button.classList.remove("asked");
+    };
+  }
+
+  function drawList(runs) {
+    empty.hidden = runs.length > 0;
+    body.hidden = runs.length === 0;
+    const trains = runs.find((run) => run.state === "trains") ?? runs[0];
+    if (!chosenByHand && trains && trains.run_id !== shown) watch(trains.run_id);
+    fill(list, runs.map((run) => el("li", {}, el("a", {
+      href: `#training/${run.run_id}`,
+      className: `run-link ${run.state}`,
+      aria: run.run_id === shown ? { current: "true" } : {},
+    },
+    el("strong", {}, run.name || run.run_id.slice(0, 8)),
+    el("span", { className: "quiet" }, `${stateWords(run.state)} · ${clock(run.begun_ms)}`)))));
+  }
+
+  let last = [];
+  panel.on("runs", (told) => {
+    last = told.runs;
+    fault.hidden = !told.fault;
+    say(fault, told.fault);
+    drawList(last);
+  });
+  panel.on("state", (told) => {
+    if (told.run_id !== shown) return;
+    say(heading, told.name || told.run_id.slice(0, 8));
+    say(state, stateWords(told.state));
+    state.className = `state ${told.state}`;
+    stop.hidden = told.state !== "trains";
+    body.classList.toggle("over", told.state !== "trains");
+    view.draw(told);
+  });
+
+  function watch(run) {
+    shown = run;
+    view.clear();
+    drawList(last);
+    if (run) panel.act("watch", { run });
+  }
+
+  panel.whenOpen(() => {
+    panel.act("list");
+    if (shown) panel.act("watch", { run: shown });
+  });
+  return {
+    go(other) {
+      chosenByHand = other !== "";
+      if (other && other !== shown) watch(other);
+    },
+  };
+}

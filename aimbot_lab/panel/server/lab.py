@@ -1,0 +1,85 @@
+"""What all pages share: where the runs are, and what is looked up for them."""
+
+import asyncio
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server.curricula import Curricula
+from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.panel.server.run_list import RunLine, RunList
+from aimbot_lab.panel.server.trainings import Started, Trainings
+from aimbot_lab.tracking.data_folder import DataFolder
+
+MAX_FEEDS = 64  # runs that are looked at in turn before the first are forgotten
+
+
+class Lab:
+    """The runs of a data folder, seen from the folder in which the panel was started."""
+
+    def __init__(
+        self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
+    ) -> None:
+        self.data_folder, self.here, self.tracking_uri = data_folder, here, tracking_uri
+        self._live: dict[str, tuple[LiveRun, Feed[dict[str, Any]]]] = {}
+
+    @cached_property
+    def run_list(self) -> RunList:
+        """The runs that are here: those that train, and others."""
+        return RunList(self.data_folder, tracking_uri=self.tracking_uri)
+
+    @cached_property
+    def runs(self) -> Feed[list[RunLine]]:
+        """The same, looked up while somebody wants them."""
+        return Feed(self.run_list.look, seconds=1.0)
+
+    @cached_property
+    def curricula(self) -> Curricula:
+        """What can be trained."""
+        return Curricula(self.here)
+
+    @cached_property
+    def trainings(self) -> Trainings:
+        """What pages have started."""
+        return Trainings(self.data_folder, here=self.here, tracking_uri=self.tracking_uri)
+
+    @cached_property
+    def started(self) -> Feed[Started | None]:
+        """The training that was started last, looked up while somebody wants it."""
+
+        async def look() -> Started | None:
+            return await asyncio.to_thread(self.trainings.look)
+
+        return Feed(look, seconds=0.5)
+
+    def find(self, run: str) -> str:
+        """The id of the run that is meant by its id, the beginning of it, or "latest".
+
+        One that trains here counts before all others. Raises ConfigurationError where no run or
+        more than one is meant.
+        """
+        from aimbot_lab.tracking.runs.history import find_run
+        from aimbot_lab.tracking.runs.running import running_run
+
+        with suppress(ConfigurationError):
+            return str(running_run(self.data_folder, run).run_id)
+        return find_run(self.data_folder, run, tracking_uri=self.tracking_uri).run_id
+
+    def live_run(self, run_id: str) -> LiveRun:
+        """A run, whether it trains or not. Raises LabError where there is none such."""
+        return self._watched(run_id)[0]
+
+    def feed_of(self, run_id: str) -> Feed[dict[str, Any]]:
+        """How that run stands, as long as somebody watches."""
+        return self._watched(run_id)[1]
+
+    def _watched(self, run_id: str) -> tuple[LiveRun, Feed[dict[str, Any]]]:
+        if run_id not in self._live:
+            run = LiveRun(self.run_list, run_id)
+            while len(self._live) >= MAX_FEEDS:
+                self._live.pop(next(iter(self._live)))
+            self._live[run_id] = run, Feed(run.look, seconds=0.25)
+        return self._live[run_id]

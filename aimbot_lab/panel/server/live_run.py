@@ -1,0 +1,104 @@
+"""A run that is watched: what it shows of itself, and requests to it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.run_list import RunList
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.run_folder import RunFolder
+
+WATCH_SECONDS = 15.0  # for which one request has a run show itself
+RENEW_SECONDS = 5.0
+ALIVE_SECONDS = 1.0  # between two looks whether its process lives
+ANSWER_SECONDS = 60.0  # a run answers between two steps, but not during an update
+PAUSE = 0.05
+
+
+class LiveRun:
+    """A run as pages watch it; its last state is kept when it ends."""
+
+    def __init__(self, run_list: RunList, run_id: str) -> None:
+        self.run_id = run_id
+        self._list = run_list
+        self._status: Any = None
+        self._status_time = 0
+        self._line: dict[str, Any] = {}
+        self._looked = self._renewed = -ANSWER_SECONDS
+        self._watching: asyncio.Task[None] | None = None
+        self.wants_agent_until = 0.0  # by `time.monotonic`
+
+    async def look(self) -> dict[str, Any]:
+        """How the run stands: its line of the list, its last state, and whether that is live."""
+        now = time.monotonic()
+        if now - self._looked >= ALIVE_SECONDS:
+            self._looked = now
+            self._line = await asyncio.to_thread(self._list_line)
+        if self._line["state"] == "trains":
+            self._keep_watching(now)
+            await asyncio.to_thread(self._read_status)
+        return {**self._line, "status": self._status}
+
+    def folder(self) -> RunFolder:
+        """The folder of the run, which trains. Raises ConfigurationError where it does not."""
+        folder = self._list.find(self.run_id)
+        if folder is None or folder.is_free:
+            raise ConfigurationError(f"run {self.run_id[:12]} does not train here any more")
+        return folder
+
+    async def ask(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The run's answer to a request.
+
+        Raises ConfigurationError where it does not train or refuses, LabError where it is silent.
+        """
+        folder = await asyncio.to_thread(self.folder)
+        channel = ControlChannel(folder.path)
+        key = await asyncio.to_thread(channel.send, document)
+        until = time.monotonic() + ANSWER_SECONDS
+        while (answer := channel.wait(key, 0.0, still_open=lambda: True)) is None:
+            await asyncio.sleep(PAUSE)
+            if time.monotonic() > until or await asyncio.to_thread(lambda: folder.is_free):
+                channel.withdraw(key)
+                raise LabError(f"run {self.run_id[:12]} did not answer; nothing was changed")
+        if "error" in answer:
+            raise ConfigurationError(str(answer["error"]))
+        return dict(answer)
+
+    def _list_line(self) -> dict[str, Any]:
+        line = self._list.line(self.run_id)
+        if line is not None:
+            return vars(line) | {"run_id": self.run_id}
+        if self._line.get("state") == "trains":  # it is delivered, and its folder is gone
+            self._list.ask_store_again()
+            return {**self._line, "state": "FINISHED", "resumable": False}
+        return self._line or {"run_id": self.run_id, "name": "", "state": "unknown"}
+
+    def _keep_watching(self, now: float) -> None:
+        """Have the run show itself a while longer."""
+        if now - self._renewed < RENEW_SECONDS:
+            return
+        if self._watching is None or self._watching.done():
+            self._renewed = now
+            self._watching = asyncio.create_task(self._ask_to_watch(now))
+
+    async def _ask_to_watch(self, now: float) -> None:
+        wants_agent = now < self.wants_agent_until
+        request = {"kind": "watch", "seconds": WATCH_SECONDS, "agent": wants_agent}
+        with suppress(LabError):
+            await self.ask(request)
+
+    def _read_status(self) -> None:
+        folder = self._list.folders.get(self.run_id)
+        if folder is None:
+            return
+        place = LiveFolder.of(folder.path).status
+        with suppress(OSError, ValueError):
+            changed = place.stat().st_mtime_ns
+            if changed != self._status_time:
+                self._status = json.loads(place.read_bytes())
+                self._status_time = changed

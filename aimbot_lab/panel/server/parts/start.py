@@ -1,0 +1,75 @@
+"""The part Start: what can be trained, and the training that was begun."""
+
+import asyncio
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from aimbot_lab.panel.server.curricula import Choice
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
+from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.trainings import Started
+
+
+@dataclass(frozen=True, config=STRICT)
+class Chosen:
+    """A curriculum, by its key in the list."""
+
+    key: str = Field(min_length=1, max_length=1000)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Choices:
+    """What can be trained."""
+
+    choices: list[Choice]
+    here: str  # the folder that is looked into
+
+
+@dataclass(frozen=True, config=STRICT)
+class Holding:
+    """The training that the page began last, if any."""
+
+    started: Started | None
+
+
+async def offer(session: Session, _: Nothing) -> Choices:
+    """The curricula, checked; and from now on what becomes of the training that was begun."""
+
+    async def follow() -> None:
+        async for started in session.lab.started.follow():
+            session.show("start", "holding", Holding(started))
+
+    session.go_on("start", follow())
+    choices = await asyncio.to_thread(session.lab.curricula.look)
+    return Choices(choices, str(session.lab.here))
+
+
+async def leave(session: Session, _: Nothing) -> Done:
+    """Tell nothing more."""
+    session.stop("start")
+    return Done()
+
+
+async def begin(session: Session, chosen: Chosen) -> Holding:
+    """Train by a curriculum, in a process of its own."""
+    lab = session.lab
+    path = lab.curricula.path(chosen.key)
+    title = next(
+        one.title for one in await asyncio.to_thread(lab.curricula.look) if one.key == chosen.key
+    )
+    started = await asyncio.to_thread(lab.trainings.start, ["run", str(path)], title=title)
+    await lab.started.look_now()
+    return Holding(started)
+
+
+START = Part(
+    name="start",
+    asks={
+        "offer": Ask(Nothing, offer, Choices),
+        "leave": Ask(Nothing, leave),
+        "begin": Ask(Chosen, begin, Holding),
+    },
+    tells={"holding": Holding},
+)

@@ -1,0 +1,10 @@
+"""The parts that the panel has, in the order of their tabs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aimbot_lab.panel.server.part import Part
+from aimbot_lab.panel.server.parts.start import START
+from aimbot_lab.panel.server.parts.training import TRAINING
+
+PARTS: Mapping[str, Part] = MappingProxyType({part.name: part for part in (START, TRAINING)})

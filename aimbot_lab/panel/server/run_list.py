@@ -1,0 +1,122 @@
+"""Which runs there are: those that train here, and those that a store knows."""
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.journal import stored_ending
+from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.runs.run_summary import RunSummary
+
+STORE_SECONDS = 5.0  # between two looks into the store, and only where something has ended
+MAX_LISTED = 40  # of the runs that are over
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A run as the page lists it."""
+
+    run_id: str
+    name: str
+    state: str  # trains, died, FINISHED, FAILED, KILLED or RUNNING (elsewhere, as far as is known)
+    begun_ms: int  # since 1970; 0: not known
+    resumable: bool = False
+    win_rate: float | None = None
+    experiment_id: str = ""
+
+
+class RunList:
+    """The runs of a data folder, found again at every look; the store is asked more rarely."""
+
+    def __init__(self, data_folder: DataFolder, *, tracking_uri: str | None) -> None:
+        self._data_folder, self._tracking_uri = data_folder, tracking_uri
+        self._stored: dict[str, RunLine] = {}
+        self._store_due = 0.0
+        self._asking: asyncio.Task[None] | None = None  # which takes seconds the first time
+        self._trained: frozenset[str] | None = None  # those that trained at the last look
+        self._store_wanted = True
+        self.fault = ""  # of the store, at the last look
+        self.folders: dict[str, RunFolder] = {}
+
+    async def look(self) -> list[RunLine]:
+        """All of them, those that train first, then the newest."""
+        here = await asyncio.to_thread(self._here)
+        trained = frozenset(run_id for run_id, line in here.items() if line.state == "trains")
+        self._store_wanted |= self._trained is not None and bool(self._trained - trained)
+        self._trained = trained
+        is_asked = self._asking is not None and not self._asking.done()
+        if self._store_wanted and not is_asked and time.monotonic() > self._store_due:
+            self._store_due, self._store_wanted = time.monotonic() + STORE_SECONDS, False
+            self._asking = asyncio.create_task(asyncio.to_thread(self._ask_store))
+        lines = {**self._stored, **{key: self._with_result(line) for key, line in here.items()}}
+        order = sorted(lines.values(), key=lambda line: (line.state != "trains", -line.begun_ms))
+        return order[: MAX_LISTED + len(trained)]
+
+    def find(self, run_id: str) -> RunFolder | None:
+        """The folder of a run that is not wholly delivered; it is looked up again."""
+        self._here()
+        return self.folders.get(run_id)
+
+    def line(self, run_id: str) -> RunLine | None:
+        """A run as it is listed; None: there is none such."""
+        here, stored = self._here().get(run_id), self._stored.get(run_id)
+        return stored if here is None else self._with_result(here)
+
+    def ask_store_again(self) -> None:
+        """Have the next look ask the store, which knows how a run has ended."""
+        self._store_wanted = True
+
+    def _with_result(self, line: RunLine) -> RunLine:
+        """`line` with what the store knows of a run that is over."""
+        stored = self._stored.get(line.run_id)
+        if stored is None:
+            return line
+        line = replace(line, win_rate=stored.win_rate, experiment_id=stored.experiment_id)
+        ended = line.state == "died" and stored.state in ("FINISHED", "FAILED", "KILLED")
+        return replace(line, state=stored.state) if ended else line
+
+    def _here(self) -> dict[str, RunLine]:
+        """Runs whose folder is here, because they train or can be resumed."""
+        from aimbot_lab.experiment.runs.run_record import read_record
+
+        folders = {one.run_id: one for one in run_folders(self._data_folder) if one.run_id}
+        self.folders = folders
+        lines = {}
+        for run_id, folder in folders.items():
+            record = read_record(folder.checkpoints)
+            lines[run_id] = RunLine(
+                run_id=run_id,
+                name=record.name if record else "",
+                state=(stored_ending(folder.path) or "died") if folder.is_free else "trains",
+                begun_ms=record.begun_ms if record else 0,
+                resumable=record is not None and folder.is_free,
+            )
+        return lines
+
+    def _ask_store(self) -> None:
+        from aimbot_lab.tracking.runs.history import list_runs
+        from aimbot_lab.tracking.runs.selection import is_own_training
+
+        try:
+            found = list_runs(self._data_folder, tracking_uri=self._tracking_uri, max_results=200)
+        except LabError as error:
+            self.fault = str(error)
+            return
+        self.fault = ""
+        self._stored = {one.run_id: _line(one) for one in found if is_own_training(one)}
+
+
+def _line(run: "RunSummary") -> RunLine:
+    return RunLine(
+        run_id=run.run_id,
+        name=run.name,
+        state=run.status,
+        begun_ms=int(run.started.timestamp() * 1000),
+        win_rate=None if run.win_rate is None else run.win_rate.value,
+        experiment_id=run.experiment_id,
+    )

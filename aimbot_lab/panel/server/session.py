@@ -1,0 +1,140 @@
+"""One open page: what it asks, what it is told, and what goes on for it.
+
+Memory is bounded however slow the page is: of what is only shown (`show`) the newest counts, and a
+page that leaves more than MAX_WAITING answers unread is cut off; it connects again by itself.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.panel.server.messages import (
+    Asked,
+    MessageError,
+    Refusal,
+    read_message,
+    written,
+)
+
+if TYPE_CHECKING:
+    from aimbot_lab.panel.server.lab import Lab
+
+MAX_WAITING = 200  # messages
+MAX_AT_WORK = 16  # requests of one page
+TOO_SLOW, GOING_AWAY = 1013, 1001
+LOG = logging.getLogger(__name__)
+
+
+Do = Callable[["Session", Asked], Awaitable[Any]]
+"""What is asked to the body of its answer. Raises LabError where it is refused."""
+
+
+class Session:
+    """The connection of one page, whose requests `do` does."""
+
+    def __init__(self, socket: WebSocket, lab: "Lab", do: Do) -> None:
+        self.lab = lab
+        self._socket, self._do = socket, do
+        self._waiting: deque[str] = deque()
+        self._newest: dict[tuple[str, str], str] = {}
+        self._ready = asyncio.Event()
+        self._too_slow = False
+        self._going_on: dict[str, asyncio.Task[None]] = {}
+        self._at_work: set[asyncio.Task[None]] = set()
+
+    def tell(self, part: str, kind: str, body: Any, *, reply: int | None = None) -> None:
+        """Send a message, after those before it."""
+        self._waiting.append(written(part, kind, body, reply=reply))
+        self._too_slow = len(self._waiting) > MAX_WAITING
+        self._ready.set()
+
+    def show(self, part: str, kind: str, body: Any) -> None:
+        """Send a message in place of an unsent one of its kind."""
+        self._newest[part, kind] = written(part, kind, body)
+        self._ready.set()
+
+    def go_on(self, part: str, work: Coroutine[Any, Any, None], *, name: str = "") -> None:
+        """Have `work` go on for the page, in place of what went on for `part` under that name.
+
+        It ends with the page; a LabError that it raises is told to the page.
+        """
+        self.stop(part, name=name)
+        self._going_on[f"{part}/{name}"] = asyncio.create_task(self._told(part, work))
+
+    def stop(self, part: str, *, name: str = "") -> None:
+        """End what goes on for `part` under that name, if anything does."""
+        task = self._going_on.pop(f"{part}/{name}", None)
+        if task is not None:
+            task.cancel()
+
+    async def serve(self) -> None:
+        """Listen and answer until the page is gone."""
+        tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._write())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            every = [*tasks, *self._going_on.values(), *self._at_work]
+            for task in every:
+                task.cancel()
+            await asyncio.gather(*every, return_exceptions=True)
+            if self._socket.client_state is WebSocketState.CONNECTED:
+                with suppress(RuntimeError, WebSocketDisconnect):
+                    await self._socket.close(TOO_SLOW if self._too_slow else GOING_AWAY)
+
+    async def _listen(self) -> None:
+        with suppress(WebSocketDisconnect):
+            while True:
+                text = await self._socket.receive_text()
+                if len(self._at_work) >= MAX_AT_WORK:
+                    self.tell("panel", "error", Refusal("too many requests at once; try again"))
+                    continue
+                task = asyncio.create_task(self._answer(text))
+                self._at_work.add(task)
+                task.add_done_callback(self._at_work.discard)
+
+    async def _write(self) -> None:
+        with suppress(WebSocketDisconnect):
+            while not self._too_slow:
+                await self._ready.wait()
+                self._ready.clear()
+                while self._waiting and not self._too_slow:
+                    await self._socket.send_text(self._waiting.popleft())
+                for key in [*self._newest]:
+                    await self._socket.send_text(self._newest.pop(key))
+
+    async def _answer(self, text: str) -> None:
+        try:
+            asked = read_message(text)
+        except MessageError as error:
+            self.tell("panel", "error", Refusal(str(error)))
+            return
+        try:
+            body = await self._do(self, asked)
+        except LabError as error:
+            self.tell(asked.part, "error", Refusal(str(error)), reply=asked.id)
+        except Exception as error:
+            LOG.exception("a request failed")
+            self.tell(asked.part, "error", Refusal(_failure(error)), reply=asked.id)
+        else:
+            self.tell(asked.part, asked.kind, body, reply=asked.id)
+
+    async def _told(self, part: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except LabError as error:
+            self.tell(part, "error", Refusal(str(error)))
+        except Exception as error:
+            LOG.exception("what went on for a page failed")
+            self.tell(part, "error", Refusal(_failure(error)))
+
+
+def _failure(error: Exception) -> str:
+    """What a person reads of a fault of the panel itself."""
+    return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)

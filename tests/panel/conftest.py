@@ -1,0 +1,13 @@
+"""One panel for the tests that leave nothing behind in it."""
+
+from collections.abc import Iterator
+
+import pytest
+from panel_server import PanelUnderTest, running_panel
+
+
+@pytest.fixture(scope="session")
+def panel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PanelUnderTest]:
+    here = tmp_path_factory.mktemp("here")
+    with running_panel(here / "data", here=here) as running:
+        yield running
