@@ -12,6 +12,7 @@ from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, place_of
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.optimizer_import import spare_compiler_import
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.networks.devices import chosen_device
 from aimbot_lab.training.networks.policy_arguments import network_arguments
@@ -27,6 +28,7 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
     Raises ConfigurationError where the algorithm's class refuses the settings, or where there is
     no such device.
     """
+    spare_compiler_import()
     device = chosen_device(settings.device)
     algorithm = algorithm_of(settings)
     assert isinstance(env.observation_space, spaces.Box)
@@ -55,6 +57,7 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
 
 def new_policy(settings: TrainSettings, spec: WorldSpec) -> BasePolicy:
     """An untrained policy to load weights into."""
+    spare_compiler_import()
     algorithm = algorithm_of(settings)
     adapter = algorithm.adapter(settings)
     actions = learner_codec(
