@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
 from aimbot_lab.foundation.terminal_play import TerminalPlay
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -117,6 +118,8 @@ class WorldType(ABC):
     """How a person plays it in a terminal."""
     replays: WorldReplays | None = None
     """How recorded episodes are played and shown, for worlds with the ability `replay`."""
+    scenes: WorldScenes | None = None
+    """How pages show its rows, and how a person edits them."""
 
     @abstractmethod
     def spec(self, settings: Any) -> WorldSpec:

@@ -191,3 +191,18 @@ CASES = (
         {"time_limit": 12.0, "start_position": (5.0, 40.0), "start_yaw": 100.0},
     ),
 )
+EDITS = ("edited", "refused", "carried on")
+EDITED = (
+    Case(
+        "test mode",
+        Scenario({"stay": 1}),
+        (*EDITS, "won", "target_hit", "distance", "stayed"),
+        {"time_limit": 8.0, "move_speed": 8.0},
+    ),
+    Case(
+        "every target and other numbers",
+        Scenario(ALL, parameters=VARIED),
+        (*EDITS, "won", "lost", "tag 1"),
+        {"time_limit": 12.0, "rays": RaySettings(tags="one_hot")},
+    ),
+)

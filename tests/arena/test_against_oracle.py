@@ -5,10 +5,8 @@ import os
 from collections import Counter
 
 import pytest
-from oracle_cases import (
-    CASES,
-    Case,
-)
+from oracle_cases import CASES, EDITED, Case
+from oracle_editing import EditedMatch
 from oracle_match import Match
 from oracle_players import KINDS
 
@@ -31,6 +29,20 @@ def test_every_number_of_every_step_is_the_oracles(case: Case) -> None:
         for count in range(length):
             if count == length // 2 and case.later is not None:
                 match.set_scenario(case.later)
+            match.step()
+    missed = [event for event in case.met if not tally[event]]
+    assert STEPS < ENOUGH_STEPS or missed == []
+    assert tally["grazing rays"] <= 2 + GRAZING_SHARE * tally["rays"]
+    assert tally["grazing outcomes"] <= 1 + GRAZING_SHARE * tally["steps"]
+    assert tally["wedged"] <= 1 + WEDGED_SHARE * tally["steps"]
+
+
+@pytest.mark.parametrize("case", EDITED, ids=lambda case: case.name)
+def test_every_number_after_random_edits_is_the_oracles(case: Case) -> None:
+    tally, rounds = Counter(), math.ceil(STEPS / len(CASES) / len(KINDS))
+    for first in range(0, rounds, MATCH_STEPS):
+        match = EditedMatch(case, seed=7_000 + first, presets=load_presets(), tally=tally)
+        for _ in range(min(MATCH_STEPS, rounds - first)):
             match.step()
     missed = [event for event in case.met if not tally[event]]
     assert STEPS < ENOUGH_STEPS or missed == []

@@ -15,7 +15,7 @@ def test_the_code_of_the_page_runs_from_top_to_bottom(capsys) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     blocks = [block for block in blocks if "stable_baselines3" not in block]  # test_sb3_envs
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(block, names)
     assert float(capsys.readouterr().out.split()[-1]) > 0.0

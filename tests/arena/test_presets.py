@@ -186,7 +186,7 @@ MALFORMED = {
     "goto: \x07": "1:7: not YAML: special characters are not allowed",
     "a: *b": "1:4: not YAML: found undefined alias 'b'",
     "[" * 1000: "1:1: not a preset file: nested too deeply",
-    "just text": "1:1: the file: must be a mapping of goto, attack (got text)",
+    "just text": "1:1: the file: must be a mapping of goto, attack, scene (got text)",
     "gotoo: {}": "1:1: the file: unknown key 'gotoo', did you mean goto? allowed: goto, attack",
     "goto: {6: []}": "1:8: goto: unknown key '6', allowed: 1, 2, 3, 4, 5",
     "goto: {1: [], 1: []}": "1:15: goto: 1 is given twice",

@@ -36,9 +36,14 @@ COUNTERS = (
 )  # [B] whole numbers of the state that begin at 0
 
 
+def in_order(presets: Sequence[Preset]) -> tuple[Preset, ...]:
+    """All presets, sorted by target and difficulty."""
+    return tuple(sorted(presets, key=lambda preset: (TARGETS[preset.target], preset.difficulty)))
+
+
 def preset_tables(presets: Sequence[Preset]) -> PresetTables:
     """All presets, sorted by target and difficulty, with where each kind begins."""
-    ordered = sorted(presets, key=lambda preset: (TARGETS[preset.target], preset.difficulty))
+    ordered = in_order(presets)
     most = max((len(preset.obstacles) for preset in ordered), default=0)
     kinds = (core.TARGET_COUNT, core.DIFFICULTY_COUNT + 1)
     tables = PresetTables(

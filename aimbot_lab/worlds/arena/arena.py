@@ -29,15 +29,26 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
-from aimbot_lab.worlds.arena.allocate import new_log, new_state, new_tables, new_workspaces
+from aimbot_lab.worlds.arena.allocate import (
+    in_order,
+    new_log,
+    new_state,
+    new_tables,
+    new_workspaces,
+)
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
-from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ScenarioTables
+from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ArenaTables, ScenarioTables
 from aimbot_lab.worlds.arena.core.step import advance_packed, first_bad_action, keep_advance
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.choice import chosen_presets
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
+from aimbot_lab.worlds.arena.scenes.records import (
+    RowRecord,
+    records_as_arrays,
+    records_from_arrays,
+)
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.snapshot_values import check_values
 from aimbot_lab.worlds.arena.snapshots import (
@@ -60,7 +71,7 @@ class Arena:
     `state` holds the named arrays of `core.state.ArenaState`; reading them is free, a
     write takes effect at the next step. `reset` must come first. Until a scenario is set, every
     episode is a Stay. What it is called with is checked: MisuseError says in one line what is
-    wrong, and the arena is as it was.
+    wrong, and the arena is as it was. `scenes.row_editor.RowEditor` edits rows between steps.
     """
 
     def __init__(self, settings: ArenaSettings, presets: Sequence[Preset] | None = None) -> None:
@@ -69,7 +80,9 @@ class Arena:
         self.num_envs = settings.num_envs
         self.keep_endings = False
         self.ended_state: ArenaState | None = None
-        self._tables = new_tables(settings, chosen_presets(settings, presets))
+        self.presets = in_order(chosen_presets(settings, presets))  # as `state.preset` counts
+        self.records: dict[int, RowRecord] = {}  # of rows that were edited
+        self._tables = new_tables(settings, self.presets)
         self._fits = fingerprint(settings, self._tables.presets)
         width = len(self.spec.observation_names)
         self._shape = self.num_envs, width
@@ -89,6 +102,18 @@ class Arena:
     def scenario_number(self) -> int:
         """Number of the scenario in force; 0 until one is set."""
         return int(self._tables.scenario.number[0])
+
+    @property
+    def tables(self) -> ArenaTables:
+        """What all rows share: presets and scenario."""
+        return self._tables
+
+    def make_room(self, *, enemies: int, obstacles: int = 0) -> None:
+        """Have room for so many enemies and obstacles in every row; `state` may be another then."""
+        state = with_room(self.state, enemies, obstacles=obstacles)
+        if state is not self.state:
+            self.state = state
+            self._tables = self._tables._replace()  # other ones, so that a step is bound anew
 
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
@@ -120,6 +145,7 @@ class Arena:
         room = self.state.enemies.shape[1]
         fresh = new_state(self.settings, self._tables, self._history, room=room)
         write_state(self.state, fresh._asdict())
+        self.records = {}
         seed_streams(self.state.streams, np.uint64(seed % 2**64))
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
@@ -137,7 +163,7 @@ class Arena:
         Where something else raises in here (a signal's handler), each thread's rows have made
         their decision or not; episodes that ended are restarted and not reported.
         """
-        self._check_started()
+        self.check_started()
         check_buffers(buffers, self._shape)
         self._actions[...] = self._checked(actions)
         buffers.finished.fill(False)
@@ -180,7 +206,7 @@ class Arena:
         Masked are attack while the gun is not ready and moves that, along the present view,
         would not displace the agent.
         """
-        self._check_started()
+        self.check_started()
         check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
         write_masks(self.state, masks)
 
@@ -199,25 +225,30 @@ class Arena:
     def snapshot(self) -> dict[str, np.ndarray]:
         """A copy of everything that the future depends on, by name.
 
-        State and scenario, and under "fits" the settings that an arena must share to restore it.
+        State and scenario, what was placed by hand, and under "fits" the settings that an arena
+        must share to restore it.
         """
-        return {name: array.copy() for name, array in self._arrays().items()}
+        copies = {name: array.copy() for name, array in self._arrays().items()}
+        return {**copies, **records_as_arrays(self.records, self.state)}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
         check_snapshot(snapshot, self._arrays())
-        check_values(snapshot, self.state, self._tables, scenario=OF_SCENARIO)
+        check_values(snapshot, self._tables, scenario=OF_SCENARIO)
+        records = records_from_arrays(snapshot, self.presets)
         scenario = {name: snapshot[OF_SCENARIO + name].copy() for name in ScenarioTables._fields}
         tables = ScenarioTables(**scenario)
         room = max(enemy_room(tables), snapshot["enemies"].shape[1])
-        self.state = with_room(self.state, room)
+        self.state = with_room(self.state, room, obstacles=snapshot["obstacles"].shape[1])
         write_state(self.state, snapshot)
+        self.records = records
         self._tables = self._tables._replace(scenario=tables)
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.state, self._tables.scenario, self._fits)
 
-    def _check_started(self) -> None:
+    def check_started(self) -> None:
+        """Raise MisuseError before the first reset."""
         if self.state.episode[0] == 0:
             raise MisuseError("the arena has no episodes yet: reset first")
 

@@ -9,11 +9,14 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState
-from aimbot_lab.worlds.arena.enemy_capacity import MAX_ENEMIES_OF_ROW, OF_ENEMIES
+from aimbot_lab.worlds.arena.enemy_capacity import (
+    MAX_ENEMIES_OF_ROW,
+    MAX_OBSTACLES_OF_ROW,
+    OF_ENEMIES,
+)
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 OF_ALL_ROWS = ("sampler_key", "clock")  # read only where an episode begins
-MAX_OBSTACLES = 1024
 LARGEST = 1e30  # no number of a row is larger; it stands for "never"
 
 RowArrays = Mapping[str, np.ndarray]  # by the names of ArenaState; each array has one row
@@ -53,7 +56,7 @@ def _check_forms(row: RowArrays, own: ArenaState) -> None:
     for name, array in wanted.items():
         given, shape = row[name], array.shape
         if name == "obstacles":
-            shape = (1, min(max(given.shape[1:2], default=0), MAX_OBSTACLES), 4)
+            shape = (1, min(max(given.shape[1:2], default=0), MAX_OBSTACLES_OF_ROW), 4)
         if name in OF_ENEMIES:
             room = min(max(row["enemies"].shape[1:2], default=0), MAX_ENEMIES_OF_ROW)
             shape = (1, room, *shape[2:])

@@ -10,7 +10,6 @@ from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
     TARGET_COUNT,
-    ArenaState,
     ArenaTables,
 )
 
@@ -18,15 +17,13 @@ LARGEST = 2**62  # of a counter, far from where it would turn over
 COUNTERS = ("decisions", "gun_ticks", "episode", "order", "scenario", "clock")
 
 
-def check_values(
-    snapshot: Mapping[str, np.ndarray], state: ArenaState, tables: ArenaTables, *, scenario: str
-) -> None:
+def check_values(snapshot: Mapping[str, np.ndarray], tables: ArenaTables, *, scenario: str) -> None:
     """Raise MisuseError where a value of `snapshot` would lead a kernel out of its arrays.
 
     `scenario` is what the names of the scenario's arrays begin with.
     """
     limits = {
-        **_of_rows(state, tables, enemies=snapshot["enemies"].shape[1]),
+        **_of_rows(tables, snapshot),
         scenario + "sampler": (0, RANGES),
         scenario + "sampler_range_count": (0, snapshot[scenario + "sampler_ranges"].shape[1]),
         scenario + "number": (0, LARGEST),
@@ -47,9 +44,9 @@ def check_values(
     _check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
 
 
-def _of_rows(state: ArenaState, tables: ArenaTables, *, enemies: int) -> dict[str, tuple[int, int]]:
+def _of_rows(tables: ArenaTables, snapshot: Mapping[str, np.ndarray]) -> dict[str, tuple[int, int]]:
     """Lowest and highest value of the arrays that rows count or choose by."""
-    boxes = state.obstacles.shape[1]
+    enemies, boxes = (snapshot[name].shape[1] for name in ("enemies", "obstacles"))
     return {
         **dict.fromkeys(COUNTERS, (0, LARGEST)),
         "target": (0, TARGET_COUNT - 1),

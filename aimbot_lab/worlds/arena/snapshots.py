@@ -9,7 +9,13 @@ import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.worlds.arena.core.state import ArenaState, PresetTables, ScenarioTables
-from aimbot_lab.worlds.arena.enemy_capacity import MAX_ENEMIES_OF_ROW, OF_ENEMIES
+from aimbot_lab.worlds.arena.enemy_capacity import (
+    MAX_ENEMIES_OF_ROW,
+    MAX_OBSTACLES_OF_ROW,
+    OF_ENEMIES,
+    OF_ROOM,
+)
+from aimbot_lab.worlds.arena.scenes.records import OF_SCENES
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
@@ -52,7 +58,8 @@ def arrays_of(state: ArenaState, scenario: ScenarioTables, fits: np.ndarray) -> 
 
 def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
     """Raise MisuseError, saying what differs, unless `snapshot` fits the arena of `own`."""
-    differing = [name for name in {**own, **snapshot} if (name in own) != (name in snapshot)]
+    named = snapshot.keys() - OF_SCENES.keys()  # in a snapshot where rows were edited
+    differing = [name for name in {**own, **snapshot} if (name in own) != (name in named)]
     for name in differing:
         reason = "is missing" if name in own else "is no array of this arena"
         raise MisuseError(f"snapshot: {name} {reason}")
@@ -65,6 +72,8 @@ def check_snapshot(snapshot: Arrays, own: Arrays) -> None:
         given, first = snapshot[name], snapshot[OF_ENEMIES[0]]
         if given.shape[1] != first.shape[1] or given.shape[1] > MAX_ENEMIES_OF_ROW:
             raise MisuseError(f"snapshot: {name} has room for {given.shape[1]} enemies")
+    if snapshot["obstacles"].shape[1] > MAX_OBSTACLES_OF_ROW:
+        raise MisuseError(f"snapshot: obstacles has room for {snapshot['obstacles'].shape[1]}")
 
 
 def _check_fits(given: Any, own: np.ndarray) -> None:
@@ -85,7 +94,7 @@ def _form(name: str, array: np.ndarray) -> tuple[Any, ...]:
     if name == FITS:
         return ()
     shape = array.shape
-    if name in (RANGES, *OF_ENEMIES) and array.ndim > 1:
+    if name in (RANGES, *OF_ROOM) and array.ndim > 1:
         shape = (shape[0], -1, *shape[2:])
     return shape, array.dtype
 

@@ -35,6 +35,7 @@ from aimbot_lab.worlds.arena.presets.source import (
 )
 from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
+from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 
@@ -60,6 +61,7 @@ class ArenaType(WorldType):
     shape_keys = ("rays", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
     replays = ArenaReplays()
+    scenes = ArenaScenes()
     gymnasium_ids = MappingProxyType(
         {
             "aimbot_lab/Goto-v0": {"goto": 1.0},

@@ -37,6 +37,8 @@ FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
 MAX_NAME_LENGTH = 60
 WHOLE = "the file"
+SCENE = "scene"  # key of what a scene's file holds beside its block
+NOT_ONE = "the scene does not hold one block, which could be a preset"
 MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
 
 
@@ -56,7 +58,7 @@ def load_presets(
     own = [place_of(source) for source in wanted]
     others = [path for path in beside if place_of(path) not in own]
     for path in (*others, *wanted):
-        for preset, place in _FileReader(path, faults).presets():
+        for preset, place in FileReader(path, faults).presets():
             key = (preset.target, preset.name)
             if key in places:
                 reason = f"another {preset.target} preset has this name, at {places[key]}"
@@ -82,7 +84,7 @@ def preset_files(entries: Sequence[Path | str]) -> tuple[Source, ...]:
     return files
 
 
-class _FileReader:
+class FileReader:
     """Reads one file and adds a line to `faults` for everything that is wrong with it."""
 
     def __init__(self, source: Source, faults: list[str]) -> None:
@@ -94,7 +96,9 @@ class _FileReader:
         faults_before = len(self.faults)
         root = self.root()
         found: list[tuple[Preset, str]] = []
-        for target, difficulties in self.fields(root, WHOLE, allowed=TARGETS).items():
+        whole = self.fields(root, WHOLE, allowed=(*TARGETS, SCENE))
+        scene = whole.pop(SCENE, None)
+        for target, difficulties in whole.items():
             cells = self.fields(difficulties, target, allowed=DIFFICULTIES)
             for difficulty, listed in cells.items():
                 for node in self.items(listed, f"{target}: {difficulty}"):
@@ -102,7 +106,8 @@ class _FileReader:
                     if preset is not None:
                         found.append((preset, self.place(node)))
         if not found and len(self.faults) == faults_before:
-            self.faults.append(f"{self.path}:1:1: the file holds no preset")
+            why = "the file holds no preset" if scene is None else NOT_ONE
+            self.faults.append(f"{self.path}:1:1: {why}")
         return found
 
     def root(self) -> Node | None:

@@ -36,10 +36,11 @@ def _lines(presets: Sequence[Preset]) -> Iterator[str]:
         for difficulty in sorted(cells[target]):
             yield f"  {difficulty}:"
             for preset in cells[target][difficulty]:
-                yield f"  - {json.dumps(_fields(preset), ensure_ascii=False)}"
+                yield f"  - {json.dumps(preset_fields(preset), ensure_ascii=False)}"
 
 
-def _fields(preset: Preset) -> dict[str, Any]:
+def preset_fields(preset: Preset) -> dict[str, Any]:
+    """`preset` as plain values, as a preset file holds them."""
     x, z, diameter = preset.fire_base
     listed = {"obstacles": preset.obstacles, "enemies": preset.enemies}
     return {

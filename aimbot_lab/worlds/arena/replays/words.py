@@ -14,16 +14,16 @@ MOVES = ("", "forward", "back")
 SIDES = ("", "right", "left")
 
 
-def goal(state: ArenaState) -> str:
-    """What is to be done in row 0 of `state`, and how much of it is left."""
-    up = state.enemy_hits_left[0, : state.enemy_count[0]] > 0
-    if state.target[0] == core.GOTO:
-        x, z, _ = state.fire_base[0] - np.array([*state.position[0], 0.0])
+def goal(state: ArenaState, row: int = 0) -> str:
+    """What is to be done in `row` of `state`, and how much of it is left."""
+    up = state.enemy_hits_left[row, : state.enemy_count[row]] > 0
+    if state.target[row] == core.GOTO:
+        x, z, _ = state.fire_base[row] - np.array([*state.position[row], 0.0])
         return f"reach the circle: {np.hypot(x, z):.0f} m away"
-    if state.target[0] == core.ATTACK:
-        left = up & state.enemy_is_target[0, : len(up)]
+    if state.target[row] == core.ATTACK:
+        left = up & state.enemy_is_target[row, : len(up)]
         return f"shoot those in the circle: {int(left.sum())} left"
-    return f"shoot them all: {int(up.sum())} left" if state.target[0] == core.FREE else ""
+    return f"shoot them all: {int(up.sum())} left" if state.target[row] == core.FREE else ""
 
 
 def action_words(action: Float32Array | None, events: Mapping[str, int]) -> str:

@@ -1,0 +1,108 @@
+"""A row of the arena as plain numbers for a page."""
+
+from math import atan2
+
+import numpy as np
+
+from aimbot_lab.foundation.scenes.view import ENEMY, NOTHING, WALL, Body, SceneView
+from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, ArenaState
+from aimbot_lab.worlds.arena.replays.words import goal
+from aimbot_lab.worlds.arena.scenario import TARGETS
+from aimbot_lab.worlds.arena.scenes.records import RowRecord
+
+DIGITS = 4  # of metres and radians that a page is sent
+ATTACK_COLUMN = 2  # of an action
+NAMES = {code: name for name, code in TARGETS.items()}
+
+
+def row_view(
+    state: ArenaState, row: int, *, rays: int, record: RowRecord | None = None
+) -> SceneView:
+    """What stands in `row` and what its `rays` meet; with `record` every block that stands."""
+    numbers = state.parameters[row]
+    (x, z), (base_x, base_z, diameter) = state.position[row].tolist(), state.fire_base[row].tolist()
+    return SceneView(
+        size=float(numbers[core.FLOOR_SIZE]),
+        x=_short(x),
+        z=_short(z),
+        yaw=_short(float(state.yaw[row])),
+        radius=float(numbers[core.AGENT_RADIUS]),
+        view_angle=float(numbers[core.VIEW_ANGLE]),
+        ready=bool(state.gun_ticks[row] <= 0),
+        boxes=tuple(map(_box, state.obstacles[row, : int(state.obstacle_count[row])].tolist())),
+        plots=_plots(state, row, record),
+        circle=(_short(base_x), _short(base_z), diameter / 2) if diameter else None,
+        bodies=_bodies(state, row),
+        rays=_rays(state, row, rays),
+        target=_target(state, row),
+        goal=goal(state, row),
+        seconds_left=_seconds_left(state, row),
+    )
+
+
+def events(before: SceneView, after: SceneView, action: Float32Array) -> tuple[bool, int]:
+    """Whether `action` [4] fired, and which body it hit; -1: none."""
+    fired = before.ready and bool(action[ATTACK_COLUMN] > 0)
+    pairs = zip(before.bodies, after.bodies, strict=False)
+    hits = [k for k, (old, new) in enumerate(pairs) if new.hits_left < old.hits_left]
+    return fired, hits[0] if fired and hits else -1
+
+
+def _short(number: float) -> float:
+    return round(number, DIGITS)
+
+
+def _box(box: list[float]) -> tuple[float, float, float, float]:
+    low_x, low_z, high_x, high_z = map(_short, box)
+    return low_x, low_z, high_x, high_z
+
+
+def _plots(
+    state: ArenaState, row: int, record: RowRecord | None
+) -> tuple[tuple[float, float, float, float], ...]:
+    corners = [(block.x, block.z) for block in record.blocks] if record else []
+    if not record and state.preset[row] >= 0:
+        corners = [tuple(state.block[row].tolist())]
+    return tuple(_box([x, z, x + BLOCK_SIZE, z + BLOCK_SIZE]) for x, z in corners)
+
+
+def _bodies(state: ArenaState, row: int) -> tuple[Body, ...]:
+    radius = float(state.parameters[row, core.ENEMY_RADIUS])
+    free = state.target[row] == core.FREE
+    return tuple(
+        Body(
+            x=_short(float(state.enemies[row, k, 0])),
+            z=_short(float(state.enemies[row, k, 1])),
+            radius=radius,
+            hits_left=int(state.enemy_hits_left[row, k]),
+            counts=bool(free or state.enemy_is_target[row, k]),
+        )
+        for k in range(int(state.enemy_count[row]))
+    )
+
+
+def _rays(state: ArenaState, row: int, rays: int) -> tuple[tuple[float, float, int], ...]:
+    reach = float(state.parameters[row, core.RAY_RANGE])
+    met = np.minimum(state.ray_distance[row, :rays].astype(np.float64), reach)
+    found = []
+    for ray in range(rays):
+        angle = atan2(float(state.ray_sin[row, ray]), float(state.ray_cos[row, ray]))
+        seen = state.ray_distance[row, ray] <= reach
+        kind = (ENEMY if state.ray_hit[row, ray] >= 0 else WALL) if seen else NOTHING
+        found.append((_short(angle), _short(float(met[ray])), kind))
+    return tuple(found)
+
+
+def _target(state: ArenaState, row: int) -> str:
+    level, name = int(state.difficulty[row]), NAMES[int(state.target[row])].capitalize()
+    return f"{name}, difficulty {level}" if level else name
+
+
+def _seconds_left(state: ArenaState, row: int) -> float | None:
+    numbers = state.parameters[row]
+    if state.target[row] == core.STAY:
+        return None
+    period = numbers[core.DECISION_PERIOD] * numbers[core.FIXED_TIMESTEP]
+    return round(max(float(numbers[core.TIME_LIMIT] - state.decisions[row] * period), 0.0), 2)

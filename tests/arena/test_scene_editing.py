@@ -1,0 +1,374 @@
+"""Rows are edited between steps: what is placed is there, what can't be is refused in a line."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.result_lines import result_line
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.core.state import FREE, GOTO, STAY
+from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+
+STAYING = Scenario({"stay": 1.0})
+ATTACK_BLOCK, GOTO_BLOCK = ("attack", "pair"), ("goto", "lone crate")
+MIDDLE = 9  # ray
+
+
+def edited(scenario: Scenario = STAYING, **settings) -> tuple[Stage, RowEditor]:
+    """An arena of Stay with the agent of row 0 at (2, 2), looking north."""
+    stage = new_stage(scenario, 1, **{"num_envs": 1, **settings})
+    stage.arena.keep_endings = True
+    return stage, RowEditor(stage.arena)
+
+
+def columns(stage: Stage) -> dict[str, float]:
+    names = stage.arena.spec.observation_names
+    return dict(zip(names, stage.buffers.observations[0].tolist(), strict=True))
+
+
+def same_arrays(one: dict, other: dict) -> None:
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def test_a_placed_enemy_is_seen_by_the_middle_ray_where_it_stands() -> None:
+    stage, editor = edited()
+    assert editor.place_enemy(0, (2.0, 12.0)) == 0
+    editor.observe(0, stage.buffers.observations)
+    seen = columns(stage)
+    assert seen["ray_9_tag"] == 1.0
+    assert seen["ray_9_distance"] == pytest.approx(9.5, abs=1e-5)
+    assert seen["target"] == STAY, "an enemy assigns nothing"
+    stage.repeat(0, 0, 1, 0)
+    assert stage.arena.state.enemy_hits_left[0, 0] == 0
+    assert columns(stage)["ray_9_tag"] == 0.0
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_placed_block_stands_as_a_drawn_one_of_its_preset_place_and_turn(turns: int) -> None:
+    drawn = new_stage(Scenario({"attack": 1.0, "goto": 1.0}), turns, num_envs=40)
+    state = drawn.arena.state
+    row = int(np.flatnonzero(state.block_turns == turns)[0])
+    preset = drawn.arena.presets[state.preset[row]]
+    stage, editor = edited()
+    at = (state.block[row, 0] + 5.0, state.block[row, 1] + 5.0)
+    editor.place_block(0, at, preset=(preset.target, preset.name), turns=turns)
+    editor.assign(0, preset.target)
+    mine = stage.arena.state
+    for name in ("obstacles", "enemies", "fire_base", "block"):
+        there = getattr(state, name)[row]
+        np.testing.assert_allclose(getattr(mine, name)[0][: len(there)], there, atol=1e-12)
+    for name in ("preset", "block_turns", "difficulty", "target", "obstacle_count"):
+        assert getattr(mine, name)[0] == getattr(state, name)[row], name
+
+
+def test_an_assigned_target_is_observed_and_its_clock_begins_anew() -> None:
+    stage, editor = edited()
+    for _ in range(12):
+        stage.repeat(1, 0, 1, 0.5)
+    editor.place_block(0, (30.0, 30.0), preset=GOTO_BLOCK)
+    stage.repeat(0, 0, 0, 0)
+    editor.assign(0, "goto")
+    editor.observe(0, stage.buffers.observations)
+    seen = columns(stage)
+    assert (seen["target"], seen["time_left"], seen["gun_ready"]) == (GOTO, 30.0, 1.0)
+    assert (seen["fire_base_x"], seen["fire_base_z"], seen["fire_base_diameter"]) == (30, 30, 6)
+    assert not stage.arena.state.terms.any()
+    assert not stage.arena.state.spin_turns.any()
+    editor.assign(0, "stay")
+    editor.observe(0, stage.buffers.observations)
+    seen = columns(stage)
+    assert [seen[name] for name in ("target", "fire_base_x", "fire_base_diameter")] == [STAY, 0, 0]
+
+
+def test_a_won_target_gives_a_result_and_the_floor_carries_on_in_stay() -> None:
+    stage, editor = edited()
+    block = editor.place_block(0, (2.0 + 5.5, 20.0), preset=("attack", "sentry"))
+    editor.place_enemy(0, (40.0, 40.0))
+    editor.assign(0, "attack", block=block)
+    state = stage.arena.state
+    away = state.enemies[0, 0] - state.position[0]
+    editor.place_agent(0, (2.0, 2.0), yaw=math.atan2(*away))
+    batch = stage.repeat(0, 0, 1, 0)
+    assert result_line(batch, 0).startswith("Warning|Result|Win|target=attack|difficulty=1|")
+    editor.carry_on(0)
+    state = stage.arena.state
+    assert state.target[0] == STAY
+    assert state.enemy_hits_left[0, :2].tolist() == [0, 1]
+    assert [block.preset for block in editor.record(0).blocks] == [state_preset(stage, "sentry")]
+    with pytest.raises(MisuseError, match="every enemy of block 0 is down"):
+        editor.assign(0, "attack")
+    stage.repeat(0, 0, 0, 0)
+    with pytest.raises(MisuseError, match="no ending of it in the last step"):
+        editor.carry_on(0)
+
+
+def state_preset(stage: Stage, name: str) -> int:
+    return [preset.name for preset in stage.arena.presets].index(name)
+
+
+def test_time_runs_out_thirty_seconds_after_the_assignment() -> None:
+    stage, editor = edited()
+    for _ in range(50):
+        stage.repeat(0, 0, 0, 0)
+    editor.place_block(0, (30.0, 30.0), preset=GOTO_BLOCK)
+    editor.assign(0, "goto")
+    for _ in range(299):
+        assert not stage.repeat(0, 0, 0, 0)
+    assert result_line(stage.repeat(0, 0, 0, 0), 0).startswith("Warning|Result|Lose|target=goto")
+
+
+def test_free_without_enemies_is_stay() -> None:
+    stage, editor = edited()
+    editor.assign(0, "free")
+    assert stage.arena.state.target[0] == STAY
+    editor.place_enemy(0, (20.0, 20.0))
+    editor.assign(0, "free")
+    assert stage.arena.state.target[0] == FREE
+    editor.clear(0)
+    assert stage.arena.state.target[0] == STAY
+    assert stage.arena.state.enemy_count[0] == stage.arena.state.obstacle_count[0] == 0
+
+
+def test_in_attack_the_enemies_of_the_block_and_those_in_its_fire_base_count() -> None:
+    stage, editor = edited()
+    one = editor.place_block(0, (15.0, 15.0), preset=ATTACK_BLOCK)
+    two = editor.place_block(0, (30.0, 30.0), preset=ATTACK_BLOCK)
+    editor.place_enemy(0, (15.0, 15.0 + 2.9))  # of radius 3
+    editor.place_enemy(0, (15.0, 15.0 + 3.9))
+    editor.assign(0, "attack", block=one)
+    marks = stage.arena.state.enemy_is_target
+    assert marks[0, :6].tolist() == [True, True, False, False, True, False]
+    editor.assign(0, "attack", block=two)
+    assert (
+        stage.arena.state.enemy_is_target[0, :6].tolist() == [False] * 2 + [True] * 2 + [False] * 2
+    )
+    editor.place_enemy(0, (30.0, 30.0))
+    assert stage.arena.state.enemy_is_target[0, 6]
+
+
+def test_what_is_removed_is_gone_and_all_else_stays() -> None:
+    stage, editor = edited()
+    editor.place_enemy(0, (40.0, 5.0))
+    editor.place_block(0, (15.0, 15.0), preset=("goto", "two crates"))
+    before = editor.floor(0)
+    gone = editor.place_block(0, (30.0, 15.0), preset=ATTACK_BLOCK)
+    last = editor.place_enemy(0, (40.0, 30.0))
+    editor.assign(0, "attack")
+    with pytest.raises(MisuseError, match="belongs to block 1: remove the block"):
+        editor.remove_enemy(0, 1)
+    editor.remove_enemy(0, last)
+    editor.remove_block(0, gone)
+    assert stage.arena.state.target[0] == STAY
+    after = editor.floor(0)
+    np.testing.assert_array_equal(after.obstacles, before.obstacles)
+    np.testing.assert_array_equal(after.enemies["enemies"], before.enemies["enemies"])
+    assert after.record.blocks == before.record.blocks
+    assert after.record.owners == before.record.owners
+    editor.assign(0, "goto")
+    editor.remove_enemy(0, 0)
+    assert stage.arena.state.target[0] == GOTO, "the target's block still stands"
+
+
+REFUSED: dict[str, tuple[str, Callable[[RowEditor], object]]] = {
+    "outside": ("outside the floor", lambda e: e.place_enemy(0, (46.6, 20.0))),
+    "over the agent": ("over the agent", lambda e: e.place_enemy(0, (2.0, 2.9))),
+    "over an enemy": ("over an enemy", lambda e: e.place_enemy(0, (40.0, 40.5))),
+    "in an obstacle": ("over an obstacle", lambda e: e.place_enemy(0, (21.5, 23.4))),
+    "block outside": ("outside the floor", lambda e: block(e, (41.0, 10.0))),
+    "block at the wall": ("nearer than 1.5 m", lambda e: block(e, (40.6, 10.0))),
+    "block over the agent": ("over the agent", lambda e: block(e, (7.9, 7.9))),
+    "block over a block": ("over another block", lambda e: block(e, (30.0, 20.0))),
+    "block near a block": ("over another block", lambda e: block(e, (36.4, 12.0))),
+    "block over an enemy": ("over an enemy", lambda e: block(e, (38.0, 36.0))),
+    "no such preset": (
+        "has none of target",
+        lambda e: e.place_block(0, (9, 30), preset=("a", "b")),
+    ),
+    "half a turn": ("turns: ", lambda e: block(e, (9.0, 30.0), turns=0.5)),
+    "no number": ("finite", lambda e: e.place_enemy(0, (math.nan, 3.0))),
+    "one number": ("two numbers", lambda e: e.place_enemy(0, (3.0,))),
+    "no such row": ("^row: ", lambda e: e.place_enemy(1, (9.0, 30.0))),
+    "no such target": ("target: must be one", lambda e: e.assign(0, "defence")),
+    "no such block": ("no such number", lambda e: e.assign(0, "goto", block=3)),
+    "another target's": ("a block of goto", lambda e: e.assign(0, "attack", block=0)),
+    "no attack block": ("no attack block", lambda e: e.assign(0, "attack")),
+    "stay has no block": ("about no block", lambda e: e.assign(0, "stay", block=0)),
+    "no such enemy": ("no such number", lambda e: e.remove_enemy(0, 5)),
+    "no ending": ("no ending", lambda e: e.carry_on(0)),
+    "agent in a wall": ("over an obstacle", lambda e: e.place_agent(0, (21.5, 23.0), yaw=0.0)),
+    "a narrow buffer": ("observations", lambda e: e.observe(0, np.zeros((1, 4), np.float32))),
+}
+
+
+def block(editor: RowEditor, at: tuple[float, float], **turns) -> int:
+    return editor.place_block(0, at, preset=GOTO_BLOCK, **turns)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_done_is_refused_in_a_line_and_changes_nothing(case: str) -> None:
+    words, edit = REFUSED[case]
+    stage, editor = edited()
+    editor.place_block(0, (25.0, 20.0), preset=GOTO_BLOCK)
+    editor.place_enemy(0, (40.0, 40.0))
+    before = stage.arena.snapshot()
+    with pytest.raises(MisuseError, match=words) as error:
+        edit(editor)
+    assert "\n" not in str(error.value)
+    same_arrays(before, stage.arena.snapshot())
+
+
+def test_a_place_is_refused_beforehand_exactly_where_placing_raises() -> None:
+    _, editor = edited()
+    editor.place_block(0, (25.0, 20.0), preset=ATTACK_BLOCK)
+    random = np.random.default_rng(0)
+    refused = 0
+    for at in random.uniform(-2.0, 49.0, (300, 2)).tolist():
+        for fault_of, place, given in (
+            (editor.enemy_fault, editor.place_enemy, {}),
+            (editor.block_fault, editor.place_block, {"preset": GOTO_BLOCK}),
+        ):
+            if fault_of(0, at, **given) is None:
+                place(0, at, **given)
+                continue
+            refused += 1
+            with pytest.raises(MisuseError, match="can be placed at"):
+                place(0, at, **given)
+    assert 100 < refused < 600
+
+
+def test_a_row_is_full_at_last() -> None:
+    stage, editor = edited(Scenario({"stay": 1.0}), floor_size=1000.0)
+    for k in range(106):
+        editor.place_enemy(0, (10.0 + 3 * k, 40.0))
+    with pytest.raises(MisuseError, match="a row holds 106 enemies at most"):
+        editor.place_enemy(0, (10.0, 60.0))
+    assert editor.block_fault(0, (500.0, 500.0), preset=ATTACK_BLOCK) is not None
+    stage.repeat(0, 0, 1, 0)
+
+
+def edit_somehow(editor: RowEditor, row: int, random: np.random.Generator) -> None:
+    """One random edit, or none where it is refused."""
+    at = tuple(random.uniform(0.0, 47.0, 2).tolist())
+    preset = editor.arena.presets[int(random.integers(len(editor.arena.presets)))]
+    key, turns = (preset.target, preset.name), int(random.integers(4))
+    record = editor.record(row)
+    edits: list[Callable[[], object]] = [
+        lambda: editor.place_enemy(row, at),
+        lambda: editor.place_block(row, at, preset=key, turns=turns),
+        lambda: editor.assign(row, str(random.choice(["goto", "attack", "free", "stay"]))),
+        lambda: editor.remove_block(row, int(random.integers(max(len(record.blocks), 1)))),
+        lambda: editor.remove_enemy(row, int(random.integers(max(len(record.owners), 1)))),
+        lambda: editor.clear(row),
+        lambda: editor.place_agent(row, at, yaw=float(random.uniform(-9, 9))),
+        lambda: editor.restore_floor(row, editor.floor(row)),
+    ]
+    share = np.array([5, 5, 5, 1, 1, 0.3, 2, 1])
+    with suppress(MisuseError):
+        edits[int(random.choice(len(edits), p=share / share.sum()))]()
+
+
+def edited_play(rows: int, *, threads: int = 1, rounds: int = 25, **settings) -> list[str]:
+    """A digest for each row of a play in which every row is edited by its own dice."""
+    stage = new_stage(ALL_TARGETS, 5, num_envs=rows, threads=threads, time_limit=2.0, **settings)
+    editor = RowEditor(stage.arena)
+    dice = [np.random.default_rng((9, row)) for row in range(rows)]
+    parts: list[list[str]] = [[] for _ in range(rows)]
+    for number in range(rounds):
+        for row in range(rows):
+            for _ in range(3):
+                edit_somehow(editor, row, dice[row])
+            editor.observe(row, stage.buffers.observations)
+            parts[row].append(stage.buffers.observations[row].tobytes().hex())
+        for row, digest in enumerate(row_digests(stage, random_play(6, rows, seed=number))):
+            parts[row].append(digest)
+    return ["".join(part) for part in parts]
+
+
+def test_edited_rows_go_the_same_way_whatever_the_rows_and_threads() -> None:
+    few = edited_play(3)
+    assert edited_play(3) == few
+    assert edited_play(140, threads=2)[:3] == few
+    assert edited_play(2, stacked_vectors=3) == edited_play(2, stacked_vectors=3)
+
+
+def test_a_snapshot_holds_what_was_placed_and_goes_on_bit_for_bit() -> None:
+    stage = new_stage(ALL_TARGETS, 2, num_envs=4, time_limit=3.0)
+    editor, random = RowEditor(stage.arena), np.random.default_rng(3)
+    for _ in range(60):
+        edit_somehow(editor, int(random.integers(4)), random)
+    kept = stage.arena.snapshot()
+    records = [editor.record(row) for row in range(4)]
+    assert sum(len(record.blocks) for record in records) >= 2
+    expected = row_digests(stage, random_play(40, 4, seed=1))
+    other = new_stage(ALL_TARGETS, 8, num_envs=4, time_limit=3.0)
+    other.arena.restore(kept)
+    same_arrays(kept, other.arena.snapshot())
+    assert [RowEditor(other.arena).record(row) for row in range(4)] == records
+    assert row_digests(other, random_play(40, 4, seed=1)) == expected
+    stage.arena.restore(kept)
+    assert row_digests(stage, random_play(40, 4, seed=1)) == expected
+
+
+def test_a_snapshot_whose_records_do_not_fit_its_floor_is_refused() -> None:
+    stage, editor = edited()
+    block(editor, (25.0, 20.0))
+    kept = stage.arena.snapshot()
+    for column, value in ((0, 7), (1, 99), (3, 999), (6, 4), (3, math.nan)):
+        wrong = {**kept, "scene_blocks": kept["scene_blocks"].copy()}
+        wrong["scene_blocks"][0, column] = value
+        with pytest.raises(MisuseError, match="scene_blocks"):
+            stage.arena.restore(wrong)
+    with pytest.raises(MisuseError, match="scene_owners"):
+        stage.arena.restore({name: kept[name] for name in kept if name != "scene_owners"})
+    same_arrays(kept, stage.arena.snapshot())
+
+
+def test_editing_one_row_leaves_the_others_as_they_are() -> None:
+    stage = new_stage(ALL_TARGETS, 2, num_envs=3)
+    editor = RowEditor(stage.arena)
+    before = {name: array[1:].copy() for name, array in stage.arena.state._asdict().items()}
+    for at in ((20.0, 20.0), (35.0, 20.0), (20.0, 35.0)):
+        editor.clear(0)
+        editor.place_block(0, at, preset=GOTO_BLOCK)
+        editor.assign(0, "goto")
+    for name, array in stage.arena.state._asdict().items():
+        if len(array) == 3:
+            np.testing.assert_array_equal(array[1:, ...].shape[0], 2)
+            np.testing.assert_array_equal(
+                array[1:][tuple(map(slice, before[name].shape))], before[name]
+            )
+
+
+def test_a_floor_is_put_back_unless_the_agent_is_in_the_way() -> None:
+    stage, editor = edited()
+    editor.place_block(0, (25.0, 20.0), preset=GOTO_BLOCK)
+    editor.assign(0, "goto")
+    floor = editor.floor(0)
+    editor.clear(0)
+    editor.restore_floor(0, floor)
+    again = editor.floor(0)
+    np.testing.assert_array_equal(again.obstacles, floor.obstacles)
+    assert stage.arena.state.target[0] == GOTO
+    editor.clear(0)
+    box = floor.obstacles[0]
+    editor.place_agent(0, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), yaw=0.0)
+    with pytest.raises(MisuseError, match="the agent is there"):
+        editor.restore_floor(0, floor)
+    assert stage.arena.state.obstacle_count[0] == 0
+
+
+def test_a_drawn_block_can_be_edited_as_a_placed_one() -> None:
+    stage, editor = edited(Scenario({"attack": 1.0}))
+    assert len(editor.record(0).blocks) == 1
+    editor.remove_block(0, 0)
+    state = stage.arena.state
+    assert state.target[0] == STAY
+    assert state.enemy_count[0] == state.obstacle_count[0] == 0
+    assert state.fire_base[0].tolist() == [0.0, 0.0, 0.0]
