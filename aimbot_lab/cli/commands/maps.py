@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.views.kept_files import check_files, save_sheet, show_files, unwritten
 
 if TYPE_CHECKING:
     from aimbot_lab.foundation.world_type import KeptFiles
@@ -39,11 +39,7 @@ def list_maps(files: tuple[Path, ...], as_json: bool) -> None:
     Example:
       aimbot-lab maps list --json
     """
-    found = _map_files().listed(files)
-    if as_json:
-        print_json(found.documents)
-    else:
-        click.echo(table(found.head, found.rows))
+    show_files(_map_files(), files, as_json=as_json)
 
 
 @maps.command("check", short_help="List the faults of map files.")
@@ -57,8 +53,7 @@ def check_maps(files: tuple[Path, ...]) -> None:
     Example:
       aimbot-lab maps check my_maps/
     """
-    count = _map_files().count(files)
-    click.echo(f"{count} {'map is' if count == 1 else 'maps are'} fit to use")
+    check_files(_map_files(), files, noun="map")
 
 
 @maps.command("draw", short_help="Draw maps on one sheet.")
@@ -78,12 +73,7 @@ def draw_maps(files: tuple[Path, ...], output: Path) -> None:
     Example:
       aimbot-lab maps draw my_maps/ -o sheet.png
     """
-    sheet = _map_files().draw(files)
-    try:
-        sheet.save(output, format="PNG")
-    except OSError as error:
-        raise _unwritten(output, error) from error
-    click.echo(f"the sheet is {output}")
+    save_sheet(_map_files(), files, output)
 
 
 @maps.command("make", short_help="Write a generated map.")
@@ -130,15 +120,8 @@ def make_map(seed: int, obstacle_share: float, sites: int, output: Path | None) 
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise _unwritten(output, error) from error
+        raise unwritten(output, error) from error
     click.echo(f"the map is {output}")
-
-
-def _unwritten(output: Path, error: OSError) -> Exception:
-    from aimbot_lab.foundation.errors import ConfigurationError
-
-    reason = error.strerror or error
-    return ConfigurationError(f"--output {output}: cannot be written: {reason}")
 
 
 def _map_files() -> "KeptFiles":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.views.kept_files import check_files, save_sheet, show_files
 
 if TYPE_CHECKING:
     from aimbot_lab.foundation.world_type import KeptFiles
@@ -38,11 +38,7 @@ def list_presets(files: tuple[Path, ...], as_json: bool) -> None:
     Example:
       aimbot-lab presets list --json
     """
-    found = _presets().listed(files)
-    if as_json:
-        print_json(found.documents)
-    else:
-        click.echo(table(found.head, found.rows))
+    show_files(_presets(), files, as_json=as_json)
 
 
 @presets.command("check", short_help="List the faults of preset files.")
@@ -57,8 +53,7 @@ def check_presets(files: tuple[Path, ...]) -> None:
     Example:
       aimbot-lab presets check my_presets/
     """
-    count = _presets().count(files)
-    click.echo(f"{count} {'preset is' if count == 1 else 'presets are'} fit to use")
+    check_files(_presets(), files, noun="preset")
 
 
 @presets.command("draw", short_help="Draw presets on one sheet.")
@@ -78,15 +73,7 @@ def draw_presets(files: tuple[Path, ...], output: Path) -> None:
     Example:
       aimbot-lab presets draw my_presets/ -o sheet.png
     """
-    from aimbot_lab.foundation.errors import ConfigurationError
-
-    sheet = _presets().draw(files)
-    try:
-        sheet.save(output, format="PNG")
-    except OSError as error:
-        reason = error.strerror or error
-        raise ConfigurationError(f"--output {output}: cannot be written: {reason}") from error
-    click.echo(f"the sheet is {output}")
+    save_sheet(_presets(), files, output)
 
 
 def _presets() -> "KeptFiles":

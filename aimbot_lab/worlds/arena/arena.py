@@ -14,12 +14,12 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.packed import Packed
+from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
 from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue
-from aimbot_lab.foundation.threads.step_task import StepTask
+from aimbot_lab.foundation.threads.step_task import StepTask, next_task
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -53,12 +53,12 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.snapshot_values import check_values
 from aimbot_lab.worlds.arena.snapshots import (
     OF_SCENARIO,
-    Arrays,
     arrays_of,
     check_snapshot,
     fingerprint,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.snapshot_checks import Arrays
 
 LARGEST = float(np.finfo(np.float32).max)
 ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
@@ -188,17 +188,17 @@ class Arena:
 
     def _task_for(self, buffers: StepBuffers) -> StepTask:
         """What steps into `buffers`: the last task where it fits, since workers may be in it."""
-        task = self._task
-        if task is not None and task.tables is self._tables and task.choose(buffers):
-            return task
-        other = buffers if task is None else task.buffers[self._queue.buffers[0]]
-        pair = buffers, other
-        shared = self.state, self._tables, self._actions, pair, self._log
-        calls = [self._advance.call_with(*shared, own, self._queue) for own in self._workspaces]
-        task = StepTask(self._tables, buffers=pair, queue=self._queue, calls=tuple(calls))
-        task.choose(buffers)
-        self._task = task
+        task, tables = self._task, self._tables
+        if task is None or not task.fits(tables, buffers):
+            task = next_task(task, tables, buffers, queue=self._queue, calls=self._calls)
+            self._task = task
         return task
+
+    def _calls(self, pair: tuple[StepBuffers, StepBuffers]) -> tuple[PackedCall, ...]:
+        """The kernel as each thread calls it to write `pair`."""
+        shared = self.state, self._tables, self._actions, pair, self._log
+        own = self._workspaces
+        return tuple([self._advance.call_with(*shared, one, self._queue) for one in own])
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, 8], True where a branch index makes sense in the present state.

@@ -12,8 +12,8 @@ from aimbot_lab.worlds.arena.core.state import (
     TARGET_COUNT,
     ArenaTables,
 )
+from aimbot_lab.worlds.snapshot_checks import LARGEST, check_range
 
-LARGEST = 2**62  # of a counter, far from where it would turn over
 COUNTERS = ("decisions", "gun_ticks", "episode", "order", "scenario", "clock")
 
 
@@ -29,7 +29,7 @@ def check_values(snapshot: Mapping[str, np.ndarray], tables: ArenaTables, *, sce
         scenario + "number": (0, LARGEST),
     }
     for name, (low, high) in limits.items():
-        _check_range(name, snapshot[name], low=low, high=high)
+        check_range(name, snapshot[name], low=low, high=high)
     own = tables.scenario
     for name, array in (("bounds", own.bounds), ("whole", own.whole)):
         if not np.array_equal(snapshot[scenario + name], array):
@@ -37,11 +37,11 @@ def check_values(snapshot: Mapping[str, np.ndarray], tables: ArenaTables, *, sce
     low, high = own.bounds.T
     constant = snapshot[scenario + "sampler"] == 0
     first = snapshot[scenario + "sampler_values"][:, 0]
-    _check_range(
+    check_range(
         scenario + "sampler_values", first[constant], low=low[constant], high=high[constant]
     )
     begun = snapshot["episode"] > 0
-    _check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
+    check_range("parameters", snapshot["parameters"][begun], low=low, high=high)
 
 
 def _of_rows(tables: ArenaTables, snapshot: Mapping[str, np.ndarray]) -> dict[str, tuple[int, int]]:
@@ -57,11 +57,3 @@ def _of_rows(tables: ArenaTables, snapshot: Mapping[str, np.ndarray]) -> dict[st
         "enemy_count": (0, enemies),
         "ray_hit": (NO_HIT, enemies - 1),
     }
-
-
-def _check_range(
-    name: str, values: np.ndarray, *, low: int | np.ndarray, high: int | np.ndarray
-) -> None:
-    wrong = ~((values >= low) & (values <= high))  # so that NaN is wrong as well
-    if wrong.any():
-        raise MisuseError(f"snapshot: {name} holds {values[wrong][0]:g}, which it never does")
