@@ -31,6 +31,10 @@ class CompletionCriteria:
     """Chance, at most, that the lesson ends although the threshold was never exceeded."""
     scope: Literal["pooled", "every_cell"] = "pooled"
     """Whether all episodes together must pass or every target at every difficulty."""
+    greedy_proof: Bool = True
+    """Whether an agent that explores while it learns (dqn, qrdqn, q_learning) must show the same
+    evidence in episodes that it plays without exploration, learning nothing; until it does, the
+    lesson goes on."""
     reward_range: tuple[Float, Float] | None = None
     """Lowest reward that an episode can bring, and one that counts as high: rewards above it count
     as it. `evidence` needs it for `reward`, because no test holds for values without a bound."""

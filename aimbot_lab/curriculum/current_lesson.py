@@ -28,10 +28,15 @@ class CurrentLesson:
         self.episodes = 0
         self.windows = WinRateWindows()
         self.recent: deque[Outcome] = deque(maxlen=RECENT_EPISODES)
-        criteria = lesson.completion_criteria
+        self._memory = memory
         self.rule: Rule | None = None
+        self.begin_evidence()
+
+    def begin_evidence(self) -> None:
+        """Ask the lesson's rule as if no episode had been counted; what is shown stays."""
+        criteria = self.lesson.completion_criteria
         if criteria is not None:
-            self.rule = new_rule(criteria, self.cells, memory=memory)
+            self.rule = new_rule(criteria, self.cells, memory=self._memory)
 
     @property
     def counts_ends(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
+from aimbot_lab.curriculum.greedy_proof import GreedyProof
 from aimbot_lab.curriculum.mix import LiveMix, cell_shares
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
@@ -55,18 +56,15 @@ class CurriculumProgress:
         forgetting: ForgettingSettings | None = None,
     ) -> None:
         self._lessons = checked_chain(lessons, total_steps)
-        self._difficulties = dict(difficulties)
-        self._total_steps = total_steps
-        criteria = [one.completion_criteria for one in lessons if one.completion_criteria]
-        self._memory = MlAgentsMemory(criteria)
-        rewarded = any(one.measured.of_rewards for one in criteria)
-        self._record = CurriculumRecord(with_rewards=rewarded)
+        self._difficulties, self._total_steps = dict(difficulties), total_steps
+        asked = [one.completion_criteria for one in lessons if one.completion_criteria]
+        self._memory = MlAgentsMemory(asked)
+        self._record = CurriculumRecord(with_rewards=any(one.measured.of_rewards for one in asked))
         self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)
-        self._order = StartOrder()
-        self._reader = Reader()
-        self._step = 0
-        self.wants_scenario = True
+        self._order, self._reader = StartOrder(), Reader()
+        self._step, self.wants_scenario = 0, True
+        self.greedy = GreedyProof()
         self.regressions: list[Regression] = []
         self.shown: list[Outcome] = []  # counted in the last step, as they began
         self._open_lesson()
@@ -121,9 +119,8 @@ class CurriculumProgress:
         """Count the episodes that the world draws as scenario `number` and as later ones."""
         if self._order.first is None:
             self._order.begin(number)
-        self._reader.count_shares(
-            number, self.mix.counted_shares(self._monitor.shares(self.mix.cells))
-        )
+        shares = self.mix.counted_shares(self._monitor.shares(self.mix.cells))
+        self._reader.count_shares(number, shares)
         self.wants_scenario = False
 
     def change_weights(
@@ -200,6 +197,9 @@ class CurriculumProgress:
     def _count(self, outcome: Outcome) -> None:
         self._open.count(outcome)
         self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
+        check = self.greedy.ask(self._open, self.mix.scenario)
+        if check is not None:
+            self._note("greedy", **asdict(check))
 
     def _watch(self, outcome: Outcome) -> Regression | None:
         regression = self._monitor.count(outcome)

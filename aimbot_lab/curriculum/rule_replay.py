@@ -42,6 +42,12 @@ class Attempt:
     events: tuple[dict[str, Any], ...]
     end: dict[str, Any] | None  # the event that ended it; None: it was open when the run ended
 
+    def refused(self, check: Check) -> bool:
+        """Whether the run took what was found at `check` back: not shown without exploration."""
+        taken = ("greedy", check.step, check.episodes, False)
+        keys = ("kind", "step", "episodes", "passed")
+        return any(tuple(map(event.get, keys)) == taken for event in self.events)
+
 
 @dataclass(frozen=True)
 class RuleReplay:
@@ -173,7 +179,12 @@ def _checks(game: _Game, world: World) -> Iterator[Check]:
         for episode in episodes:
             game.count(episode)
         opened.look(step / world.total_steps)
-        yield _check(attempt, opened, step)
+        check = _check(attempt, opened, step)
+        if attempt.refused(check):
+            yield replace(check, decision="stay")
+            opened.begin_evidence()
+            continue
+        yield check
         if opened.passed:
             return
 

@@ -86,21 +86,39 @@ def play(
     """The first episode of `act` in every row of `world`, all of `cell`.
 
     How episode i begins depends on `seed`, the cell and i alone: two players meet the same
-    beginnings, and more rows only add some. Every row counts once, however soon it ends:
-    counting whatever has ended after a while would count too many wins, since losses take
-    longest. `act` acts for all agents. Raises UnparsedLineError where a game's report of an
-    episode can't be read, and RunFailedError where one has not ended within `longest_episode`.
+    beginnings, and more rows only add some. Raises what `play_scenario` raises.
     """
-    world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
-    played, rows = _blank(cell, world), world.num_envs
+    scenario = cell_scenario(cell, world.spec.difficulties[cell.target], parameters)
+    drawn = evaluation_seed(seed, cell)
+    return play_scenario(world, act, scenario, name=cell, seed=drawn, max_steps=max_steps)
+
+
+def play_scenario(
+    world: BatchWorld,
+    act: Act,
+    scenario: Scenario,
+    *,
+    name: Cell,
+    seed: int,
+    max_steps: int | None = None,
+) -> CellEpisodes:
+    """The first episode of `act` in every row of `world`, drawn from `scenario` by `seed`.
+
+    Every row counts once, however soon it ends: counting whatever has ended after a while would
+    count too many wins, since losses take longest. `act` acts for all agents; `name` is what the
+    episodes are called. Raises UnparsedLineError where a game's report of an episode can't be
+    read, and RunFailedError where one has not ended within `longest_episode`.
+    """
+    world.set_scenario(scenario)
+    played, rows = _blank(name, world), world.num_envs
     running = np.ones(world.num_envs, np.bool_)
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
-    world.reset(evaluation_seed(seed, cell), buffers.observations)
+    world.reset(seed, buffers.observations)
     steps, limit = 0, longest_episode(world.spec, max_steps)
     while running.any():
         if steps == limit:
-            raise endless(cell, running=int(running.sum()), rows=rows, steps=limit)
+            raise endless(name, running=int(running.sum()), rows=rows, steps=limit)
         steps += 1
         batch = world.step(act(buffers.observations, starts), buffers)
         starts = buffers.finished.copy()

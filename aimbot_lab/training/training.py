@@ -27,13 +27,14 @@ from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.callbacks import (
     BestAgentCallback,
-    LessonCallback,
     MetricSink,
     ReportCallback,
 )
 from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
+from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
@@ -205,12 +206,13 @@ class Training:
     ) -> tuple[LessonCallback, ReportCallback, BestAgentCallback]:
         every_steps = self.plan.train.total_steps // MAX_POINTS
         lessons = LessonCallback(
-            self.env, self.progress, observer=observer, should_stop=should_stop, links=links
+            self.env,
+            self.progress,
+            observer=observer,
+            should_stop=should_stop,
+            links=links,
+            greedy=greedy_play(self.plan, self.model),
         )
-
-        def stopped() -> bool:
-            return lessons.stopped
-
         report = ReportCallback(
             self.env,
             self.progress,
@@ -218,10 +220,10 @@ class Training:
             observer=observer,
             tally=EpisodeTally.of(self.env.world.spec),
             every_steps=every_steps,
-            stopped=stopped,
+            stopped=lambda: lessons.stopped,
         )
         best = BestAgentCallback(
-            self.progress, self._best, every_steps=every_steps, stopped=stopped
+            self.progress, self._best, every_steps=every_steps, stopped=lambda: lessons.stopped
         )
         return lessons, report, best
 

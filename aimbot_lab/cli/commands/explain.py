@@ -135,11 +135,15 @@ def _weakest(replay: "RuleReplay | None") -> str | None:
 
 def _event(event: dict[str, Any]) -> str:
     from aimbot_lab.curriculum.forgetting_monitor import Regression
+    from aimbot_lab.curriculum.greedy_proof import GreedyCheck
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
         weights = " ".join(f"{weight:.3g}" for weight in event["weights"])
         return f"{where}: difficulty weights of {event['target']} moved to {weights}"
+    if event["kind"] == "greedy":
+        played, won, passed = event["played"], event["won"], event["passed"]
+        return f"{where}: {GreedyCheck(played, won, passed).line}"
     regression = Regression(**event["regression"])
     found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
     return f"{where}: {regression.line} (evidence {found})"
@@ -158,7 +162,8 @@ def _what_if(other: "RuleReplay") -> str:
 def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
     found, needed = _found(check, replay)
     enough = replay.reached(check) and check.decision == "stay"
-    note = "passed" if check.decision != "stay" else "enough, but too few episodes" * enough
+    why = "not without exploration" if replay.attempt.refused(check) else "too few episodes"
+    note = "passed" if check.decision != "stay" else f"enough, but {why}" * enough
     return f"{check.episodes:,}", f"{check.step:,}", found, needed, note
 
 

@@ -1,4 +1,4 @@
-"""What happens beside learning: lessons, metrics, the best agent, stopping early."""
+"""What happens beside learning: metrics, the best agent."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,11 +14,9 @@ from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
-from aimbot_lab.training.callbacks.live_weights import Answer, LiveWeights, StopRequest
 from aimbot_lab.training.callbacks.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.win_tally import WinTally
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
-from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
 
 MAX_POINTS = 2_400  # of a metric; charts draw at most 2,500
 
@@ -29,74 +27,6 @@ class MetricSink(Protocol):
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
         """Keep numbers measured at environment step `step`."""
         ...
-
-
-class LessonCallback(BaseCallback):
-    """Feeds finished episodes to the curriculum and sets the scenario that it wants.
-
-    What the curriculum wants to be kept goes to the record of `links`; difficulty weights are
-    changed as its requests ask, which may also ask it to stop, or to publish what it does.
-
-    Ends the training where the last lesson's criterion passes, and where `should_stop` says
-    so; `stopped` tells the second from the first. `should_stop` is asked after every step of the
-    environments, so a stop waits for one update at most: stable-baselines3 asks nobody while it
-    makes one, nor between an update and the next step.
-    """
-
-    def __init__(
-        self,
-        env: WorldVecEnv,
-        progress: CurriculumProgress,
-        *,
-        observer: Observer,
-        should_stop: Callable[[], bool],
-        links: RunLinks = UNLINKED,
-    ) -> None:
-        super().__init__()
-        self._env = env
-        self._progress = progress
-        self._observer = observer
-        self._links = links
-        self._stop = StopRequest()
-        asked: dict[str, Answer] = {"stop": self._stop.answer}
-        if links.live is not None:
-            asked["watch"] = links.live.watch
-        self._weights = LiveWeights(progress, env.world, asked)
-        self._should_stop = should_stop
-        self.stopped = False
-        self._set_scenario()
-
-    def _set_scenario(self) -> None:
-        if self._progress.wants_scenario:
-            self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
-
-    def _on_training_start(self) -> None:
-        if self._links.requests is not None:
-            self._weights.resume(self._links.requests)
-
-    def _on_step(self) -> bool:
-        regressions = len(self._progress.regressions)
-        check = self._progress.add(self._env.episodes, step=self.num_timesteps)
-        for regression in self._progress.regressions[regressions:]:
-            self._observer.notice(regression.line)
-        if check is not None and check.decision in ("promote", "finish"):
-            report = self._progress.lesson_reports[check.lesson]
-            self._observer.promotion(report, self.num_timesteps)
-        if self._links.record is not None:
-            for name, text, place in self._progress.record:
-                self._links.record.grow(name, text, place=place)
-        if self._progress.finished:
-            return False
-        self._set_scenario()
-        if self._links.requests is not None:
-            self._weights.answer(self._links.requests)
-        self.stopped = self._should_stop() or self._stop.made
-        return not self.stopped
-
-    def _on_rollout_start(self) -> None:
-        if self._links.live is not None:
-            policy = self.model.policy if self.num_timesteps else None
-            self._links.live.publish(self._progress, step=self.num_timesteps, policy=policy)
 
 
 class ReportCallback(BaseCallback):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
-from aimbot_lab.training.callbacks.callbacks import LessonCallback
+from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training, TrainingPlan

@@ -1,0 +1,71 @@
+"""Episodes that a learner plays without exploration, learning nothing, to prove a lesson."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from aimbot_lab.curriculum.greedy_proof import GreedyPlay
+from aimbot_lab.curriculum.outcomes import Outcome
+from aimbot_lab.evaluation.episodes import FIRST_SEED, CellEpisodes, play_scenario
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.callbacks.periodic_evaluation import EvaluatedPlan
+from aimbot_lab.worlds.registry import make_world
+
+MAX_ROWS = 2048
+THE_MIX = Cell("the lesson", 0)
+
+
+class SeededPlan(EvaluatedPlan, Protocol):
+    """What a training is made from, with its seed."""
+
+    @property
+    def seed(self) -> int:
+        """Of everything that is drawn."""
+        ...
+
+
+def greedy_play(plan: SeededPlan, model: BaseAlgorithm) -> GreedyPlay | None:
+    """What plays for `model`; None where the algorithm's agents play as they learn."""
+    return GreedyEpisodes(plan, model) if algorithm_of(plan.train).ranks_actions else None
+
+
+class GreedyEpisodes:
+    """Plays by the present policy of `model`, in a world of its own, on seeds of its own.
+
+    Draws from no generator of the training, which goes on as if it had not played.
+    """
+
+    def __init__(self, plan: SeededPlan, model: BaseAlgorithm) -> None:
+        self._plan, self._model = plan, model
+        self._world: BatchWorld | None = None  # made when it is needed
+
+    def __call__(self, scenario: Scenario, episodes: int) -> Sequence[Outcome]:
+        """At least so many episodes of `scenario`; all lost where one of them never ends."""
+        world = self._world_of(min(episodes, MAX_ROWS))
+        outcomes: list[Outcome] = []
+        while len(outcomes) < episodes:
+            played = self._played(world, scenario, begun=len(outcomes))
+            if played is None:
+                return [Outcome(won=False, cell=None, reward=None)] * episodes
+            results = zip(played.won.tolist(), played.returns.tolist(), strict=True)
+            outcomes.extend(Outcome(won, None, reward) for won, reward in results)
+        return outcomes
+
+    def _world_of(self, rows: int) -> BatchWorld:
+        if self._world is None or self._world.num_envs != rows:
+            self._world = make_world(self._plan.env, rows, one_thread=True)
+        return self._world
+
+    def _played(self, world: BatchWorld, scenario: Scenario, *, begun: int) -> CellEpisodes | None:
+        seed = derive_seed(self._plan.seed, "greedy", self._model.num_timesteps, begun)
+        player = Agent(self._model.policy, world.spec, self._plan.train).player(world, seed=seed)
+        try:
+            return play_scenario(world, player, scenario, name=THE_MIX, seed=FIRST_SEED + seed)
+        except RunFailedError:
+            return None

@@ -1,0 +1,89 @@
+"""Learners that explore are judged by what they do without it."""
+
+from tiny_training import Sink, plan
+
+from aimbot_lab.curriculum.criteria import CompletionCriteria
+from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
+
+NEAR = {"walk": (1.0, 0.0, 0.0, 0.0, 0.0)}
+
+
+class Watcher(SilentObserver):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.told.append(text)
+
+
+def walking(*, finish: float = 1.0, total_steps: int = 64_000, **criteria: object) -> TrainingPlan:
+    """A table that mostly takes any action, near the end of the map; `finish` is all it earns."""
+    ends = CompletionCriteria(**{"threshold": 0.1, "min_lesson_length": 20, **criteria})
+    lesson = Lesson(name="near", targets={"walk": 1.0}, difficulty=NEAR, completion_criteria=ends)
+    env = GorgeSettings(
+        num_envs=16,
+        max_steps=400,
+        features=("position", "list_treasure"),
+        rewards=RewardWeights(finish=finish, step_score=0.0),
+    )
+    explores = {"exploration_initial_eps": 0.9, "exploration_final_eps": 0.9}
+    train = TrainSettings(
+        algo="q_learning",
+        total_steps=total_steps,
+        n_steps=16,
+        options=explores,
+    )
+    return TrainingPlan(1, env, (lesson,), train)
+
+
+def learned(plan: TrainingPlan) -> tuple[Training, Watcher, str]:
+    training, watcher = Training(plan), Watcher()
+    ended = training.learn(Sink(), watcher, lambda: False)
+    return training, watcher, ended.state_sha256
+
+
+def test_a_lesson_that_exploration_wins_is_not_passed_by_an_agent_that_learned_nothing() -> None:
+    training, watcher, _ = learned(walking(finish=0.0))
+    assert not training.progress.finished
+    assert "without exploration it won" in watcher.told[0]
+    trusting, watcher, _ = learned(walking(finish=0.0, greedy_proof=False))
+    assert trusting.progress.finished
+    assert watcher.told == []
+
+
+def test_the_agent_of_a_passed_lesson_wins_without_exploration() -> None:
+    training, watcher, sha = learned(walking(threshold=0.3))
+    assert training.progress.finished
+    assert watcher.told[-1].endswith("which proves the lesson as well")
+    play = greedy_play(training.plan, training.model)
+    assert play is not None
+    won = [outcome.won for outcome in play(Scenario({"walk": 1.0}, NEAR), 300)]
+    assert sum(won) / len(won) > 0.3
+    assert learned(walking(threshold=0.3))[2] == sha
+
+
+def test_greedy_episodes_draw_from_no_generator_of_the_training() -> None:
+    short = walking(total_steps=4096, threshold=0.99)
+    _, _, without = learned(short)
+    training = Training(short)
+    play = greedy_play(training.plan, training.model)
+    assert play is not None
+
+    def plays() -> bool:
+        if training.model.num_timesteps == 1024:
+            assert len(play(training.progress.scenario, 20)) == 20
+        return False
+
+    assert training.learn(Sink(), SilentObserver(), plays).state_sha256 == without
+
+
+def test_agents_that_play_as_they_learn_prove_nothing_twice() -> None:
+    model = Training(walking()).model  # which is not looked at
+    assert greedy_play(plan("ppo"), model) is None
+    assert greedy_play(plan("dqn"), model) is not None
