@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import asdict, astuple
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario, scenario_cells
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.target_weights import TargetChange, TargetWeights
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.episodes import Cell
@@ -13,6 +15,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 
 Shares = Mapping[Cell, float]
+Change = WeightChange | TargetChange
 
 
 class LiveMix:
@@ -27,19 +30,33 @@ class LiveMix:
         self._difficulties = difficulties
         self._written = lesson_scenario(lesson, difficulties)
         self._moved: dict[str, DifficultyWeights] = {}
+        self._targets: TargetWeights | None = None  # as they were moved
         self.known = scenario_cells(self._written)  # every cell that the lesson's mix has ever had
 
     @property
     def moved(self) -> bool:
         """Whether the mix is another than the lesson is written with."""
-        return bool(self._moved)
+        return bool(self._moved) or self._targets is not None
 
     @property
     def scenario(self) -> Scenario:
         """The lesson's mix."""
         weights = {target: moved.weights for target, moved in self._moved.items()}
         written = self._written
-        return Scenario(written.targets, {**written.difficulty, **weights}, written.parameters)
+        targets = written.targets if self._targets is None else self._targets.drawn
+        levels = {**written.difficulty, **weights}
+        drawn = {target: weights for target, weights in levels.items() if target in targets}
+        return Scenario(targets, drawn, written.parameters)
+
+    @property
+    def target_weights(self) -> TargetWeights:
+        """The weights of the targets that the lesson is written with."""
+        return self._targets or TargetWeights.normalised(self._written.targets)
+
+    @property
+    def difficulty_weights(self) -> dict[str, DifficultyWeights]:
+        """The weights of all targets that have difficulties, drawn or not."""
+        return {target: self.weights(target) for target in self._written.difficulty}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -56,17 +73,31 @@ class LiveMix:
             )
         return self._moved.get(target) or DifficultyWeights.normalised(written[target])
 
-    def changed(self, change: WeightChange) -> "LiveMix":
+    def changed(self, change: Change) -> "LiveMix":
         """This mix after `change`. Raises ConfigurationError where it is impossible."""
-        weights = change.apply(self.weights(change.target))
         mix = copy(self)
         mix._moved = dict(self._moved)
-        mix.put(change.target, weights)
+        if isinstance(change, TargetChange):
+            mix.put_targets(change.apply(self.target_weights))
+        else:
+            mix.put(change.target, change.apply(self.weights(change.target)))
         return mix
+
+    def described(self, change: Change) -> dict[str, Any]:
+        """The weights that `change` is about, as they are now, and their kind; plain values."""
+        if isinstance(change, TargetChange):
+            return {"kind": "targets", **asdict(self.target_weights)}
+        weights = asdict(self.weights(change.target))
+        return {"kind": "weights", "target": change.target, **weights}
 
     def put(self, target: str, weights: DifficultyWeights) -> None:
         """Draw the difficulties of `target` by `weights`."""
         self._moved[target] = weights
+        self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
+
+    def put_targets(self, weights: TargetWeights) -> None:
+        """Draw targets by `weights`."""
+        self._targets = weights
         self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
 
     def with_shares(self, extra: Shares) -> Scenario:
@@ -97,12 +128,15 @@ class LiveMix:
         """Plain JSON values."""
         known = [list(cell) for cell in self.known]
         moved = {key: [list(w.weights), list(w.locked)] for key, w in self._moved.items()}
-        return {"moved": moved, "known": known}
+        targets = None if self._targets is None else [*map(list, astuple(self._targets))]
+        return {"moved": moved, "known": known, "targets": targets}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lesson."""
         for target, (weights, locked) in state["moved"].items():
             self._moved[target] = DifficultyWeights(tuple(weights), tuple(locked))
+        if (targets := state.get("targets")) is not None:  # older checkpoints have none
+            self._targets = TargetWeights(*map(tuple, targets))
         self.known = tuple(Cell(*cell) for cell in state["known"])
 
 
@@ -134,3 +168,12 @@ def shares_weights(
         if difficulties[target]
     }
     return targets, levels
+
+
+def read_change(document: Mapping[str, Any]) -> Change:
+    """The change that `document` asks for: `as_json` of either kind.
+
+    Raises ConfigurationError where it is none.
+    """
+    is_of_targets = isinstance(document, Mapping) and document.get("kind") == "targets"
+    return (TargetChange if is_of_targets else WeightChange).from_json(document)

@@ -7,7 +7,7 @@ from typing import Any
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.greedy_proof import GreedyProof
-from aimbot_lab.curriculum.mix import LiveMix, cell_shares
+from aimbot_lab.curriculum.mix import Change, LiveMix, cell_shares
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.path import LessonPath
@@ -27,8 +27,6 @@ from aimbot_lab.curriculum.reports import (
     view,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
-from aimbot_lab.curriculum.weight_change import WeightChange
-from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
@@ -123,10 +121,8 @@ class CurriculumProgress:
         self._reader.count_shares(number, shares)
         self.wants_scenario = False
 
-    def change_weights(
-        self, change: WeightChange, set_scenario: Callable[[Scenario], int]
-    ) -> DifficultyWeights:
-        """The weights after `change` of the present lesson's mix, in force at each next episode.
+    def change_weights(self, change: Change, set_scenario: Callable[[Scenario], int]) -> None:
+        """Make `change` to the present lesson's mix, in force at each next episode.
 
         `set_scenario` is the world's. Raises ConfigurationError, with nothing changed, where the
         lessons are over, where the locks forbid it, and where the world can't draw that mix.
@@ -138,9 +134,7 @@ class CurriculumProgress:
         self.mix = mix
         self._open.ask(mix.cells)
         self.begin_scenario(number)
-        weights = mix.weights(change.target)
-        self._note("weights", target=change.target, **asdict(weights))
-        return weights
+        self._note(**mix.described(change))
 
     def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.

@@ -19,6 +19,7 @@ from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.records import CountedEpisode, KeptRecord
 from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.target_weights import TargetWeights
 from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 
 
@@ -153,22 +154,31 @@ def _replay(
     return RuleReplay(attempt, lesson.completion_criteria, tuple(checks), opened)
 
 
+KINDS = ("weights", "targets")  # of events that are changes of the mix
+
+
 class _Game:
     """An attempt that plays its recorded episodes into a lesson."""
 
     def __init__(self, attempt: Attempt, opened: CurrentLesson, mix: LiveMix) -> None:
         self.attempt, self.opened, self._mix = attempt, opened, mix
-        self._changes = [event for event in attempt.events if event["kind"] == "weights"]
+        self._changes = [event for event in attempt.events if event["kind"] in KINDS]
 
     def count(self, episode: CountedEpisode) -> None:
         """Play one episode, and before it what was changed by hand."""
         while self._changes and self._changes[0]["episodes"] <= self.opened.episodes:
             change = self._changes.pop(0)
-            weights = DifficultyWeights(tuple(change["weights"]), tuple(change["locked"]))
-            self._mix.put(change["target"], weights)
+            self._change(change)
             self.opened.ask(self._mix.cells)
         self.opened.show(episode.outcome)
         self.opened.count(episode.outcome)
+
+    def _change(self, change: Mapping[str, Any]) -> None:
+        weights, locked = tuple(change["weights"]), tuple(change["locked"])
+        if change["kind"] == "targets":
+            self._mix.put_targets(TargetWeights(tuple(change["targets"]), weights, locked))
+        else:
+            self._mix.put(change["target"], DifficultyWeights(weights, locked))
 
 
 def _checks(game: _Game, world: World) -> Iterator[Check]:

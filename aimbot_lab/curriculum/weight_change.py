@@ -21,13 +21,17 @@ class WeightChange(NamedTuple):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "WeightChange":
-        """The change that `_asdict` gave. Raises ConfigurationError where it is none."""
+        """The change that `as_json` gave. Raises ConfigurationError where it is none."""
         try:
             moves = tuple((int(level), float(weight)) for level, weight in document["moves"])
             lock, unlock = (tuple(map(int, document[key])) for key in ("lock", "unlock"))
             return cls(str(document["target"]), moves, lock, unlock)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(f"not a change of weights: {document!r:.80}") from error
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return self._asdict()
 
     def apply(self, weights: DifficultyWeights) -> DifficultyWeights:
         """`weights` after the change; those moved by it hold each other's place.

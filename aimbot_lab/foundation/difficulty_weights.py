@@ -58,30 +58,45 @@ class DifficultyWeights:
         that the locks make impossible.
         """
         index = _index(difficulty)
-        if self.locked[index]:
-            raise ConfigurationError(f"difficulty {difficulty}: its weight is locked")
-        if not 0 <= _as_number(weight) <= 1:
-            raise ConfigurationError(
-                f"difficulty {difficulty}: the weight must lie between 0 and 1 (got {weight!r})"
-            )
-        weight = float(weight)
-        free = [k for k in range(DIFFICULTY_COUNT) if k != index and not self.locked[k]]
-        kept = sum(self.weights[k] for k in range(DIFFICULTY_COUNT) if self.locked[k])
-        left = 1 - kept - weight
-        if left < -SLACK or (not free and left > SLACK):
-            raise ConfigurationError(
-                f"difficulty {difficulty}: a weight of {weight:g} is impossible, because the "
-                f"locked weights sum to {kept:g}"
-            )
-        return replace(self, weights=self._shared(max(left, 0.0), free, index, weight))
+        moved = moved_weights(
+            self.weights, self.locked, index=index, weight=weight, name=f"difficulty {difficulty}"
+        )
+        return replace(self, weights=moved)
 
-    def _shared(self, left: float, free: list[int], index: int, weight: float) -> tuple[float, ...]:
-        before = sum(self.weights[k] for k in free)
-        moved = list(self.weights)
-        moved[index] = weight
-        for k in free:
-            moved[k] = left * (self.weights[k] / before) if before > 0 else left / len(free)
-        return tuple(moved)
+
+def moved_weights(
+    weights: Sequence[float], locked: Sequence[bool], *, index: int, weight: float, name: str
+) -> tuple[float, ...]:
+    """`weights`, which sum to 1, with that at `index` set and the others rescaled.
+
+    By the laws of `DifficultyWeights.move`, for any number of weights; `name` is what a refusal
+    calls the one that moves. Raises ConfigurationError.
+    """
+    if locked[index]:
+        raise ConfigurationError(f"{name}: its weight is locked")
+    if not 0 <= _as_number(weight) <= 1:
+        raise ConfigurationError(f"{name}: the weight must lie between 0 and 1 (got {weight!r})")
+    weight = float(weight)
+    free = [k for k in range(len(weights)) if k != index and not locked[k]]
+    kept = sum(one for one, is_locked in zip(weights, locked, strict=True) if is_locked)
+    left = 1 - kept - weight
+    if left < -SLACK or (not free and left > SLACK):
+        raise ConfigurationError(
+            f"{name}: a weight of {weight:g} is impossible, because the locked weights sum to "
+            f"{kept:g}"
+        )
+    return _shared(weights, max(left, 0.0), free, (index, weight))
+
+
+def _shared(
+    weights: Sequence[float], left: float, free: Sequence[int], set_to: tuple[int, float]
+) -> tuple[float, ...]:
+    before = sum(weights[k] for k in free)
+    moved = list(weights)
+    moved[set_to[0]] = set_to[1]
+    for k in free:
+        moved[k] = left * (weights[k] / before) if before > 0 else left / len(free)
+    return tuple(moved)
 
 
 def _refuse_unfit(weights: Sequence[object]) -> None:

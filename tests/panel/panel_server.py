@@ -99,9 +99,11 @@ class Page:
     def wait_for(self, part: str, kind: str, holds: Any = lambda body: True) -> Any:
         """The first body of that kind that `holds`, of those told or to come."""
         while True:
-            found = self.told.pop(0) if self.told else self._receive()
-            if (found["part"], found["kind"]) == (part, kind) and holds(found["body"]):
-                return found["body"]
+            for place, found in enumerate(self.told):
+                if (found["part"], found["kind"]) == (part, kind) and holds(found["body"]):
+                    del self.told[place]
+                    return found["body"]
+            self.told.append(self._receive())
 
     def _receive(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._socket.recv(timeout=SECONDS))

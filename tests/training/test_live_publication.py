@@ -80,7 +80,7 @@ def test_a_watched_training_shows_its_state_and_its_agent_and_learns_the_same(
     told = json.loads((tmp_path / "live" / "status.json").read_text())
     assert 0 < told["step"] <= told["total_steps"] == 3072
     assert [one["name"] for one in told["lessons"]] == ["one"]
-    assert told["targets"] == {"goto": 1.0}
+    assert told["targets"] == {"targets": ["goto"], "weights": [1.0], "locked": [False]}
     assert told["difficulty"]["goto"]["weights"] == [0.2] * 5
     assert told["steps_per_second"] > 0
     saved = load_agent(tmp_path / "live" / "agent")

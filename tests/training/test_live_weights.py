@@ -11,6 +11,7 @@ import pytest
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.curriculum.target_weights import TargetChange
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
@@ -123,12 +124,14 @@ def test_an_impossible_change_changes_nothing_and_says_why(
 def test_locks_hold_and_moves_of_one_change_hold_each_other() -> None:
     play = Play([lesson(difficulty={})])
     play.live.change(WeightChange("goto", ((1, 0.1),), lock=(1,)))
-    weights = play.live.change(WeightChange("goto", ((2, 0.3), (3, 0.3))))
+    play.live.change(WeightChange("goto", ((2, 0.3), (3, 0.3))))
+    weights = play.progress.mix.weights("goto")
     assert weights.weights == pytest.approx((0.1, 0.3, 0.3, 0.15, 0.15))
     assert weights.locked == (True, False, False, False, False)
     with pytest.raises(ConfigurationError, match="difficulty 1: its weight is locked"):
         play.live.change(WeightChange("goto", ((1, 0.2),)))
-    assert play.live.change(WeightChange("goto", ((1, 0.2),), unlock=(1,))).weights[0] == 0.2
+    play.live.change(WeightChange("goto", ((1, 0.2),), unlock=(1,)))
+    assert play.progress.mix.weights("goto").weights[0] == 0.2
 
 
 class Asked:
@@ -222,6 +225,52 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
     assert learned(resumed) == unbroken
     untouched = Training(small_plan()).learn(Sink(), SilentObserver(), lambda: False)
     assert untouched.state_sha256 != unbroken[0]
+
+
+def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() -> None:
+    play = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
+    answers: dict[str, Mapping[str, Any]] = {}
+    play.steps(25)
+    play.live.answer(Asked([TargetChange((("free", 1.0),)).as_json()], answers))
+    play.steps(60)
+    first, second = (
+        {cell.target for number, cell in play.ended if number == wanted and cell}
+        for wanted in (1, 2)
+    )
+    assert (first, second) == ({"goto", "free"}, {"free"})
+    assert answers["0"] == {
+        **{"step": 25 * ROWS, "lesson": 1, "targets": ("goto", "free")},
+        **{"weights": (0.0, 1.0), "locked": (False, False)},
+    }
+    assert play.events.count('"kind": "targets"') == 1
+    play.live.answer(Asked([TargetChange((("goto", 0.5),), lock=("goto",)).as_json()], answers))
+    assert answers["0"]["weights"] == (0.5, 0.5)
+    assert answers["0"]["locked"] == (True, False)
+    resumed = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
+    resumed.progress.resume(json.loads(json.dumps(play.progress.state())))
+    assert resumed.progress.scenario == play.progress.scenario
+    assert resumed.progress.mix.target_weights == play.progress.mix.target_weights
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"moves": [["gone", 0.5]], "lock": [], "unlock": []}, "gone: is no target"),
+        ({"moves": [["goto", 2]], "lock": [], "unlock": []}, "must lie between 0 and 1"),
+        ({"moves": [["goto", 0.5]], "lock": ["free"], "unlock": []}, "locked weights sum to 0.25"),
+        ({"moves": 7, "lock": [], "unlock": []}, "not a change of weights"),
+        ({}, "not a change of weights"),
+    ],
+)
+def test_an_impossible_change_of_targets_changes_nothing_and_says_why(
+    change: Mapping[str, Any], fault: str
+) -> None:
+    play = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
+    before = play.progress.state()
+    answers: dict[str, Mapping[str, Any]] = {}
+    play.live.answer(Asked([{"kind": "targets", **change}], answers))
+    assert fault in answers["0"]["error"]
+    assert play.progress.state() == before
 
 
 def test_kept_changes_that_cannot_be_read_are_none(tmp_path: Path) -> None:

@@ -144,6 +144,10 @@ def _event(event: dict[str, Any]) -> str:
     if event["kind"] == "greedy":
         played, won, passed = event["played"], event["won"], event["passed"]
         return f"{where}: {GreedyCheck(played, won, passed).line}"
+    if event["kind"] == "targets":
+        pairs = zip(event["targets"], event["weights"], strict=True)
+        weights = " ".join(f"{target} {weight:.3g}" for target, weight in pairs)
+        return f"{where}: weights of the targets moved to {weights}"
     regression = Regression(**event["regression"])
     found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
     return f"{where}: {regression.line} (evidence {found})"

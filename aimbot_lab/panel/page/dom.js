@@ -31,9 +31,9 @@ function shown(children) {
   return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false);
 }
 
-/** A line that appears for a while: what went wrong, or what was done. */
-export function notice(text, kind = "fault") {
-  const line = el("p", { className: `notice ${kind}` }, text);
+/** A line (text or an element) that appears for a while: what went wrong, or what was done. */
+export function notice(content, kind = "fault") {
+  const line = el("p", { className: `notice ${kind}` }, content);
   document.getElementById("notices").append(line);
-  setTimeout(() => line.remove(), 9000);
+  setTimeout(() => line.remove(), kind === "done" ? 30_000 : 9000);
 }

@@ -4,8 +4,11 @@ import { el, fill, notice, say } from "./dom.js";
 import { Socket } from "./socket.js";
 import * as start from "./parts/start.js";
 import * as training from "./parts/training.js";
+import * as sweep from "./parts/sweep.js";
+import * as watch from "./parts/watch.js";
+import * as replays from "./parts/replays.js";
 
-const PARTS = [start, training]; // in the order of their tabs
+const PARTS = [start, training, watch, replays, sweep]; // in the order of their tabs
 
 const place = document.getElementById("part");
 const line = document.getElementById("connection");
@@ -92,4 +95,7 @@ for (const part of PARTS) {
 }
 fill(document.getElementById("tabs"), [...tabs.values()]).addEventListener("keydown", move);
 window.addEventListener("hashchange", go);
+if (!document.createElement("canvas").getContext?.("2d")) {
+  notice("This browser draws no canvas: scenes and lines are not shown, all numbers are.");
+}
 go();

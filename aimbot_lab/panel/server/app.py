@@ -37,11 +37,16 @@ def panel_app(lab: Lab, door: Door, parts: Mapping[str, Part] = PARTS) -> ASGIAp
     async def schemas(_: Request) -> Response:
         return JSONResponse(message_schemas(parts))
 
+    async def give_replay(request: Request) -> Response:
+        text = (await request.body()).decode("utf-8", "replace")
+        return JSONResponse({"key": lab.replays.give(text)})
+
     app = Starlette(
         routes=[
             Route("/", file),
             Route("/messages.schema.json", schemas),
             Route("/page/{name:path}", file),
+            Route("/replay", give_replay, methods=["POST"]),
             WebSocketRoute("/socket", open_pages.serve),
         ]
     )

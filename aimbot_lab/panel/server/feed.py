@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -18,18 +17,22 @@ class Feed(Generic[Value]):
         self._changed = asyncio.Condition()
         self._found: list[Value] = []  # one, once there is any
         self._number = 0  # of changes
+        self._failure: Exception | None = None  # that ended the looking
 
     async def follow(self) -> AsyncIterator[Value]:
-        """The value as it is, and each time it is another."""
+        """The value as it is, and each time it is another; raises what looking raises."""
         self._followers += 1
         if self._task is None or self._task.done():
+            self._failure = None
             self._task = asyncio.create_task(self._look_again())
         seen = -1
         try:
             while True:
                 async with self._changed:
-                    while seen == self._number or not self._found:
+                    while self._failure is None and (seen == self._number or not self._found):
                         await self._changed.wait()
+                    if self._failure is not None:
+                        raise self._failure
                     seen, value = self._number, self._found[0]
                 yield value
         finally:
@@ -43,10 +46,14 @@ class Feed(Generic[Value]):
         await self._take(await self._look())
 
     async def _look_again(self) -> None:
-        with suppress(asyncio.CancelledError):
+        try:
             while True:
                 await self._take(await self._look())
                 await asyncio.sleep(self._seconds)
+        except Exception as error:  # noqa: BLE001  # each follower is told
+            async with self._changed:
+                self._failure = error
+                self._changed.notify_all()
 
     async def _take(self, value: Value) -> None:
         if self._found != [value]:

@@ -1,19 +1,25 @@
 """What all pages share: where the runs are, and what is looked up for them."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.panel.server.mlflow_page import MlflowPage
+from aimbot_lab.panel.server.replay_list import ReplayList
 from aimbot_lab.panel.server.run_list import RunLine, RunList
+from aimbot_lab.panel.server.sweeps import Sweeps
 from aimbot_lab.panel.server.trainings import Started, Trainings
 from aimbot_lab.tracking.data_folder import DataFolder
 
+MAX_KEPT = 6  # plays of runs, which hold networks
+Kept = TypeVar("Kept")
 MAX_FEEDS = 64  # runs that are looked at in turn before the first are forgotten
 
 
@@ -24,6 +30,7 @@ class Lab:
         self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
     ) -> None:
         self.data_folder, self.here, self.tracking_uri = data_folder, here, tracking_uri
+        self._kept: dict[str, Any] = {}
         self._live: dict[str, tuple[LiveRun, Feed[dict[str, Any]]]] = {}
 
     @cached_property
@@ -55,6 +62,21 @@ class Lab:
 
         return Feed(look, seconds=0.5)
 
+    @cached_property
+    def replays(self) -> ReplayList:
+        """Recorded episodes."""
+        return ReplayList(self.data_folder, here=self.here, tracking_uri=self.tracking_uri)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Searches."""
+        return Sweeps(self.data_folder)
+
+    @cached_property
+    def mlflow(self) -> MlflowPage:
+        """MLflow's page."""
+        return MlflowPage(self.data_folder, tracking_uri=self.tracking_uri)
+
     def find(self, run: str) -> str:
         """The id of the run that is meant by its id, the beginning of it, or "latest".
 
@@ -68,6 +90,15 @@ class Lab:
             return str(running_run(self.data_folder, run).run_id)
         return find_run(self.data_folder, run, tracking_uri=self.tracking_uri).run_id
 
+    def more_steps(self, run_id: str) -> list[str]:
+        """Words that give a run whose steps are spent as many again."""
+        from aimbot_lab.experiment.runs.run_record import read_record
+
+        folder = self.run_list.find(run_id)
+        record = None if folder is None else read_record(folder.checkpoints)
+        spent = None if record is None else record.spent_steps
+        return [] if not spent else ["--set", f"train.total_steps={2 * spent}"]
+
     def live_run(self, run_id: str) -> LiveRun:
         """A run, whether it trains or not. Raises LabError where there is none such."""
         return self._watched(run_id)[0]
@@ -75,6 +106,14 @@ class Lab:
     def feed_of(self, run_id: str) -> Feed[dict[str, Any]]:
         """How that run stands, as long as somebody watches."""
         return self._watched(run_id)[1]
+
+    def kept(self, key: str, make: Callable[[], Kept]) -> Kept:
+        """What was made under `key`, made now if need be; those used last are kept."""
+        found: Kept = self._kept.pop(key) if key in self._kept else make()
+        self._kept[key] = found
+        while len(self._kept) > MAX_KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        return found
 
     def _watched(self, run_id: str) -> tuple[LiveRun, Feed[dict[str, Any]]]:
         if run_id not in self._live:

@@ -30,7 +30,9 @@ class LiveRun:
         self._status_time = 0
         self._line: dict[str, Any] = {}
         self._looked = self._renewed = -ANSWER_SECONDS
+        self._asked_for_agent = False  # in the last request to watch
         self._watching: asyncio.Task[None] | None = None
+        self._held: dict[str, Any] = {}  # by target what was moved, and from which step it holds
         self.wants_agent_until = 0.0  # by `time.monotonic`
 
     async def look(self) -> dict[str, Any]:
@@ -42,7 +44,20 @@ class LiveRun:
         if self._line["state"] == "trains":
             self._keep_watching(now)
             await asyncio.to_thread(self._read_status)
-        return {**self._line, "status": self._status}
+        return {**self._line, "status": self._status, "held": {**self._held}}
+
+    def hold(self, target: str, weights: Mapping[str, Any]) -> None:
+        """Note for all pages what the run has answered about `target`; "" for all targets."""
+        self._held[target] = dict(weights)
+
+    @property
+    def status(self) -> Any:
+        """The last state that the run has shown; None: none yet."""
+        return self._status
+
+    def find(self) -> RunFolder | None:
+        """The folder of the run, while it has one."""
+        return self._list.find(self.run_id)
 
     def folder(self) -> RunFolder:
         """The folder of the run, which trains. Raises ConfigurationError where it does not."""
@@ -80,14 +95,15 @@ class LiveRun:
 
     def _keep_watching(self, now: float) -> None:
         """Have the run show itself a while longer."""
-        if now - self._renewed < RENEW_SECONDS:
+        wants_agent = now < self.wants_agent_until
+        is_known = wants_agent <= self._asked_for_agent
+        if is_known and now - self._renewed < RENEW_SECONDS:
             return
         if self._watching is None or self._watching.done():
-            self._renewed = now
-            self._watching = asyncio.create_task(self._ask_to_watch(now))
+            self._renewed, self._asked_for_agent = now, wants_agent
+            self._watching = asyncio.create_task(self._ask_to_watch(wants_agent))
 
-    async def _ask_to_watch(self, now: float) -> None:
-        wants_agent = now < self.wants_agent_until
+    async def _ask_to_watch(self, wants_agent: bool) -> None:
         request = {"kind": "watch", "seconds": WATCH_SECONDS, "agent": wants_agent}
         with suppress(LabError):
             await self.ask(request)

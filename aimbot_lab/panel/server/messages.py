@@ -8,6 +8,7 @@ no `reply`. A refusal has the kind `error` and says in its body's `message` why.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -78,7 +79,11 @@ def read_body(form: type[Any], body: Mapping[str, Any]) -> Any:
 def written(part: str, kind: str, body: Any, *, reply: int | None = None) -> str:
     """A message to a page; `body` is a dataclass or plain JSON values."""
     document = {"v": VERSION, "part": part, "kind": kind, "body": plain(body)}
-    return json.dumps(document if reply is None else {**document, "reply": reply}, allow_nan=False)
+    document |= {} if reply is None else {"reply": reply}
+    try:
+        return json.dumps(document, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(document), allow_nan=False)
 
 
 def plain(body: Any) -> Any:
@@ -89,6 +94,15 @@ def plain(body: Any) -> Any:
 def schema_of(form: type[Any]) -> dict[str, Any]:
     """The JSON schema of a body."""
     return TypeAdapter(form).json_schema(mode="serialization")
+
+
+def _finite(value: Any) -> Any:
+    """`value` with null for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _reason(error: Exception) -> str:

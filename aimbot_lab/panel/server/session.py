@@ -41,6 +41,7 @@ class Session:
 
     def __init__(self, socket: WebSocket, lab: "Lab", do: Do) -> None:
         self.lab = lab
+        self.state: dict[str, Any] = {}  # what parts keep for this page, by their names
         self._socket, self._do = socket, do
         self._waiting: deque[str] = deque()
         self._newest: dict[tuple[str, str], str] = {}

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -41,7 +42,6 @@ class Trainings:
     ) -> None:
         self._data_folder, self._here, self._tracking_uri = data_folder, here, tracking_uri
         self._folder = data_folder.root / FOLDER
-        self._process: subprocess.Popen[bytes] | None = None
         self._started = self._remembered()
 
     def look(self) -> Started | None:
@@ -68,7 +68,7 @@ class Trainings:
         place = ["--data-dir", str(self._data_folder.root)]
         place += [] if self._tracking_uri is None else ["--tracking-uri", self._tracking_uri]
         with (self._folder / LOG_NAME).open("wb") as log:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "aimbot_lab", *words, *place],
                 cwd=self._here,
                 stdin=subprocess.DEVNULL,
@@ -76,15 +76,13 @@ class Trainings:
                 stderr=log,
                 start_new_session=True,  # closing the panel leaves it running
             )
-        pid = self._process.pid
-        created = psutil.Process(pid).create_time()
+        created = psutil.Process(process.pid).create_time()
+        threading.Thread(target=process.wait, daemon=True).start()  # which leaves no zombie
         now_ms = time.time_ns() // 1_000_000
-        self._keep(started := Started(title, pid, created, now_ms))
+        self._keep(started := Started(title, process.pid, created, now_ms))
         return started
 
     def _lives(self, started: Started) -> bool:
-        if self._process is not None and self._process.pid == started.pid:
-            return self._process.poll() is None
         with suppress(psutil.Error):
             process = psutil.Process(started.pid)
             same = abs(process.create_time() - started.created) < 1.0

@@ -14,7 +14,6 @@ from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.tracking.journal.durable import replace_file
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.agents.agent_files import save_agent
 from aimbot_lab.training.settings import TrainSettings
@@ -83,17 +82,19 @@ class LivePublication:
             "steps_per_second": speed,
             **status(progress),
         }
+        # Not waited for until it is on the disk: nobody needs it after a crash.
+        fresh = self._live.status.with_suffix(".new")
         with suppress(OSError):
             self._live.path.mkdir(exist_ok=True)
-            replace_file(self._live.status, json.dumps(_finite(document)).encode())
+            fresh.write_text(json.dumps(_finite(document)), encoding="utf-8")
+            fresh.replace(self._live.status)
 
 
 def status(progress: CurriculumProgress) -> dict[str, Any]:
     """Where a curriculum stands, as plain JSON values."""
     view = progress.view
     mix = progress.mix
-    scenario = mix.scenario
-    total = sum(scenario.targets.values())
+    levels = mix.difficulty_weights
     return {
         "lesson": view.lesson,
         "lessons": [asdict(report) for report in progress.lesson_reports],
@@ -107,8 +108,8 @@ def status(progress: CurriculumProgress) -> dict[str, Any]:
         "log_bound": view.log_bound,
         "measured": None if view.measured is None else asdict(view.measured),
         "cells": [asdict(cell) for cell in view.cells],
-        "targets": {name: weight / total for name, weight in scenario.targets.items()},
-        "difficulty": {name: asdict(mix.weights(name)) for name in scenario.difficulty},
+        "targets": asdict(mix.target_weights),
+        "difficulty": {name: asdict(weights) for name, weights in levels.items()},
         "moved": mix.moved,
     }
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
+from aimbot_lab.curriculum.mix import Change, read_change
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.weight_change import WeightChange
-from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.training.run_hooks import Requests
@@ -47,13 +45,13 @@ class LiveWeights:
         self._others = others or {}
         self._again: list[tuple[int, Any]] = []  # what is to be done once more, and when
 
-    def change(self, change: WeightChange) -> DifficultyWeights:
-        """The weights after `change`: each row draws its next block by them.
+    def change(self, change: Change) -> None:
+        """Make `change`: each row draws its next block by it.
 
-        They belong to the present lesson; the next one begins with its own. Raises
+        The weights belong to the present lesson; the next one begins with its own. Raises
         ConfigurationError, with nothing changed, where the change is impossible.
         """
-        return self._progress.change_weights(change, self._world.set_scenario)
+        self._progress.change_weights(change, self._world.set_scenario)
 
     def answer(self, requests: Requests) -> None:
         """Do what is asked, which is kept; what is impossible is refused with a reason.
@@ -72,19 +70,19 @@ class LiveWeights:
     def _do_again(self) -> None:
         while self._again and self._again[0][0] <= self._progress.step:
             with suppress(ConfigurationError):
-                self.change(WeightChange.from_json(self._again.pop(0)[1]))
+                self.change(read_change(self._again.pop(0)[1]))
 
     def _answered(self, document: Any, requests: Requests) -> dict[str, Any]:
         kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
         if (answer := self._others.get(kind)) is not None:
             return answer(document)
         try:
-            change = WeightChange.from_json(document)
+            change = read_change(document)
             if change.moves or change.lock or change.unlock:
                 self.change(change)
-                requests.keep_change(self._progress.step, change._asdict())
-            weights = self._progress.mix.weights(change.target)
+                requests.keep_change(self._progress.step, change.as_json())
+            weights = self._progress.mix.described(change)
         except ConfigurationError as error:
             return {"error": str(error)}
         place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}
-        return {**place, "target": change.target, **asdict(weights)}
+        return {**place, **{key: value for key, value in weights.items() if key != "kind"}}

@@ -3,6 +3,7 @@
 import { el, fill, say } from "../dom.js";
 import { clock } from "../format.js";
 import { progressView } from "./progress.js";
+import { slidersView } from "./sliders.js";
 
 export const name = "training";
 export const title = "Training";
@@ -27,10 +28,15 @@ export function open(place, panel, rest) {
   const heading = el("h1", {}, "Training");
   const state = el("span", { className: "state", role: "status" });
   const stop = el("button", { type: "button", className: "danger", on: { click: ask("stop") } }, "Stop");
+  const resume = el("button", { type: "button", className: "primary", hidden: true,
+    on: { click: ask("resume") } }, "Resume");
+  const curves = el("button", { type: "button", on: { click: openCurves } }, "Curves in MLflow");
+  const watchIt = el("a", { className: "button" }, "Watch it play");
   const head = el("div", { className: "run-head" }, heading, state, el("span", { className: "grow" }),
-    stop);
+    watchIt, curves, resume, stop);
   const view = progressView();
-  const body = el("div", { className: "run" }, head, view.node);
+  const sliders = slidersView(change);
+  const body = el("div", { className: "run", hidden: true }, head, view.node, sliders.node);
   place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), empty, body);
 
   function ask(kind) {
@@ -44,9 +50,29 @@ export function open(place, panel, rest) {
     };
   }
 
+  async function openCurves() {
+    const run = shown;
+    curves.disabled = true;
+    say(curves, "MLflow starts …");
+    const found = await panel.act("mlflow", { run });
+    curves.disabled = false;
+    say(curves, "Curves in MLflow");
+    if (!found) return;
+    panel.notice(el("span", {}, "MLflow is ready: ", el("a", { href: found.address, target: "_blank",
+      rel: "noreferrer" }, "open the run's curves")), "done");
+  }
+
+  /** Sends a change of weights: of a target's difficulties, or of the targets (""). */
+  function change(target, names, moves, lock, unlock) {
+    const name = (k) => (target === "" ? names[k] : k + 1);
+    const of = { moves: moves.map(([k, weight]) => [name(k), weight]), lock: lock.map(name),
+      unlock: unlock.map(name) };
+    if (target === "") return panel.act("targets", { run: shown, ...of });
+    return panel.act("weights", { run: shown, target, ...of });
+  }
+
   function drawList(runs) {
     empty.hidden = runs.length > 0;
-    body.hidden = runs.length === 0;
     const trains = runs.find((run) => run.state === "trains") ?? runs[0];
     if (!chosenByHand && trains && trains.run_id !== shown) watch(trains.run_id);
     fill(list, runs.map((run) => el("li", {}, el("a", {
@@ -67,17 +93,23 @@ export function open(place, panel, rest) {
   });
   panel.on("state", (told) => {
     if (told.run_id !== shown) return;
+    body.hidden = false;
     say(heading, told.name || told.run_id.slice(0, 8));
     say(state, stateWords(told.state));
     state.className = `state ${told.state}`;
     stop.hidden = told.state !== "trains";
     body.classList.toggle("over", told.state !== "trains");
+    resume.hidden = !told.resumable;
+    watchIt.href = `#watch/${told.run_id}`;
     view.draw(told);
+    sliders.draw(told);
   });
 
   function watch(run) {
     shown = run;
+    body.hidden = true;
     view.clear();
+    sliders.clear();
     drawList(last);
     if (run) panel.act("watch", { run });
   }

@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from aimbot_lab.panel.server.part import Part
+from aimbot_lab.panel.server.parts.replays import REPLAYS
 from aimbot_lab.panel.server.parts.start import START
+from aimbot_lab.panel.server.parts.sweep import SWEEP
 from aimbot_lab.panel.server.parts.training import TRAINING
+from aimbot_lab.panel.server.parts.watch import WATCH
 
-PARTS: Mapping[str, Part] = MappingProxyType({part.name: part for part in (START, TRAINING)})
+_IN_ORDER = (START, TRAINING, WATCH, REPLAYS, SWEEP)
+PARTS: Mapping[str, Part] = MappingProxyType({part.name: part for part in _IN_ORDER})

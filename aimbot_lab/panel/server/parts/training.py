@@ -1,10 +1,14 @@
 """The part Training: runs, how one of them stands, and what is asked of it."""
 
-from typing import Any
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, RunId
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, RunId, plain
 from aimbot_lab.panel.server.part import Ask, Part
 from aimbot_lab.panel.server.run_list import RunLine
 from aimbot_lab.panel.server.session import Session
@@ -15,6 +19,50 @@ class OfRun:
     """A run."""
 
     run: RunId
+
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Level = Annotated[int, Field(ge=1, le=5)]
+Target = Annotated[str, Field(min_length=1, max_length=100)]
+MAX_MOVES = 20
+
+
+@dataclass(frozen=True, config=STRICT)
+class MoveLevels:
+    """A change of the weights of a target's difficulties, as `aimbot-lab weights` makes it."""
+
+    run: RunId
+    target: Target
+    moves: Annotated[list[tuple[Level, Share]], Field(max_length=MAX_MOVES)]
+    lock: Annotated[list[Level], Field(max_length=MAX_MOVES)]
+    unlock: Annotated[list[Level], Field(max_length=MAX_MOVES)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class MoveTargets:
+    """A change of the weights of a mix's targets."""
+
+    run: RunId
+    moves: Annotated[list[tuple[Target, Share]], Field(max_length=MAX_MOVES)]
+    lock: Annotated[list[Target], Field(max_length=MAX_MOVES)]
+    unlock: Annotated[list[Target], Field(max_length=MAX_MOVES)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Holds:
+    """What the run has now, and from which step on."""
+
+    step: int
+    lesson: int  # from 1
+    weights: list[float]
+    locked: list[bool]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Address:
+    """Where a page is."""
+
+    address: str
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -60,6 +108,46 @@ async def stop(session: Session, asked: OfRun) -> Done:
     return Done()
 
 
+async def move_levels(session: Session, asked: MoveLevels) -> Holds:
+    """Move weights of difficulties, for the blocks that are drawn from then on."""
+    change = {"kind": "weights", **asdict(asked)}
+    return await _moved(session, asked.run, change)
+
+
+async def move_targets(session: Session, asked: MoveTargets) -> Holds:
+    """Move weights of targets, for the episodes that begin from then on."""
+    return await _moved(session, asked.run, {"kind": "targets", **asdict(asked)})
+
+
+async def _moved(session: Session, run: str, change: dict[str, Any]) -> Holds:
+    live = session.lab.live_run(run)
+    answer = await live.ask(change)
+    held = Holds(answer["step"], answer["lesson"], answer["weights"], answer["locked"])
+    what = change.get("target", "")
+    live.hold(what, plain(held))
+    await session.lab.feed_of(run).look_now()
+    return held
+
+
+async def mlflow(session: Session, asked: OfRun) -> Address:
+    """Where MLflow shows the run's curves; its page is started if need be."""
+    return Address(await session.lab.mlflow.address_of(asked.run))
+
+
+async def resume(session: Session, asked: OfRun) -> Done:
+    """Have a run go on from its last checkpoint, in a process of its own."""
+    lab = session.lab
+    line = await asyncio.to_thread(lab.run_list.line, asked.run)
+    if line is None or not line.resumable:
+        raise ConfigurationError("that run can't be resumed: it is over, or it trains")
+    words = ["resume", line.run_id]
+    if line.state == "FAILED":
+        words += await asyncio.to_thread(lab.more_steps, line.run_id)
+    await asyncio.to_thread(lab.trainings.start, words, title=line.name or line.run_id[:12])
+    await lab.started.look_now()
+    return Done()
+
+
 TRAINING = Part(
     name="training",
     asks={
@@ -67,6 +155,10 @@ TRAINING = Part(
         "watch": Ask(OfRun, watch),
         "leave": Ask(Nothing, leave),
         "stop": Ask(OfRun, stop),
+        "resume": Ask(OfRun, resume),
+        "mlflow": Ask(OfRun, mlflow, Address),
+        "weights": Ask(MoveLevels, move_levels, Holds),
+        "targets": Ask(MoveTargets, move_targets, Holds),
     },
     tells={"runs": Runs, "state": dict[str, Any]},
 )

@@ -1,0 +1,95 @@
+// Parallel coordinates: an axis for each value that is searched, a line for each trial.
+
+import { isNumber } from "./format.js";
+
+const [TOP, BOTTOM, SIDE] = [34, 30, 70]; // px of room for words
+
+/** The shortest ends of dotted keys that tell them apart: "rewards.win" among others is "win". */
+export function shortNames(keys) {
+  const ends = keys.map((key) => key.split(".").at(-1));
+  return keys.map((key, k) => (ends.indexOf(ends[k]) === ends.lastIndexOf(ends[k]) ? ends[k] : key));
+}
+
+export class Parallel {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.told = null;
+    this.paint = () => this.frame();
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.scheme.addEventListener("change", this.paint);
+    this.sized = new ResizeObserver(this.paint);
+    this.sized.observe(canvas);
+  }
+
+  close() {
+    this.scheme.removeEventListener("change", this.paint);
+    this.sized.disconnect();
+  }
+
+  draw(told) {
+    this.told = told;
+    this.frame();
+  }
+
+  frame() {
+    const { canvas, told } = this;
+    if (!told || !canvas.clientWidth) return;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    const context = canvas.getContext("2d");
+    if (!context) return; // no canvas: the page has said so
+    context.scale(ratio, ratio);
+    const style = getComputedStyle(canvas);
+    const colour = (role) => style.getPropertyValue(`--${role}`).trim();
+    const ended = told.trials.filter((one) => isNumber(one.value));
+    const axes = [...told.keys.map((key, k) => axis(shortNames(told.keys)[k],
+      told.trials.map((one) => one.values[k]))), axis(told.measure, ended.map((one) => one.value))];
+    const x = (k) => SIDE + (width - 2 * SIDE) * (axes.length > 1 ? k / (axes.length - 1) : 0.5);
+    const y = (share) => height - BOTTOM - share * (height - TOP - BOTTOM);
+    const ranks = [...ended].sort((a, b) => (told.maximizes ? a.value - b.value : b.value - a.value));
+    ranks.forEach((one, rank) => {
+      const isBest = one.number === told.best;
+      context.strokeStyle = colour(isBest ? "goal" : "accent");
+      context.globalAlpha = isBest ? 1 : 0.12 + 0.5 * (rank / Math.max(ranks.length - 1, 1)) ** 3;
+      context.lineWidth = isBest ? 3 : 1.3;
+      context.beginPath();
+      [...one.values, one.value].forEach((value, k) => context.lineTo(x(k), y(axes[k].share(value))));
+      context.stroke();
+    });
+    context.globalAlpha = 1;
+    drawAxes(context, axes, { x, y, ink: colour("ink"), quiet: colour("quiet"), height });
+  }
+}
+
+function drawAxes(context, axes, { x, y, ink, quiet, height }) {
+  context.font = "13px system-ui, sans-serif";
+  context.textAlign = "center";
+  axes.forEach((one, k) => {
+    context.strokeStyle = quiet;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x(k), y(0));
+    context.lineTo(x(k), y(1));
+    context.stroke();
+    context.fillStyle = ink;
+    context.fillText(one.name, x(k), 14, 130);
+    context.fillStyle = quiet;
+    context.fillText(one.high, x(k), 29, 120);
+    context.fillText(one.low, x(k), height - 10, 120);
+  });
+}
+
+/** Where values lie on an axis, from 0 to 1: numbers evenly, others in the order they come. */
+function axis(name, values) {
+  const known = values.filter((value) => value !== null && value !== undefined);
+  if (known.length && known.every(isNumber)) {
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
+    return { name, share, low: String(Number(low.toPrecision(3))), high: String(Number(high.toPrecision(3))) };
+  }
+  const kinds = [...new Set(known.map(String))].sort();
+  const share = (value) => (kinds.length > 1 ? kinds.indexOf(String(value)) / (kinds.length - 1) : 0.5);
+  return { name, share, low: kinds[0] ?? "", high: kinds.length > 1 ? kinds.at(-1) : "" };
+}

@@ -1,0 +1,140 @@
+// Sliders of the weights of a run that trains: they sum to 1, and each has a lock.
+
+import { el, fill, say } from "../dom.js";
+import { count } from "../format.js";
+import { most, moved, texts } from "../shares.js";
+
+const STEP = 0.01;
+const PAUSE = 250; // ms without a movement, after which a change is sent
+
+/** All sliders of a run; `change(target, moves, lock, unlock)` sends what was moved. */
+export function slidersView(change) {
+  const node = el("section", { className: "sliders", aria: { label: "What is drawn" } });
+  const groups = new Map(); // target, or "" for the targets themselves
+
+  function draw(told) {
+    const status = told.status;
+    node.hidden = !status || told.state !== "trains";
+    if (node.hidden) return;
+    const wanted = [];
+    if (status.targets.targets.length > 1) {
+      wanted.push(["", "Targets", status.targets.targets, status.targets]);
+    }
+    for (const [target, held] of Object.entries(status.difficulty)) {
+      const names = held.weights.map((_, k) => `difficulty ${k + 1}`);
+      wanted.push([target, `Difficulties of ${target}`, names, held]);
+    }
+    const key = wanted.map(([target, , names]) => `${target}:${names}`).join("|");
+    if (node.dataset.key !== key) {
+      node.dataset.key = key;
+      groups.clear();
+      for (const [target, title, names] of wanted) {
+        groups.set(target, group(title, names, (...what) => change(target, ...what)));
+      }
+      fill(node, el("h2", {}, "What is drawn next"), el("p", { className: "quiet" },
+        "Move a slider: the others give way, so that the sum stays 1. A lock keeps a weight. The " +
+        "next lesson begins with its own weights."),
+      el("div", { className: "groups" }, [...groups.values()].map((one) => one.node)));
+    }
+    for (const [target, , , held] of wanted) groups.get(target).take(held, told, target);
+  }
+
+  function clear() {
+    groups.clear();
+    delete node.dataset.key;
+    fill(node);
+    node.hidden = true;
+  }
+
+  return { node, draw, clear };
+}
+
+function group(title, names, send) {
+  const own = { weights: names.map(() => 0), locked: names.map(() => false) };
+  let sent = 0; // changes on their way
+  let timer = 0;
+  let pending = null; // the slider that moved and was not sent
+  const note = el("p", { className: "note quiet", role: "status" });
+  const rows = names.map((label, k) => row(label, k));
+  const node = el("fieldset", {}, el("legend", {}, title), rows.map((one) => one.node), note);
+
+  function row(label, k) {
+    const value = el("output", {});
+    const slider = el("input", {
+      type: "range", min: "0", max: "1", step: String(STEP), aria: { label: `${title}: ${label}` },
+      on: { input: () => move(k, Number(slider.value)), change: flush },
+    });
+    const lock = el("button", {
+      type: "button", className: "lock", aria: { pressed: "false", label: `Lock ${label}` },
+      on: { click: () => toggle(k) },
+    });
+    return { node: el("div", { className: "slider" }, el("span", {}, label), slider, value, lock),
+      slider, value, lock };
+  }
+
+  function show() {
+    const shown = texts(own.weights);
+    rows.forEach(({ slider, value, lock }, k) => {
+      if (Number(slider.value) !== own.weights[k]) slider.value = String(own.weights[k]);
+      slider.disabled = own.locked[k];
+      slider.setAttribute("aria-valuetext",
+        `${shown[k]}, at most ${most(own.weights, own.locked, k).toFixed(2)}`);
+      say(value, shown[k]);
+      lock.setAttribute("aria-pressed", String(own.locked[k]));
+      say(lock, own.locked[k] ? "🔒" : "🔓");
+    });
+    node.dataset.sum = shown.reduce((total, one) => total + Number(one), 0).toFixed(3);
+  }
+
+  function move(k, wanted) {
+    if (pending !== null && pending !== k) flush();
+    own.weights = moved(own.weights, own.locked, k, wanted);
+    pending = k;
+    show();
+    say(note, "waiting …");
+    clearTimeout(timer);
+    timer = setTimeout(flush, PAUSE);
+  }
+
+  function flush() {
+    clearTimeout(timer);
+    if (pending === null) return;
+    const k = pending;
+    pending = null;
+    ask([[k, own.weights[k]]], [], []);
+  }
+
+  function toggle(k) {
+    flush();
+    own.locked = own.locked.map((one, place) => (place === k ? !one : one));
+    show();
+    ask([], own.locked[k] ? [k] : [], own.locked[k] ? [] : [k]);
+  }
+
+  async function ask(moves, lock, unlock) {
+    sent += 1;
+    say(note, "waiting …");
+    node.classList.add("waiting");
+    try {
+      await send(names, moves, lock, unlock);
+    } finally {
+      sent -= 1;
+      node.classList.toggle("waiting", sent > 0);
+    }
+  }
+
+  /** What the run has; what a person moves at this moment stays as it is. */
+  function take(held, told, target) {
+    if (sent > 0 || pending !== null) return;
+    const newest = told.held[target];
+    const isNewer = newest && newest.step >= told.status.step &&
+      newest.lesson === told.status.lesson + 1;
+    const { weights, locked } = isNewer ? newest : held;
+    Object.assign(own, { weights: [...weights], locked: [...locked] });
+    show();
+    const holds = newest && newest.lesson === told.status.lesson + 1;
+    say(note, holds ? `holds from step ${count(newest.step)} on` : "as the lesson has it");
+  }
+
+  return { node, take };
+}

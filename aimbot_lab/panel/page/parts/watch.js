@@ -1,0 +1,90 @@
+// Watch: the newest agent of a run at play, from above, with its reward by term.
+
+import { el, fill, say } from "../dom.js";
+import { count } from "../format.js";
+import { barsView } from "../bars.js";
+import { TopDown } from "../topdown.js";
+import { stateWords } from "./training.js";
+
+export const name = "watch";
+export const title = "Watch";
+
+export function open(place, panel, rest) {
+  let shown = rest;
+  const choice = el("select", { aria: { label: "Run" }, on: { change: () => {
+    panel.go(`#watch/${choice.value}`);
+  } } });
+  const heading = el("h1", {}, "Watch");
+  const hint = el("p", { className: "lead", role: "status" }, "");
+  const goal = el("strong", { className: "goal" });
+  const clock = el("span", { className: "quiet" });
+  const agent = el("span", { className: "state" });
+  const canvas = el("canvas", { className: "scene", role: "img",
+    aria: { label: "The scene from above" } });
+  const view = new TopDown(canvas);
+  const bars = barsView();
+  const lines = el("ol", { className: "results", aria: { label: "Results" } });
+  const stage = el("div", { className: "stage", hidden: true },
+    el("figure", {}, canvas, el("figcaption", {}, goal, clock)),
+    el("div", { className: "beside" }, el("h2", {}, "Reward by term, in this episode"), bars.node,
+      el("h2", {}, "Results"), lines));
+  place.append(el("div", { className: "run-head" }, heading, choice, agent), hint, stage);
+  panel.atEnd(() => view.close());
+
+  let known = "";
+  panel.on("runs", ({ runs }) => {
+    const key = JSON.stringify(runs.map((run) => [run.run_id, run.state, run.name]));
+    if (key !== known) drawChoice(runs);
+    known = key;
+    if (!runs.length) say(hint, "There is no run to watch yet: choose a curriculum in Start.");
+    if (!shown && runs.length) watch(runs[0].run_id);
+  });
+
+  function drawChoice(runs) {
+    fill(choice, runs.map((run) => el("option", { value: run.run_id },
+      `${run.name || run.run_id.slice(0, 8)} (${stateWords(run.state)})`)));
+    choice.value = shown;
+    choice.hidden = runs.length === 0;
+  }
+
+  let episode = -1;
+  panel.on("scene", (told) => {
+    if (told.run !== shown) return;
+    stage.hidden = Boolean(told.waiting);
+    hint.hidden = !told.waiting;
+    agent.hidden = Boolean(told.waiting);
+    if (told.waiting) {
+      say(hint, told.waiting);
+      return;
+    }
+    if (told.episode !== episode) view.begin();
+    view.show(told.scene, told.episode === episode ? told.period : 0);
+    episode = told.episode;
+    draw(told);
+  });
+
+  function draw(told) {
+    say(agent, `weights of step ${count(told.agent_step)}`);
+    say(goal, told.scene.target || told.goal);
+    const left = told.time_limit === null ? "" : ` of ${told.time_limit}`;
+    const what = told.scene.target ? told.goal : "";
+    say(clock, told.ended ? told.ended : `${what}${what ? " · " : ""}${told.seconds}${left}`);
+    bars.draw(told.terms);
+    fill(lines, told.lines.map((line) => el("li", {}, line)));
+  }
+
+  function watch(run) {
+    shown = run;
+    choice.value = run;
+    stage.hidden = agent.hidden = true;
+    hint.hidden = false;
+    say(hint, "The agent is fetched; the first time this takes some seconds …");
+    panel.act("watch", { run });
+  }
+
+  panel.whenOpen(() => {
+    panel.act("list");
+    if (shown) watch(shown);
+  });
+  return { go(other) { if (other && other !== shown) watch(other); } };
+}

@@ -1,0 +1,111 @@
+"""The part Replays: recorded episodes, moment by moment."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
+from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.parts.training import OfRun, Runs
+from aimbot_lab.panel.server.replay_list import ReplayLine
+from aimbot_lab.panel.server.session import Session
+
+if TYPE_CHECKING:
+    from aimbot_lab.panel.server.lab import Lab
+    from aimbot_lab.panel.server.played_replay import PlayedReplay
+
+Key = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Chosen:
+    """A replay, by its key in the list."""
+
+    key: Key
+
+
+@dataclass(frozen=True, config=STRICT)
+class From:
+    """The moments of a replay from one on."""
+
+    key: Key
+    first: Annotated[int, Field(ge=0, le=2**21)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Lines:
+    """Replays that can be chosen."""
+
+    replays: list[ReplayLine]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Portion:
+    """Moments of a replay, beginning with `first`; none after the last."""
+
+    first: int
+    moments: list[dict[str, Any]]
+
+
+async def list_runs(session: Session, _: Nothing) -> Lines:
+    """The replays of the folder; and from now on the runs there are."""
+
+    async def follow() -> None:
+        async for lines in session.lab.runs.follow():
+            session.show("replays", "runs", Runs(lines, session.lab.run_list.fault))
+
+    session.go_on("replays", follow(), name="runs")
+    return Lines(await asyncio.to_thread(session.lab.replays.of_folder))
+
+
+async def of_run(session: Session, asked: OfRun) -> Lines:
+    """The replays of a run."""
+    return Lines(await asyncio.to_thread(session.lab.replays.of_run, asked.run))
+
+
+async def choose(session: Session, asked: Chosen) -> dict[str, Any]:
+    """What a replay is of; it has been played once by then, and is what was recorded."""
+    played = await asyncio.to_thread(_played, session.lab, asked.key)
+    session.state["replays"] = asked.key, played
+    return played.about()
+
+
+async def moments(session: Session, asked: From) -> Portion:
+    """Some moments of a replay."""
+    lab = session.lab
+    key, played = session.state.get("replays", ("", None))
+    if key != asked.key or played is None or played.next > asked.first:
+        played = await asyncio.to_thread(_played, lab, asked.key)
+        session.state["replays"] = asked.key, played
+    while played.next < asked.first and await asyncio.to_thread(played.portion):
+        pass
+    return Portion(asked.first, await asyncio.to_thread(played.portion))
+
+
+def _played(lab: "Lab", key: str) -> "PlayedReplay":
+    from aimbot_lab.panel.server.played_replay import PlayedReplay
+
+    with lab.replays.path(key) as path:
+        return PlayedReplay(path)
+
+
+async def leave(session: Session, _: Nothing) -> Done:
+    """Tell nothing more, and forget the replay."""
+    session.stop("replays", name="runs")
+    session.state.pop("replays", None)
+    return Done()
+
+
+REPLAYS = Part(
+    name="replays",
+    asks={
+        "list": Ask(Nothing, list_runs, Lines),
+        "of_run": Ask(OfRun, of_run, Lines),
+        "choose": Ask(Chosen, choose, dict[str, Any]),
+        "moments": Ask(From, moments, Portion),
+        "leave": Ask(Nothing, leave),
+    },
+    tells={"runs": Runs},
+)

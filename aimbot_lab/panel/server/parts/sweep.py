@@ -1,0 +1,79 @@
+"""The part Sweep: trials as they end, and the best so far. Read only."""
+
+import asyncio
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
+from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.sweeps import SweepLine
+
+SECONDS = 2.0  # between two looks
+
+
+@dataclass(frozen=True, config=STRICT)
+class OfSweep:
+    """A sweep, by a name that was listed."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Lines:
+    """The sweeps there are."""
+
+    sweeps: list[SweepLine]
+
+
+async def list_sweeps(session: Session, _: Nothing) -> Done:
+    """Tell which sweeps there are, from now on."""
+    lab = session.lab
+
+    async def look() -> list[SweepLine]:
+        return await asyncio.to_thread(lab.sweeps.look)
+
+    async def follow() -> None:
+        feed = lab.kept("sweeps", lambda: Feed(look, seconds=SECONDS))
+        async for lines in feed.follow():
+            session.show("sweep", "sweeps", Lines(lines))
+
+    session.go_on("sweep", follow(), name="sweeps")
+    return Done()
+
+
+async def watch(session: Session, asked: OfSweep) -> Done:
+    """Tell how a sweep stands, from now on."""
+    lab = session.lab
+
+    async def look() -> dict[str, Any]:
+        return await asyncio.to_thread(lab.sweeps.report, asked.name)
+
+    async def follow() -> None:
+        feed = lab.kept(f"sweep/{asked.name}", lambda: Feed(look, seconds=SECONDS))
+        async for document in feed.follow():
+            session.show("sweep", "report", document)
+
+    session.go_on("sweep", follow(), name="report")
+    return Done()
+
+
+async def leave(session: Session, _: Nothing) -> Done:
+    """Tell nothing more."""
+    session.stop("sweep", name="sweeps")
+    session.stop("sweep", name="report")
+    return Done()
+
+
+SWEEP = Part(
+    name="sweep",
+    asks={
+        "list": Ask(Nothing, list_sweeps),
+        "watch": Ask(OfSweep, watch),
+        "leave": Ask(Nothing, leave),
+    },
+    tells={"sweeps": Lines, "report": dict[str, Any]},
+)

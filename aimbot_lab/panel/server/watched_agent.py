@@ -1,0 +1,81 @@
+"""What plays in the part Watch: the newest weights of a run, in its present mix."""
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
+from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.panel.server.live_play import LivePlay
+from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
+from aimbot_lab.worlds.registry import spec_of
+
+NOT_YET = (
+    "the run has shown no agent yet: it shows one where a rollout begins, after its first update"
+)
+
+
+class NotYetError(LabError):
+    """There is nothing to watch so far."""
+
+
+class WatchedAgent:
+    """The newest agent of a run that trains; of one that is over, its last."""
+
+    def __init__(self, run: LiveRun, data_folder: DataFolder, *, uri: str | None) -> None:
+        self._run, self._data_folder, self._uri = run, data_folder, uri
+        self._loaded: SavedAgent | None = None
+        self._time = 0
+        self.folder = self._live_folder()
+        self.config = self._config()
+        self.play = LivePlay(self.config, self.newest, self.mix)
+
+    def newest(self) -> SavedAgent:
+        """The newest weights. Raises NotYetError where the run has shown none yet."""
+        if self.folder is not None:
+            agent = LiveFolder.of(self.folder).agent
+            with suppress(OSError):
+                changed = (agent / DESCRIPTION).stat().st_mtime_ns
+                if changed != self._time:
+                    self._loaded, self._time = load_agent(agent), changed
+        if self._loaded is None:
+            raise NotYetError(NOT_YET)
+        return self._loaded
+
+    def mix(self) -> Scenario | None:
+        """What the run draws now, with the parameters of its lesson; None: not known."""
+        status = self._run.status
+        if not status or not 0 <= status["lesson"] < len(self.config.lessons):
+            return None
+        lesson = self.config.lessons[status["lesson"]]
+        written = lesson_scenario(lesson, spec_of(self.config.env).difficulties)
+        pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
+        targets = {name: weight for name, weight in pairs if weight > 0}
+        levels = {name: tuple(one["weights"]) for name, one in status["difficulty"].items()}
+        levels = {name: one for name, one in levels.items() if name in targets}
+        return replace(written, targets=targets, difficulty=levels)
+
+    def _live_folder(self) -> Path | None:
+        folder = self._run.find()
+        return None if folder is None or folder.is_free else folder.path
+
+    def _config(self) -> CurriculumFile:
+        """What the run trains by; of one that is over the agent comes with it."""
+        if self.folder is not None:
+            place = self.folder / "checkpoints" / RESOLVED_NAME
+            return load_curriculum(place).config
+        found: Any = fetch_agent(
+            self._run.run_id, "last", data_folder=self._data_folder, tracking_uri=self._uri
+        )
+        self._loaded = found.saved
+        config: CurriculumFile = found.config
+        return config

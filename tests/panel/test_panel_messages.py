@@ -1,0 +1,184 @@
+"""Messages: each has a schema, and what is told fits it; slow pages cost no memory."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from panel_server import PanelUnderTest
+from starlette.websockets import WebSocketState
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server.app import message_schemas
+from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.messages import Nothing, written
+from aimbot_lab.panel.server.part import Ask, Part, do
+from aimbot_lab.panel.server.parts.table import PARTS
+from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Session
+from aimbot_lab.tracking.data_folder import DataFolder
+
+
+def test_every_message_has_a_schema_and_every_part_can_be_left() -> None:
+    found = message_schemas()
+    assert found["version"] == 1
+    for name, part in PARTS.items():
+        schemas = found["parts"][name]
+        assert schemas["asks"].keys() == schemas["answers"].keys() == part.asks.keys()
+        assert schemas["tells"].keys() == part.tells.keys()
+        assert "leave" in part.asks
+        for group in schemas.values():
+            for schema in group.values():
+                jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_requests_take_no_more_than_their_form_has() -> None:
+    for part in message_schemas()["parts"].values():
+        for schema in part["asks"].values():
+            assert schema["additionalProperties"] is False
+
+
+def test_what_is_told_fits_its_schema(panel: PanelUnderTest) -> None:
+    served = json.loads(panel.http("/messages.schema.json").text)["parts"]
+    with panel.page() as page:
+        for part, kind in (("start", "offer"), ("replays", "list"), ("training", "list")):
+            jsonschema.validate(page.ask(part, kind), served[part]["answers"][kind])
+        for part, kind in (("start", "holding"), ("training", "runs"), ("replays", "runs")):
+            jsonschema.validate(page.wait_for(part, kind), served[part]["tells"][kind])
+
+
+def test_numbers_that_json_lacks_are_told_as_null() -> None:
+    document = json.loads(written("a", "b", {"x": [float("nan"), (float("inf"), 1.5)]}))
+    assert document["body"] == {"x": [None, [None, 1.5]]}
+
+
+class StuckSocket:
+    """A page that reads nothing until it is let go on."""
+
+    client_state = WebSocketState.CONNECTED
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.goes_on = asyncio.Event()
+        self.closed: int | None = None
+
+    async def receive_text(self) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send_text(self, text: str) -> None:
+        await self.goes_on.wait()
+        self.sent.append(json.loads(text))
+
+    async def close(self, code: int) -> None:
+        self.closed = code
+
+
+async def nothing(session: Session, asked: Any) -> None:
+    del session, asked
+
+
+def test_a_slow_page_gets_the_newest_frame_and_skips_the_others(tmp_path: Path) -> None:
+    async def run() -> list[Any]:
+        socket: Any = StuckSocket()
+        session = Session(socket, Lab(DataFolder(tmp_path), here=tmp_path), nothing)
+        serving = asyncio.create_task(session.serve())
+        for number in range(1000):
+            session.show("watch", "scene", {"number": number})
+            await asyncio.sleep(0)
+        socket.goes_on.set()
+        while len(socket.sent) < 2:
+            await asyncio.sleep(0)
+        serving.cancel()
+        return [message["body"]["number"] for message in socket.sent]
+
+    first, last = asyncio.run(run())
+    assert first < 5
+    assert last == 999
+
+
+def test_a_page_that_reads_no_answers_is_cut_off(tmp_path: Path) -> None:
+    async def run() -> int | None:
+        socket: Any = StuckSocket()
+        session = Session(socket, Lab(DataFolder(tmp_path), here=tmp_path), nothing)
+        serving = asyncio.create_task(session.serve())
+        await asyncio.sleep(0)
+        for _ in range(MAX_WAITING + 2):
+            session.tell("start", "offer", {})
+        socket.goes_on.set()
+        await serving
+        return socket.closed
+
+    assert asyncio.run(run()) == TOO_SLOW
+
+
+def test_a_feed_looks_once_for_all_and_ends_with_its_last_follower() -> None:
+    async def run() -> tuple[list[int], list[int], int]:
+        looked = 0
+
+        async def look() -> int:
+            nonlocal looked
+            looked += 1
+            return looked
+
+        feed = Feed(look, seconds=0.0)
+
+        async def first(wanted: int) -> list[int]:
+            found = []
+            follower: AsyncIterator[int] = feed.follow()
+            async for value in follower:
+                found.append(value)
+                if len(found) == wanted:
+                    break
+            await follower.aclose()
+            return found
+
+        one, other = await asyncio.gather(first(3), first(3))
+        at_end = looked
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return one, other, looked - at_end
+
+    one, other, after = asyncio.run(run())
+    assert one == sorted(set(one))
+    assert set(one) & set(other)
+    assert after <= 1
+
+
+def test_what_a_feed_can_not_look_up_is_told_to_each_follower() -> None:
+    async def look() -> int:
+        raise ConfigurationError("gone")
+
+    async def run() -> None:
+        async for _ in Feed(look, seconds=0.0).follow():
+            raise AssertionError
+
+    with pytest.raises(ConfigurationError, match="gone"):
+        asyncio.run(run())
+
+
+def test_a_request_that_fails_ends_neither_page_nor_panel(tmp_path: Path) -> None:
+    async def broken(session: Session, asked: Nothing) -> None:
+        raise KeyError("inside")
+
+    async def run() -> dict[str, Any]:
+        socket: Any = StuckSocket()
+        socket.goes_on.set()
+        parts = {"odd": Part("odd", {"break": Ask(Nothing, broken)})}
+        lab = Lab(DataFolder(tmp_path), here=tmp_path)
+        session = Session(socket, lab, lambda session, asked: do(session, asked, parts))
+        serving = asyncio.create_task(session.serve())
+        message = {"v": 1, "id": 1, "part": "odd", "kind": "break", "body": {}}
+        await session._answer(json.dumps(message))
+        while not socket.sent:
+            await asyncio.sleep(0)
+        serving.cancel()
+        found: dict[str, Any] = socket.sent[0]
+        return found
+
+    told = asyncio.run(run())
+    assert (told["kind"], told["reply"]) == ("error", 1)
+    assert told["body"]["message"] == "the panel failed: KeyError: 'inside'"

@@ -1,0 +1,85 @@
+"""What the start page offers, and that a choice holds: no training is started here."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server.curricula import Curricula
+from aimbot_lab.panel.server.trainings import Started, Trainings
+from aimbot_lab.shipped.named_files import CURRICULUM, shipped_names
+from aimbot_lab.tracking.data_folder import DataFolder
+
+GOOD = """
+# Good: a line about it. And another.
+name: good
+lessons: [{name: one, targets: {goto: 1}}]
+"""
+
+
+def test_the_shipped_curricula_come_first_by_their_targets(tmp_path: Path) -> None:
+    found = Curricula(tmp_path).look()
+    assert {one.key for one in found} == {f"shipped:{name}" for name in shipped_names(CURRICULUM)}
+    main = [one.title for one in found if one.main]
+    assert main[:4] == ["Train-Free", "Train-Goto", "Train-Attack", "Train-Mix"]
+    assert [one.main for one in found] == sorted((one.main for one in found), reverse=True)
+    assert all(one.about and not one.faults for one in found)
+
+
+def test_own_files_are_offered_with_their_faults_as_check_gives_them(tmp_path: Path) -> None:
+    folder = tmp_path / "curricula"
+    folder.mkdir()
+    (folder / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text("name: bad\nlessons: 7\nenv: {num_envs: x}\n")
+    (tmp_path / "no_curriculum.yaml").write_text("a: 1\n")
+    curricula = Curricula(tmp_path)
+    own = {one.key: one for one in curricula.look() if not one.shipped}
+    assert own.keys() == {"own:curricula/good.yaml", "own:bad.yaml"}
+    good, bad = own["own:curricula/good.yaml"], own["own:bad.yaml"]
+    assert (good.about, good.lessons, good.faults) == ("A line about it", ["one"], [])
+    assert bad.faults == check_files([tmp_path / "bad.yaml"])
+    assert curricula.path(good.key) == folder / "good.yaml"
+
+
+@pytest.mark.parametrize("key", ["own:../x.yaml", "/etc/passwd", "shipped:../../x", ""])
+def test_a_key_that_was_not_offered_leads_to_no_file(tmp_path: Path, key: str) -> None:
+    curricula = Curricula(tmp_path)
+    curricula.look()
+    with pytest.raises(ConfigurationError, match="not offered"):
+        curricula.path(key)
+
+
+def remembered(folder: Path, **changes: object) -> Trainings:
+    """What a panel that begins anew knows of a training, here of this very process."""
+    process = psutil.Process()
+    started = Started("Train-Goto", os.getpid(), process.create_time(), 1)
+    before = Trainings(DataFolder(folder), here=folder)
+    (folder / "panel").mkdir()
+    before._keep(replace(started, **changes))
+    return Trainings(DataFolder(folder), here=folder)
+
+
+def test_a_training_holds_also_after_the_panel_began_anew(tmp_path: Path) -> None:
+    trainings = remembered(tmp_path)
+    found = trainings.look()
+    assert found is not None
+    assert found.alive
+    with pytest.raises(ConfigurationError, match="Train-Goto still trains; stop it first"):
+        trainings.start(["run", "goto"], title="Train-Goto")
+
+
+def test_another_process_with_its_number_is_not_taken_for_it(tmp_path: Path) -> None:
+    found = remembered(tmp_path, created=1.0).look()
+    assert found is not None
+    assert not found.alive
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"title": 1}', "null"])
+def test_a_damaged_note_of_a_training_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "panel").mkdir()
+    (tmp_path / "panel" / "started.json").write_text(text)
+    assert Trainings(DataFolder(tmp_path), here=tmp_path).look() is None

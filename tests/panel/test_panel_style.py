@@ -1,0 +1,82 @@
+"""The page's files: small modules, one palette readable in light and dark, no HTML written."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.panel.server.page_files import PAGE, page_files
+from aimbot_lab.panel.server.parts.table import PARTS
+
+SCRIPTS = sorted(PAGE.rglob("*.js"))
+WRITES_HTML = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function"
+)
+ELSEWHERE = re.compile(r"https?://(?!\$|www\.w3\.org/2000/svg)")
+each_script = pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+
+
+def palettes() -> dict[str, dict[str, str]]:
+    """The colours of the style sheet, in light and in dark."""
+    text = (PAGE / "style.css").read_text()
+    light, dark = re.findall(r":root \{(.+?)\n *\}", text, re.DOTALL)
+    named = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in (light, dark)]
+    return {"light": named[0], "dark": named[1]}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`. Source: WCAG 2.2."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21. Source: WCAG 2.2."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@each_script
+def test_a_script_has_at_most_250_lines_and_writes_no_html(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= 250
+    assert not WRITES_HTML.search(text)
+    assert not ELSEWHERE.search(text)
+
+
+def test_what_writes_html_is_found() -> None:
+    assert WRITES_HTML.search("node.innerHTML = text")
+    assert ELSEWHERE.search('import "https://cdn.example/x.js"')
+
+
+def test_the_page_has_no_inline_script_or_style() -> None:
+    text = (PAGE / "index.html").read_text()
+    assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*\ssrc=)", text)
+    for address in re.findall(r'(?:src|href)="([^"#]+)"', text):
+        assert address.removeprefix("/page/") in page_files()
+
+
+def test_every_part_has_a_tab_on_the_page() -> None:
+    named = {
+        match[1]
+        for path in (PAGE / "parts").glob("*.js")
+        if (match := re.search(r'^export const name = "(\w+)"', path.read_text(), re.MULTILINE))
+    }
+    assert named == {*PARTS}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("ground", ["ground", "sheet", "soft"])
+@pytest.mark.parametrize("ink", ["ink", "quiet", "accent", "good", "warm", "bad"])
+def test_text_stands_out_as_wcag_asks(scheme: str, ground: str, ink: str) -> None:
+    colours = palettes()[scheme]
+    assert contrast(colours[ink], colours[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_stands_on_the_floor_is_told_apart_without_colour(scheme: str) -> None:
+    colours = palettes()[scheme]
+    for role in ("agent", "enemy", "obstacle", "bystander", "wall"):
+        assert contrast(colours[role], colours["floor"]) >= 3.0, role
+    assert contrast(colours["on-accent"], colours["accent"]) >= 4.5
