@@ -211,7 +211,7 @@ class Training:
             observer=observer,
             should_stop=should_stop,
             links=links,
-            greedy=greedy_play(self.plan, self.model),
+            greedy=greedy_play(self.plan, self.model, should_stop=should_stop),
         )
         report = ReportCallback(
             self.env,

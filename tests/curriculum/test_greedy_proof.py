@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
+from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.greedy_proof import episodes_needed
 from aimbot_lab.curriculum.outcomes import Outcome
@@ -13,6 +14,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.evidence_rule import evidence_test
 from aimbot_lab.curriculum.rule_replay import World, replays
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.experiment.judging.explanation import Explanation
 from aimbot_lab.foundation.world import Scenario
 
 
@@ -76,6 +78,18 @@ def test_a_replay_of_the_record_ends_the_lesson_where_the_run_did() -> None:
     taken_back = [one for one in found.own.checks if found.attempt.refused(one)]
     assert [one.decision for one in taken_back] == ["stay", "stay"]
     assert all(found.own.reached(one) for one in taken_back)
+
+
+def test_explain_tells_what_was_not_shown_without_exploration() -> None:
+    lessons = (lesson("a", difficulty=TWO_CELLS), lesson("b"))
+    game = game_of(Agent(0.0, 1.0), lessons)
+    won_episodes(game, 60)
+    world = World(lessons, DIFFICULTIES, 1, 10_000)
+    explained = Explanation("3f2a", "a run", world, tuple(replays(game.record, world)))
+    text = "\n".join(_texts(explained, every=False))
+    assert "enough, but not without exploration" in text
+    assert "without exploration it won 0 of 500 episodes: the lesson goes on" in text
+    assert "without exploration it won 500 of 500 episodes, which proves the lesson as well" in text
 
 
 def test_where_every_cell_must_pass_each_plays_by_itself() -> None:

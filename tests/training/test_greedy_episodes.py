@@ -1,10 +1,13 @@
 """Learners that explore are judged by what they do without it."""
 
+import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.training.callbacks import greedy_episodes
 from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
@@ -61,7 +64,7 @@ def test_the_agent_of_a_passed_lesson_wins_without_exploration() -> None:
     training, watcher, sha = learned(walking(threshold=0.3))
     assert training.progress.finished
     assert watcher.told[-1].endswith("which proves the lesson as well")
-    play = greedy_play(training.plan, training.model)
+    play = greedy_play(training.plan, training.model, should_stop=lambda: False)
     assert play is not None
     won = [outcome.won for outcome in play(Scenario({"walk": 1.0}, NEAR), 300)]
     assert sum(won) / len(won) > 0.3
@@ -72,7 +75,7 @@ def test_greedy_episodes_draw_from_no_generator_of_the_training() -> None:
     short = walking(total_steps=4096, threshold=0.99)
     _, _, without = learned(short)
     training = Training(short)
-    play = greedy_play(training.plan, training.model)
+    play = greedy_play(training.plan, training.model, should_stop=lambda: False)
     assert play is not None
 
     def plays() -> bool:
@@ -85,5 +88,33 @@ def test_greedy_episodes_draw_from_no_generator_of_the_training() -> None:
 
 def test_agents_that_play_as_they_learn_prove_nothing_twice() -> None:
     model = Training(walking()).model  # which is not looked at
-    assert greedy_play(plan("ppo"), model) is None
-    assert greedy_play(plan("dqn"), model) is not None
+    assert greedy_play(plan("ppo"), model, should_stop=lambda: False) is None
+    assert greedy_play(plan("dqn"), model, should_stop=lambda: False) is not None
+
+
+def test_a_stop_ends_the_greedy_episodes_at_once_and_proves_nothing() -> None:
+    training, asked = Training(walking()), []
+
+    def should_stop() -> bool:
+        asked.append(True)
+        return len(asked) == 3
+
+    play = greedy_play(training.plan, training.model, should_stop=should_stop)
+    assert play is not None
+    assert play(Scenario({"walk": 1.0}, NEAR), 100) == []
+    assert len(asked) == 3
+
+
+def test_episodes_that_never_end_are_lost_by_their_reward_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def endless(*_: object, **__: object) -> None:
+        raise RunFailedError("episodes did not end")
+
+    monkeypatch.setattr(greedy_episodes, "play_scenario", endless)
+    training = Training(
+        walking(measure="reward", reward_range=(0.0, 200.0), threshold=1.0, total_steps=16_000)
+    )
+    training.learn(Sink(), watcher := Watcher(), lambda: False)
+    assert not training.progress.finished
+    assert "without exploration it won 0 of" in watcher.told[0]

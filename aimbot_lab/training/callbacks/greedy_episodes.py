@@ -1,6 +1,7 @@
 """Episodes that a learner plays without exploration, learning nothing, to prove a lesson."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Protocol
 
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -11,7 +12,7 @@ from aimbot_lab.evaluation.episodes import FIRST_SEED, CellEpisodes, play_scenar
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Scenario
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, Scenario
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.periodic_evaluation import EvaluatedPlan
@@ -30,29 +31,43 @@ class SeededPlan(EvaluatedPlan, Protocol):
         ...
 
 
-def greedy_play(plan: SeededPlan, model: BaseAlgorithm) -> GreedyPlay | None:
+class PlayStoppedError(Exception):
+    """The training is to stop, so that no episode is played to its end."""
+
+
+def greedy_play(
+    plan: SeededPlan, model: BaseAlgorithm, *, should_stop: Callable[[], bool]
+) -> GreedyPlay | None:
     """What plays for `model`; None where the algorithm's agents play as they learn."""
-    return GreedyEpisodes(plan, model) if algorithm_of(plan.train).ranks_actions else None
+    if not algorithm_of(plan.train).ranks_actions:
+        return None
+    return GreedyEpisodes(plan, model, should_stop=should_stop)
 
 
 class GreedyEpisodes:
     """Plays by the present policy of `model`, in a world of its own, on seeds of its own.
 
-    Draws from no generator of the training, which goes on as if it had not played.
+    Draws from no generator of the training, which goes on as if it had not played. `should_stop`
+    is asked after every step.
     """
 
-    def __init__(self, plan: SeededPlan, model: BaseAlgorithm) -> None:
-        self._plan, self._model = plan, model
+    def __init__(
+        self, plan: SeededPlan, model: BaseAlgorithm, *, should_stop: Callable[[], bool]
+    ) -> None:
+        self._plan, self._model, self._should_stop = plan, model, should_stop
         self._world: BatchWorld | None = None  # made when it is needed
 
     def __call__(self, scenario: Scenario, episodes: int) -> Sequence[Outcome]:
-        """At least so many episodes of `scenario`; all lost where one of them never ends."""
+        """At least so many episodes of `scenario`; all lost where one never ends, none on stops."""
         world = self._world_of(min(episodes, MAX_ROWS))
         outcomes: list[Outcome] = []
         while len(outcomes) < episodes:
-            played = self._played(world, scenario, begun=len(outcomes))
-            if played is None:
-                return [Outcome(won=False, cell=None, reward=None)] * episodes
+            try:
+                played = self._played(world, scenario, begun=len(outcomes))
+            except RunFailedError:
+                return [Outcome(won=False, cell=None, reward=-inf)] * episodes
+            except PlayStoppedError:
+                return []
             results = zip(played.won.tolist(), played.returns.tolist(), strict=True)
             outcomes.extend(Outcome(won, None, reward) for won, reward in results)
         return outcomes
@@ -62,10 +77,13 @@ class GreedyEpisodes:
             self._world = make_world(self._plan.env, rows, one_thread=True)
         return self._world
 
-    def _played(self, world: BatchWorld, scenario: Scenario, *, begun: int) -> CellEpisodes | None:
+    def _played(self, world: BatchWorld, scenario: Scenario, *, begun: int) -> CellEpisodes:
         seed = derive_seed(self._plan.seed, "greedy", self._model.num_timesteps, begun)
         player = Agent(self._model.policy, world.spec, self._plan.train).player(world, seed=seed)
-        try:
-            return play_scenario(world, player, scenario, name=THE_MIX, seed=FIRST_SEED + seed)
-        except RunFailedError:
-            return None
+
+        def act(observations: Float32Array, starts: BoolArray) -> Float32Array:
+            if self._should_stop():
+                raise PlayStoppedError
+            return player(observations, starts)
+
+        return play_scenario(world, act, scenario, name=THE_MIX, seed=FIRST_SEED + seed)

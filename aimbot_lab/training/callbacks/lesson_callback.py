@@ -64,7 +64,8 @@ class LessonCallback(BaseCallback):
         for regression in self._progress.regressions[regressions:]:
             self._observer.notice(regression.line)
         for found in self._progress.greedy.take():
-            self._observer.notice(f"step {self.num_timesteps:,}: {found.line}")
+            if found.played:  # and not broken off by a stop
+                self._observer.notice(f"step {self.num_timesteps:,}: {found.line}")
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]
             self._observer.promotion(report, self.num_timesteps)
