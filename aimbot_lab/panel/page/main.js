@@ -2,13 +2,15 @@
 
 import { el, fill, notice, say } from "./dom.js";
 import { Socket } from "./socket.js";
+import * as play from "./parts/play.js";
 import * as start from "./parts/start.js";
+import * as test from "./parts/test.js";
 import * as training from "./parts/training.js";
 import * as sweep from "./parts/sweep.js";
 import * as watch from "./parts/watch.js";
 import * as replays from "./parts/replays.js";
 
-const PARTS = [start, training, watch, replays, sweep]; // in the order of their tabs
+const PARTS = [start, training, watch, test, play, replays, sweep]; // in the order of their tabs
 
 const place = document.getElementById("part");
 const line = document.getElementById("connection");

@@ -4,6 +4,7 @@ import { barsView } from "../bars.js";
 import { el, fill, say } from "../dom.js";
 import { percent } from "../format.js";
 import { playerControls } from "../player.js";
+import { Eyes } from "../scene/eyes.js";
 import { TopDown } from "../topdown.js";
 
 export const name = "replays";
@@ -22,6 +23,9 @@ export function open(place, panel, rest) {
   const canvas = el("canvas", { className: "scene", role: "img",
     aria: { label: "The replay from above" } });
   const view = new TopDown(canvas);
+  const eyesCanvas = el("canvas", { className: "eyes", role: "img",
+    aria: { label: "The replay through the agent's eyes" } });
+  const eyes = new Eyes(eyesCanvas);
   const bars = barsView();
   const words = el("strong", {});
   const clock = el("span", { className: "quiet" });
@@ -29,12 +33,12 @@ export function open(place, panel, rest) {
   const controls = playerControls(show);
   const stage = el("div", { className: "stage", hidden: true },
     el("figure", {}, canvas, controls.node, el("figcaption", {}, words, clock, loaded)),
-    el("div", { className: "beside" }, el("h2", {}, "Reward by term, so far"), bars.node));
+    el("div", { className: "beside" }, eyesCanvas, el("h2", {}, "Reward by term, so far"), bars.node));
   place.append(
     el("aside", {}, el("label", { className: "quiet", htmlFor: "replay-run" }, "Replays of"), runs, list,
       el("label", { className: "button", htmlFor: "replay-file" }, "Open a file"), file),
     el("div", {}, heading, about, stage));
-  panel.atEnd(() => { view.close(); controls.close(); });
+  panel.atEnd(() => { view.close(); eyes.close(); controls.close(); });
 
   let own = null; // replays of the folder, once they are told
   let known = "";
@@ -120,6 +124,7 @@ export function open(place, panel, rest) {
     const since = moment.seconds - PATH_SECONDS;
     const way = moments.slice(0, number + 1).filter((one) => one.seconds >= since);
     view.show(moment.scene, seconds, { smooth });
+    eyes.show(moment.scene, smooth ? seconds : 0);
     if (moment.scene.kind === "floor") {
       view.setPath(way.map((one) => [one.scene.x, one.scene.z, one.seconds]));
     }

@@ -3,6 +3,7 @@
 import { el, fill, say } from "../dom.js";
 import { count } from "../format.js";
 import { barsView } from "../bars.js";
+import { Eyes } from "../scene/eyes.js";
 import { TopDown } from "../topdown.js";
 import { stateWords } from "./training.js";
 
@@ -22,14 +23,17 @@ export function open(place, panel, rest) {
   const canvas = el("canvas", { className: "scene", role: "img",
     aria: { label: "The scene from above" } });
   const view = new TopDown(canvas);
+  const eyesCanvas = el("canvas", { className: "eyes", role: "img",
+    aria: { label: "The scene through the agent's eyes" } });
+  const eyes = new Eyes(eyesCanvas);
   const bars = barsView();
   const lines = el("ol", { className: "results", aria: { label: "Results" } });
   const stage = el("div", { className: "stage", hidden: true },
     el("figure", {}, canvas, el("figcaption", {}, goal, clock)),
-    el("div", { className: "beside" }, el("h2", {}, "Reward by term, in this episode"), bars.node,
+    el("div", { className: "beside" }, eyesCanvas, el("h2", {}, "Reward by term, in this episode"), bars.node,
       el("h2", {}, "Results"), lines));
   place.append(el("div", { className: "run-head" }, heading, choice, agent), hint, stage);
-  panel.atEnd(() => view.close());
+  panel.atEnd(() => { view.close(); eyes.close(); });
 
   let known = "";
   panel.on("runs", ({ runs }) => {
@@ -59,6 +63,7 @@ export function open(place, panel, rest) {
     }
     if (told.episode !== episode) view.begin();
     view.show(told.scene, told.episode === episode ? told.period : 0);
+    eyes.show(told.scene, told.episode === episode ? told.period : 0);
     episode = told.episode;
     draw(told);
   });

@@ -33,14 +33,14 @@ class ArenaEditor(RowEditor):
     def fault(self, row: int, placement: Placement) -> str | None:
         """Why `place` would refuse; None: it would not."""
         at = placement.x, placement.z
-        if placement.key == ENEMY:
+        if (placement.key, placement.variant) == (ENEMY, 0):
             return self.enemy_fault(row, at)
         return self.block_fault(row, at, preset=self._preset_of(placement))
 
     def place(self, row: int, placement: Placement) -> None:
         """Place an enemy, or a block whose target is assigned at once."""
         at = placement.x, placement.z
-        if placement.key == ENEMY:
+        if (placement.key, placement.variant) == (ENEMY, 0):
             self.place_enemy(row, at)
             return
         target, name = self._preset_of(placement)

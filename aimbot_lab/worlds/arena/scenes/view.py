@@ -12,7 +12,8 @@ from aimbot_lab.worlds.arena.replays.words import goal
 from aimbot_lab.worlds.arena.scenario import TARGETS
 from aimbot_lab.worlds.arena.scenes.records import RowRecord
 
-DIGITS = 4  # of metres and radians that a page is sent
+DIGITS = 6  # of metres and radians that a page is sent
+RAY_DIGITS = 4
 ATTACK_COLUMN = 2  # of an action
 NAMES = {code: name for name, code in TARGETS.items()}
 
@@ -91,7 +92,7 @@ def _rays(state: ArenaState, row: int, rays: int) -> tuple[tuple[float, float, i
         angle = atan2(float(state.ray_sin[row, ray]), float(state.ray_cos[row, ray]))
         seen = state.ray_distance[row, ray] <= reach
         kind = (ENEMY if state.ray_hit[row, ray] >= 0 else WALL) if seen else NOTHING
-        found.append((_short(angle), _short(float(met[ray])), kind))
+        found.append((round(angle, RAY_DIGITS), round(float(met[ray]), RAY_DIGITS), kind))
     return tuple(found)
 
 

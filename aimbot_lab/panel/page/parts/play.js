@@ -1,0 +1,134 @@
+// Play: a person plays episodes, and others the same ones beside.
+
+import { el, fill, say } from "../dom.js";
+import { percent } from "../format.js";
+import { Stage } from "../scene/stage.js";
+
+export const name = "play";
+export const title = "Play";
+const MAX_SEED = 2 ** 31 - 1;
+
+export function open(place, panel) {
+  const state = { target: "", difficulty: 0, seed: 1, beside: "script:greedy", over: false, runs: false };
+  const stage = new Stage((held) => {
+    if (held.ahead || held.right || held.attack) run();
+    panel.ask("hold", held).catch(() => {});
+  });
+  const targets = el("select", { id: "target", on: { change: () => { state.target = targets.value; begin(); } } });
+  const levels = el("select", { id: "level", on: { change: () => { state.difficulty = Number(levels.value); begin(); } } });
+  const seed = el("input", {
+    id: "seed", type: "number", min: 0, max: MAX_SEED, value: "1", className: "seed",
+    on: { change: () => { state.seed = Math.min(Math.max(Math.trunc(Number(seed.value)) || 0, 0), MAX_SEED); begin(); } },
+  });
+  const beside = el("select", { id: "beside", on: { change: () => { state.beside = beside.value; begin(); } } });
+  const start = el("button", { type: "button", className: "primary", on: { click: go } }, "Start");
+  const again = el("button", { type: "button", title: "The same episode once more", on: { click: begin } }, "Again");
+  const keep = el("button", { type: "button", disabled: true, on: { click: save } }, "Save replay");
+  const banner = el("p", { className: "banner", role: "status" });
+  const body = el("tbody");
+  const table = el("table", { className: "scores" },
+    el("caption", {}, "Results of this page"),
+    el("thead", {}, el("tr", {}, ["Player", "Episode", "Won", "Win rate (95 %)", "Mean time to win"]
+      .map((word) => el("th", { scope: "col" }, word)))),
+    body);
+  const scores = el("div", { className: "scroll", hidden: true }, table);
+  const log = el("ol", { className: "log", tabIndex: 0, aria: { label: "Log", live: "polite" } });
+  stage.eyesBox.append(banner);
+  place.append(
+    el("h1", {}, "Play"),
+    el("p", { className: "lead" }, "Play the agent's episodes yourself. Go to the circle, or shoot " +
+      "whoever stands in it; the arrow at the top leads there. You have 30 seconds."),
+    el("div", { className: "tools" },
+      labelled("Target", targets), labelled("Difficulty", levels), labelled("Seed", seed),
+      labelled("Beside you", beside)),
+    el("div", { className: "game play" },
+      el("section", {}, stage.line, stage.eyesBox, el("div", { className: "tools" }, start, again, keep)),
+      el("section", {}, stage.map)),
+    scores, el("h2", {}, "Log"), log,
+  );
+
+  function labelled(words, input) {
+    return el("label", { htmlFor: input.id }, `${words} `, input);
+  }
+
+  async function begin() {
+    const { target, difficulty, seed: number, beside: other } = state;
+    const begun = await panel.act("begin", { target, difficulty, seed: number, beside: other });
+    if (!begun) return;
+    Object.assign(state, { target: begun.target, over: false, runs: false });
+    fill(targets, Object.keys(begun.targets).map((key) => el("option", { value: key }, key)));
+    targets.value = begun.target;
+    const count = begun.targets[begun.target];
+    state.difficulty = Math.min(difficulty, count);
+    fill(levels, el("option", { value: "0" }, count ? "any" : "–"),
+      Array.from({ length: count }, (_, k) => el("option", { value: String(k + 1) }, String(k + 1))));
+    levels.value = String(state.difficulty);
+    seed.value = String(number);
+    fill(beside, el("option", { value: "" }, "nobody"),
+      begun.actors.map(({ key, label }) => el("option", { value: key }, label)));
+    beside.value = other;
+    stage.begin({
+      seconds: begun.seconds, limit: begun.mouse_limit, radians: begun.mouse_radians, active: true,
+    });
+    stage.push(begun.frame);
+    keep.disabled = true;
+    say(start, "Start");
+    show("Press Start, or walk with WASD. Click to look with the mouse.", "");
+  }
+
+  function run() {
+    if (state.runs || state.over) return;
+    state.runs = true;
+    show("", "");
+    say(start, "Take the mouse");
+    panel.act("pause", { paused: false });
+  }
+
+  async function go() {
+    if (state.over) {
+      state.seed = Math.min(state.seed + 1, MAX_SEED);
+      await begin();
+    }
+    stage.person.lock();
+    run();
+  }
+
+  function show(words, kind) {
+    say(banner, words);
+    banner.className = `banner ${kind}`;
+    stage.hint.classList.toggle("quieter", words !== "");
+  }
+
+  panel.on("frame", (frame) => stage.push(frame));
+  panel.on("ended", ({ who, line, detail, table: rows }) => {
+    const won = line.endsWith("Win");
+    if (who === "you") {
+      Object.assign(state, { over: true, runs: false });
+      if (document.pointerLockElement) document.exitPointerLock();
+      show(won ? "Won!" : "Lost: the time is up", won ? "won" : "lost");
+      say(start, "Next episode");
+      if (!stage.person.held.size) start.focus(); // Space may still be held to shoot
+      keep.disabled = false;
+    }
+    log.prepend(el("li", { className: won ? "won" : "lost" }, el("strong", {}, who),
+      el("code", {}, line), el("span", { className: "quiet" }, detail)));
+    scores.hidden = false;
+    fill(body, rows.map((row) => el("tr", {}, [
+      row.who, row.cell, `${row.wins} of ${row.episodes}`,
+      `${percent(row.wins / row.episodes, 0)} (${percent(row.low, 0)} to ${percent(row.high, 0)})`,
+      row.seconds === null ? "–" : `${row.seconds.toFixed(1)} s`,
+    ].map((cell, k) => el(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))));
+  });
+
+  async function save() {
+    const answer = await panel.act("save_replay");
+    if (!answer) return;
+    const href = URL.createObjectURL(new Blob([answer.text], { type: "application/json" }));
+    el("a", { href, download: answer.name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  panel.whenOpen(begin);
+  panel.atEnd(() => stage.close());
+  return {};
+}

@@ -1,0 +1,36 @@
+// Scenes that come one after another, seen through the agent's eyes.
+
+import { FirstPerson } from "./first_person.js";
+import { Motion } from "./motion.js";
+
+export class Eyes {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.first = new FirstPerson(canvas);
+    this.motion = new Motion(0.1);
+    this.draw = this.draw.bind(this);
+    this.next = requestAnimationFrame(this.draw);
+  }
+
+  /** Shows a scene, on the way to which it is for so many seconds; pictures have no eyes. */
+  show(scene, seconds = 0) {
+    this.canvas.hidden = scene.kind !== "floor";
+    if (this.canvas.hidden) return;
+    if (seconds === 0) this.motion.clear();
+    this.motion.seconds = Math.max(seconds, 0.001);
+    this.motion.push(scene, performance.now());
+  }
+
+  draw(now) {
+    this.next = requestAnimationFrame(this.draw);
+    const { motion } = this, view = motion.at(now);
+    const still = now - motion.time > 1000 * motion.seconds + 400; // nothing moves any more
+    if (!view || this.canvas.hidden || (still && this.drawn === motion.view)) return;
+    this.drawn = still ? motion.view : null;
+    this.first.draw(view, { shot: now - motion.fired, hit: now - motion.hit });
+  }
+
+  close() {
+    cancelAnimationFrame(this.next);
+  }
+}

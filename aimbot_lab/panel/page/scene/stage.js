@@ -1,0 +1,76 @@
+// A game's two views, drawn anew for each picture of the screen: from above and through the eyes.
+
+import { el, say } from "../dom.js";
+import { Above } from "./above.js";
+import { FirstPerson } from "./first_person.js";
+import { Motion } from "./motion.js";
+import { Person } from "./person.js";
+
+const LIGHT = 250; // ms of a shot from above
+
+export class Stage {
+  /** `hold` is called with what a person holds. */
+  constructor(hold) {
+    this.map = el("canvas", {
+      className: "map", tabIndex: 0, role: "img", width: 600, height: 600, aria: { label: "The arena from above" },
+    });
+    this.eyes = el("canvas", {
+      className: "eyes", tabIndex: 0, role: "img", aria: { label: "What the agent sees" },
+    });
+    this.target = el("strong", {});
+    this.goal = el("span", {});
+    this.time = el("span", { className: "seconds" });
+    this.line = el("p", { className: "mission" }, this.target, this.goal, this.time);
+    this.hint = el("p", { className: "eyes-hint" });
+    this.eyesBox = el("div", { className: "eyes-box" }, this.eyes, this.hint);
+    this.above = new Above(this.map);
+    this.first = new FirstPerson(this.eyes);
+    this.motion = new Motion(0.1);
+    this.person = new Person(this.eyes, hold);
+    this.preview = null;
+    this.frames = 0; // drawn; tests count them
+    this.draw = this.draw.bind(this);
+    this.next = requestAnimationFrame(this.draw);
+  }
+
+  /** Begins another game: seconds between decisions, what the mouse does, whether a person acts. */
+  begin({ seconds, limit, radians, active }) {
+    this.motion.seconds = seconds;
+    this.motion.clear();
+    this.person.begin({ limit, radians, active });
+    this.hint.hidden = !active;
+  }
+
+  /** Takes the frame after a decision. */
+  push(frame) {
+    const { view } = frame;
+    this.motion.push(view, performance.now());
+    this.person.taken = frame.mouse;
+    say(this.target, view.target);
+    say(this.goal, view.goal);
+    say(this.time, view.seconds_left === null ? "" : `${view.seconds_left.toFixed(1)} s left`);
+  }
+
+  draw(now) {
+    this.next = requestAnimationFrame(this.draw);
+    const view = this.motion.at(now);
+    if (!view) return;
+    const { person, motion } = this;
+    if (person.active) view.yaw = motion.view.yaw + person.ahead; // a person's own turns show at once
+    const since = { shot: now - motion.fired, hit: now - motion.hit };
+    if (this.map.clientWidth) {
+      const fired = since.shot < LIGHT;
+      this.above.draw(view, { path: motion.path, fired, preview: this.preview });
+    }
+    if (this.eyes.clientWidth) this.first.draw(view, since);
+    const free = "Click to look with the mouse. WASD or arrows walk, Q and E turn, Space shoots.";
+    say(this.hint, person.locked ? "Left click shoots. Esc frees the mouse." : free);
+    this.hint.classList.toggle("fading", person.locked);
+    this.frames += 1;
+  }
+
+  close() {
+    cancelAnimationFrame(this.next);
+    this.person.close();
+  }
+}

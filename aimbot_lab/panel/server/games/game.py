@@ -1,0 +1,127 @@
+"""A row of a world that goes on decision by decision, by an actor or a person."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.result_lines import parse_result, result_line
+from aimbot_lab.foundation.scenes.view import SceneView
+from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
+from aimbot_lab.panel.server.games.actors import Actor, scenes_of
+
+WORDS = {1: "Win", 0: "Draw", -1: "Lose"}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What a person holds and has done with the mouse since the game was opened."""
+
+    ahead: int = 0  # -1, 0 or 1
+    right: int = 0
+    attack: bool = False
+    mouse: float = 0.0  # units of the action, summed; to the right
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a page is shown after a decision."""
+
+    number: int  # of decisions since the game was opened
+    view: dict[str, Any]  # a SceneView
+    mouse: float  # of `Keys.mouse`, what has become a turn or was too much
+    actions: dict[str, float]  # by their names
+
+
+class Game:
+    """One row of the actor's world, in which episodes of `scenario` are played."""
+
+    def __init__(self, actor: Actor, scenario: Scenario, *, seed: int) -> None:
+        from aimbot_lab.worlds.registry import make_world
+
+        self.actor, self.scenes = actor, scenes_of(actor.settings)
+        self.world: Any = make_world(actor.settings)
+        self.world.keep_endings = True
+        self.world.set_scenario(scenario)
+        self.buffers = step_buffers(self.world)
+        self.world.reset(seed, self.buffers.observations)
+        self._act = None if actor.make is None else actor.make(self.world, seed)
+        self._starts = np.ones(1, np.bool_)
+        self._mouse = self.scenes.mouse(actor.settings)
+        self._mouse_taken = 0.0
+        self._number = 0
+        self._names = self.world.spec.action_names
+        self.action: Float32Array = np.zeros(len(self._names), np.float32)  # the last one
+        self.keys = Keys()
+        self.view: SceneView = self.scenes.view(self.world, 0)
+        self._before = self.view
+
+    @property
+    def seconds(self) -> float:
+        """Between two decisions."""
+        return float(self.world.spec.decision_seconds)
+
+    @property
+    def mouse_limits(self) -> tuple[float, float]:
+        """Bound of the mouse's column, and rad turned by one unit of it."""
+        return self._mouse.limit, self._mouse.radians
+
+    def decide(self) -> EpisodeBatch:
+        """What ended with one more decision."""
+        self.action = self._chosen()
+        batch: EpisodeBatch = self.world.step(self.action[None], self.buffers)
+        ended = bool(batch)
+        self.view = self.scenes.view(
+            self.world, 0, ended=ended, before=self._before, action=self.action
+        )
+        self._before = self.scenes.view(self.world, 0) if ended else self.view
+        self._starts[:] = ended
+        self._number += 1
+        return batch
+
+    def edited(self, *, shown: bool = True) -> None:
+        """Let who acts know that the row is another now; and show it, if it is to be."""
+        self._starts[:] = True
+        self._before = self.scenes.view(self.world, 0)
+        if shown:
+            self.view = self._before
+
+    def frame(self) -> Frame:
+        """What a page is shown now."""
+        return Frame(
+            number=self._number,
+            view=asdict(self.view),
+            mouse=self._mouse_taken,
+            actions=dict(zip(self._names, self.action.tolist(), strict=True)),
+        )
+
+    def _chosen(self) -> Float32Array:
+        if self._act is not None:
+            actions: Float32Array = self._act(self.buffers.observations, self._starts)
+            first: Float32Array = actions[0].copy()
+            return first
+        moved, self._mouse_taken = self.keys.mouse - self._mouse_taken, self.keys.mouse
+        limit = self._mouse.limit
+        return self.scenes.action(
+            right=self.keys.right,
+            ahead=self.keys.ahead,
+            attack=self.keys.attack,
+            mouse=max(-limit, min(moved, limit)),
+        )
+
+
+@dataclass(frozen=True)
+class ResultLine:
+    """A line that a game sends, and what this project's own simulator adds to it."""
+
+    line: str  # as Unity sends it: Warning|Result|Win
+    detail: str = ""
+
+
+def line_of(batch: EpisodeBatch) -> ResultLine:
+    """How the episode in `batch` ended."""
+    full = result_line(batch, 0)
+    parsed = parse_result(full)
+    short = f"Warning|Result|{WORDS[parsed.outcome]}"
+    return ResultLine(short, full.removeprefix(short).strip("|").replace("|", ", "))

@@ -1,0 +1,259 @@
+"""The part Test: one row in real time, in which a person places things and gives targets."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.result_lines import COMMAND_LINE
+from aimbot_lab.foundation.scenes.editing import Placement
+from aimbot_lab.panel.server.games.actors import Actor, ActorLine, actor_lines, find_actor
+from aimbot_lab.panel.server.games.game import Frame, ResultLine
+from aimbot_lab.panel.server.games.real_time import Held, Paused, RealTime
+from aimbot_lab.panel.server.games.scene_game import ROW, SceneGame
+from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
+from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.session import Session
+
+NAME = "test"
+Metres = Annotated[float, Field(ge=-1e4, le=1e4)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Chosen:
+    """Who is to act, by the key in the list."""
+
+    actor: str = Field(min_length=1, max_length=80)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Wanted:
+    """What is to be placed where."""
+
+    key: Annotated[str, Field(max_length=80)]
+    variant: Annotated[int, Field(ge=0, le=10_000)]
+    x: Metres
+    z: Metres
+    turns: Annotated[int, Field(ge=0, le=3)]
+
+    @property
+    def placement(self) -> Placement:
+        """The same for an editor."""
+        return Placement(self.key, self.variant, self.x, self.z, self.turns)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Fault:
+    """Why it can't be placed there; None: it can."""
+
+    fault: str | None
+
+
+@dataclass(frozen=True, config=STRICT)
+class Pressed:
+    """A button."""
+
+    button: str = Field(max_length=40)
+
+
+@dataclass(frozen=True, config=STRICT)
+class SceneText:
+    """A scene as a YAML file."""
+
+    text: str = Field(max_length=60_000)
+
+
+@dataclass(frozen=True, config=STRICT)
+class SceneName:
+    """What the scene is called, and its block as a preset."""
+
+    name: str = Field(min_length=1, max_length=60)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Opened:
+    """What the page needs to know of the game."""
+
+    actor: str
+    actors: list[ActorLine]
+    menu: list[Any]  # of MenuEntry
+    buttons: list[Any]  # of SceneButton
+    seconds: float  # between two decisions
+    mouse_limit: float
+    mouse_radians: float  # turned by a unit
+    paused: bool
+    frame: Any  # a Frame
+
+
+class OpenGame:
+    """The game of one page."""
+
+    def __init__(self, session: Session, game: SceneGame) -> None:
+        self.session, self.game = session, game
+        self.time = RealTime(self.decide, seconds=game.game.seconds)
+
+    async def decide(self) -> None:
+        """Make a decision and show it."""
+        line = await self.time.do(self.game.decide)
+        self.show()
+        if line is not None:
+            self.session.tell(NAME, "line", line)
+
+    async def edit(self, work: Callable[[], None]) -> None:
+        """Do `work` between two decisions and show it. Raises LabError where it is refused."""
+        await self.time.do(work)
+        self.show()
+
+    def text(self) -> str:
+        """What stands, as a scene's file."""
+        return self.game.editor.text(ROW, "scene")
+
+    def show(self) -> None:
+        """Show the row as it is."""
+        self.session.show(NAME, "frame", self.game.game.frame())
+
+
+def _open_game(session: Session) -> OpenGame:
+    found = session.state.get(NAME)
+    if not isinstance(found, OpenGame):
+        raise MisuseError("the game is not open: load the page again")
+    return found
+
+
+async def choose(session: Session, chosen: Chosen) -> Opened:
+    """Have another act; what stands on the floor stays where the worlds are alike."""
+    lines = await session.lab.run_list.look()
+    before = session.state.get(NAME)
+    actor = await asyncio.to_thread(find_actor, session.lab, chosen.actor)
+    text, paused = "", False
+    if isinstance(before, OpenGame):
+        text, paused = await before.time.do(before.text), before.time.paused
+    game = await asyncio.to_thread(_new_game, actor, text)
+    opened = OpenGame(session, game)
+    opened.time.pause(paused)
+    session.state[NAME] = opened
+    session.go_on(NAME, opened.time.run())
+    limit, radians = game.game.mouse_limits
+    return Opened(
+        actor=actor.key,
+        actors=actor_lines(lines),
+        menu=[asdict(entry) for entry in game.editor.menu],
+        buttons=[asdict(button) for button in game.editor.buttons],
+        seconds=game.game.seconds,
+        mouse_limit=limit,
+        mouse_radians=radians,
+        paused=opened.time.paused,
+        frame=asdict(game.game.frame()),
+    )
+
+
+def _new_game(actor: Actor, text: str) -> SceneGame:
+    game = SceneGame(actor)
+    with suppress(LabError):  # another world, in which what stood does not fit
+        if text:
+            game.editor.load(ROW, text)
+            game.refresh()
+    return game
+
+
+async def leave(session: Session, _: Nothing) -> Done:
+    """End the game."""
+    session.stop(NAME)
+    session.state.pop(NAME, None)
+    return Done()
+
+
+async def pause(session: Session, asked: Paused) -> Done:
+    """Make no more decisions, or go on."""
+    _open_game(session).time.pause(asked.paused)
+    return Done()
+
+
+async def step(session: Session, _: Nothing) -> Done:
+    """Make a single decision, paused."""
+    game = _open_game(session)
+    game.time.pause(True)
+    await game.decide()
+    return Done()
+
+
+async def hold(session: Session, held: Held) -> Done:
+    """Take what the person holds."""
+    _open_game(session).game.game.keys = held.keys
+    return Done()
+
+
+async def preview(session: Session, wanted: Wanted) -> Fault:
+    """Whether it can be placed there."""
+    game = _open_game(session)
+    return Fault(await game.time.do(lambda: game.game.editor.fault(ROW, wanted.placement)))
+
+
+async def place(session: Session, wanted: Wanted) -> Done:
+    """Place it."""
+    game = _open_game(session)
+    await game.edit(lambda: game.game.place(wanted.placement))
+    return Done()
+
+
+async def press(session: Session, pressed: Pressed) -> Done:
+    """Do what a button does."""
+    game = _open_game(session)
+    await game.edit(lambda: game.game.press(pressed.button))
+    return Done()
+
+
+async def undo(session: Session, _: Nothing) -> Done:
+    """Take the last edit back."""
+    game = _open_game(session)
+    await game.edit(game.game.undo)
+    return Done()
+
+
+async def save_agent(session: Session, _: Nothing) -> Done:
+    """Send the command of the original, which asks a trainer to save its agent."""
+    _open_game(session)
+    session.tell(NAME, "line", ResultLine(COMMAND_LINE))
+    return Done()
+
+
+async def save_scene(session: Session, asked: SceneName) -> SceneText:
+    """The scene as a file."""
+    game = _open_game(session)
+    return SceneText(await game.time.do(lambda: game.game.editor.text(ROW, asked.name)))
+
+
+async def load_scene(session: Session, asked: SceneText) -> Done:
+    """Make the row what a file says."""
+    game = _open_game(session)
+    try:
+        await game.edit(lambda: game.game.load(asked.text))
+    except ConfigurationError as error:
+        raise MisuseError("; ".join(error.faults[:3])) from error
+    return Done()
+
+
+TEST = Part(
+    name=NAME,
+    asks={
+        "choose": Ask(Chosen, choose, Opened),
+        "leave": Ask(Nothing, leave),
+        "pause": Ask(Paused, pause),
+        "step": Ask(Nothing, step),
+        "hold": Ask(Held, hold),
+        "preview": Ask(Wanted, preview, Fault),
+        "place": Ask(Wanted, place),
+        "press": Ask(Pressed, press),
+        "undo": Ask(Nothing, undo),
+        "save_agent": Ask(Nothing, save_agent),
+        "save_scene": Ask(SceneName, save_scene, SceneText),
+        "load_scene": Ask(SceneText, load_scene),
+    },
+    tells={"frame": Frame, "line": ResultLine},
+)
