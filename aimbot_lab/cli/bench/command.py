@@ -10,6 +10,7 @@ import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.bench.ablation import ablation
 from aimbot_lab.cli.bench.evaluation import evaluation
+from aimbot_lab.cli.bench.panel import panel
 from aimbot_lab.cli.bench.peer import peer
 from aimbot_lab.cli.bench.replays import replays
 from aimbot_lab.cli.bench.rules import rules
@@ -33,6 +34,7 @@ def bench() -> None:
 
 bench.add_command(ablation)
 bench.add_command(evaluation)
+bench.add_command(panel)
 bench.add_command(peer)
 bench.add_command(replays)
 bench.add_command(rules)

@@ -18,6 +18,7 @@ from aimbot_lab.tracking.journal.durable import put_file
 
 MAX_HOST = 100  # characters of it in a message
 GRACE_SECONDS = 2  # that open pages have to go
+SEND_BUFFER = 2**16  # bytes of a connection
 MAX_CONNECTIONS = 128  # sockets of pages and all else
 TOKEN_NAME = "token"
 
@@ -31,6 +32,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
     listener = socket.socket(family)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # What waits here is old by the time a slow page reads it: frames are better skipped.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         listener.bind((host, port))
         listener.listen(128)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host has such a name

@@ -20,7 +20,7 @@ from aimbot_lab.training.settings import TrainSettings
 
 FORMAT = 1
 MAX_WATCH_SECONDS = 60.0  # that one request is good for
-STATUS_SECONDS = 0.25  # between two states that are written
+STATUS_SECONDS = 0.5  # between two states that are written
 AGENT_SECONDS = 5.0  # between two agents
 
 

@@ -1,0 +1,1 @@
+"""What the panel costs a training."""
