@@ -11,6 +11,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.panel.server.replay_list import ReplayList
 from aimbot_lab.panel.server.run_list import RunLine, RunList
@@ -30,13 +31,14 @@ class Lab:
         self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
     ) -> None:
         self.data_folder, self.here, self.tracking_uri = data_folder, here, tracking_uri
+        self.loader = Loader()
         self._kept: dict[str, Any] = {}
         self._live: dict[str, tuple[LiveRun, Feed[dict[str, Any]]]] = {}
 
     @cached_property
     def run_list(self) -> RunList:
         """The runs that are here: those that train, and others."""
-        return RunList(self.data_folder, tracking_uri=self.tracking_uri)
+        return RunList(self.data_folder, tracking_uri=self.tracking_uri, loader=self.loader)
 
     @cached_property
     def runs(self) -> Feed[list[RunLine]]:
@@ -65,17 +67,19 @@ class Lab:
     @cached_property
     def replays(self) -> ReplayList:
         """Recorded episodes."""
-        return ReplayList(self.data_folder, here=self.here, tracking_uri=self.tracking_uri)
+        uri = self.tracking_uri
+        return ReplayList(self.data_folder, here=self.here, tracking_uri=uri, loader=self.loader)
 
     @cached_property
     def sweeps(self) -> Sweeps:
         """Searches."""
-        return Sweeps(self.data_folder)
+        return Sweeps(self.data_folder, self.loader)
 
     @cached_property
     def mlflow(self) -> MlflowPage:
         """MLflow's page."""
-        return MlflowPage(self.data_folder, tracking_uri=self.tracking_uri)
+        uri = self.tracking_uri
+        return MlflowPage(self.data_folder, tracking_uri=uri, loader=self.loader)
 
     def find(self, run: str) -> str:
         """The id of the run that is meant by its id, the beginning of it, or "latest".

@@ -8,6 +8,7 @@ import sys
 import time
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 
 WAIT_SECONDS = 90.0  # for the page to answer, the first time
@@ -18,7 +19,10 @@ HOST = "127.0.0.1"
 class MlflowPage:
     """Where a browser finds the runs of a data folder in MLflow."""
 
-    def __init__(self, data_folder: DataFolder, *, tracking_uri: str | None) -> None:
+    def __init__(
+        self, data_folder: DataFolder, *, tracking_uri: str | None, loader: Loader
+    ) -> None:
+        self._loader = loader
         self._data_folder, self._tracking_uri = data_folder, tracking_uri
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
@@ -41,6 +45,7 @@ class MlflowPage:
 
     def _part_of(self, run_id: str) -> tuple[str, str | None]:
         """The run's part of the page, and the address of a server that has its own page."""
+        self._loader.need(*STORE)
         from aimbot_lab.tracking.address import choose_address
         from aimbot_lab.tracking.runs.history import find_run
         from aimbot_lab.tracking.ui import page_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 
 FOLDER = "replays"  # of a run's artifacts, and of a working directory
@@ -27,7 +28,10 @@ class ReplayLine:
 class ReplayList:
     """Replays by keys that were listed; nothing else is ever opened."""
 
-    def __init__(self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None) -> None:
+    def __init__(
+        self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None, loader: Loader
+    ) -> None:
+        self._loader = loader
         self._data_folder, self._here, self._tracking_uri = data_folder, here, tracking_uri
         self._paths: dict[str, Path] = {}
         self._given: OrderedDict[str, str] = OrderedDict()  # key to text
@@ -47,6 +51,7 @@ class ReplayList:
         """Those that a run has kept: of each lesson a few."""
         from aimbot_lab.tracking.runs.history import download_artifact
 
+        self._loader.need(*STORE)
         try:
             folder = download_artifact(
                 self._data_folder, run_id, name=FOLDER, tracking_uri=self._tracking_uri

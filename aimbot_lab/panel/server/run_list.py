@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
@@ -33,7 +34,10 @@ class RunLine:
 class RunList:
     """The runs of a data folder, found again at every look; the store is asked more rarely."""
 
-    def __init__(self, data_folder: DataFolder, *, tracking_uri: str | None) -> None:
+    def __init__(
+        self, data_folder: DataFolder, *, tracking_uri: str | None, loader: Loader
+    ) -> None:
+        self._loader = loader
         self._data_folder, self._tracking_uri = data_folder, tracking_uri
         self._stored: dict[str, RunLine] = {}
         self._store_due = 0.0
@@ -102,6 +106,7 @@ class RunList:
         from aimbot_lab.tracking.runs.history import list_runs
         from aimbot_lab.tracking.runs.selection import is_own_training
 
+        self._loader.need(*STORE)
         try:
             found = list_runs(self._data_folder, tracking_uri=self._tracking_uri, max_results=200)
         except LabError as error:

@@ -122,7 +122,7 @@ class Session:
             self.tell(asked.part, "error", Refusal(str(error)), reply=asked.id)
         except Exception as error:
             LOG.exception("a request failed")
-            self.tell(asked.part, "error", Refusal(_failure(error)), reply=asked.id)
+            self.tell(asked.part, "error", Refusal(failure_words(error)), reply=asked.id)
         else:
             self.tell(asked.part, asked.kind, body, reply=asked.id)
 
@@ -133,9 +133,9 @@ class Session:
             self.tell(part, "error", Refusal(str(error)))
         except Exception as error:
             LOG.exception("what went on for a page failed")
-            self.tell(part, "error", Refusal(_failure(error)))
+            self.tell(part, "error", Refusal(failure_words(error)))
 
 
-def _failure(error: Exception) -> str:
+def failure_words(error: Exception) -> str:
     """What a person reads of a fault of the panel itself."""
     return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)

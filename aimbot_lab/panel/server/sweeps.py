@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.loading import SWEEPS, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class SweepLine:
 class Sweeps:
     """Those that were begun here; one that is kept on a server is not among them."""
 
-    def __init__(self, data_folder: DataFolder) -> None:
+    def __init__(self, data_folder: DataFolder, loader: Loader) -> None:
+        self._loader = loader
         self._data_folder = data_folder
         self._records: dict[str, SweepRecord] = {}
 
@@ -40,6 +42,7 @@ class Sweeps:
 
     def report(self, name: str) -> dict[str, Any]:
         """A sweep as it stands. Raises LabError where there is none such, or it can't be read."""
+        self._loader.need(*SWEEPS)
         from aimbot_lab.sweep.results.report import report
         from aimbot_lab.sweep.storage import storage_error
 

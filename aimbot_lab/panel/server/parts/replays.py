@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from aimbot_lab.panel.server.loading import KERNELS
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.part import Ask, Part
 from aimbot_lab.panel.server.parts.training import OfRun, Runs
@@ -85,6 +86,7 @@ async def moments(session: Session, asked: From) -> Portion:
 
 
 def _played(lab: "Lab", key: str) -> "PlayedReplay":
+    lab.loader.need(*KERNELS)
     from aimbot_lab.panel.server.played_replay import PlayedReplay
 
     with lab.replays.path(key) as path:

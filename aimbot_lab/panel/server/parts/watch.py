@@ -1,20 +1,23 @@
 """The part Watch: the newest weights of a run at play."""
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.loading import AGENTS, STORE
 from aimbot_lab.panel.server.messages import Done, Nothing
 from aimbot_lab.panel.server.part import Ask, Part
 from aimbot_lab.panel.server.parts.training import OfRun, Runs
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Session, failure_words
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
+LOG = logging.getLogger(__name__)
 WANTED_SECONDS = 20.0  # for which one look asks the run for its agents
 WAIT_SECONDS = 1.0  # between two looks where there is nothing to show
 
@@ -36,16 +39,24 @@ class _Theatre:
         try:
             document = await asyncio.to_thread(self._decided)
         except LabError as error:
-            self._due = time.monotonic() + WAIT_SECONDS
-            return {"waiting": str(error)}
+            return self._waiting(str(error))
+        except Exception as error:  # it is begun anew
+            LOG.exception("what is watched failed")
+            self._agent = None
+            return self._waiting(failure_words(error))
         self._due = max(self._due, time.monotonic() - 1.0) + document["period"]
         return document
 
+    def _waiting(self, why: str) -> dict[str, Any]:
+        self._due = time.monotonic() + WAIT_SECONDS
+        return {"waiting": why}
+
     def _decided(self) -> dict[str, Any]:
         if self._agent is None:
+            lab = self._lab
+            lab.loader.need(*STORE, *AGENTS)
             from aimbot_lab.panel.server.watched_agent import WatchedAgent
 
-            lab = self._lab
             self._agent = WatchedAgent(self._run, lab.data_folder, uri=lab.tracking_uri)
         return self._agent.play.decide()
 
