@@ -43,7 +43,7 @@ class LiveRun:
             self._line = await asyncio.to_thread(self._list_line)
         if self._line["state"] == "trains":
             self._keep_watching(now)
-            await asyncio.to_thread(self._read_status)
+        await asyncio.to_thread(self._read_status)  # what was shown last stays in the folder
         return {**self._line, "status": self._status, "held": {**self._held}}
 
     def hold(self, target: str, weights: Mapping[str, Any]) -> None:
