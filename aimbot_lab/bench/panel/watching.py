@@ -26,6 +26,7 @@ from aimbot_lab.worlds.registry import default_type, settings_with
 
 RESAMPLES = 2000
 WARM_UP = 2  # windows that are not counted
+N_STEPS = 64
 STEPS = 10**12  # that no bench spends
 
 
@@ -85,7 +86,12 @@ def measure_watch_cost(windows: int, *, seconds: float = 6.0, num_envs: int = 51
         seed=1,
         env=settings_with(num_envs=num_envs),
         lessons=(Lesson(name="all", targets={default_type().default_target(): 1.0}),),
-        train=TrainSettings(total_steps=STEPS),
+        train=TrainSettings(
+            algo="hybrid_ppo",
+            total_steps=STEPS,
+            n_steps=N_STEPS,
+            batch_size=num_envs * N_STEPS // 4,
+        ),
     )
     with tempfile.TemporaryDirectory() as folder:
         by_turns = _ByTurns(ControlChannel(Path(folder)), seconds, num_envs)

@@ -13,7 +13,7 @@ from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
-from aimbot_lab.panel.server.replay_list import ReplayList
+from aimbot_lab.panel.server.replays.replay_list import ReplayList
 from aimbot_lab.panel.server.run_list import RunLine, RunList
 from aimbot_lab.panel.server.sweeps import Sweeps
 from aimbot_lab.panel.server.trainings import Started, Trainings

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
+from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
@@ -48,6 +49,7 @@ def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> A
 
     Raises LabError where there is none such, or its world has no scenes.
     """
+    lab.loader.need(*KERNELS)
     own = _one_row(playable_settings() if settings is None else settings)
     if key == PERSON:
         return Actor(key, own, None)
@@ -102,6 +104,7 @@ def _one_row(settings: WorldSettings) -> WorldSettings:
 
 def _saved_agent(lab: "Lab", run: str) -> "SavedAgent":
     """The best agent of a run, or its last one; of one that trains the newest that it has shown."""
+    lab.loader.need(*STORE, *AGENTS)
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
     from aimbot_lab.tracking.runs.live_folder import LiveFolder
     from aimbot_lab.training.agents.agent_files import load_agent

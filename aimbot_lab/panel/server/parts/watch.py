@@ -15,7 +15,7 @@ from aimbot_lab.panel.server.parts.training import OfRun, Runs
 from aimbot_lab.panel.server.session import Session, failure_words
 
 if TYPE_CHECKING:
-    from aimbot_lab.panel.server.watched_agent import WatchedAgent
+    from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
 LOG = logging.getLogger(__name__)
 WANTED_SECONDS = 20.0  # for which one look asks the run for its agents
@@ -55,7 +55,7 @@ class _Theatre:
         if self._agent is None:
             lab = self._lab
             lab.loader.need(*STORE, *AGENTS)
-            from aimbot_lab.panel.server.watched_agent import WatchedAgent
+            from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
             self._agent = WatchedAgent(self._run, lab.data_folder, uri=lab.tracking_uri)
         return self._agent.play.decide()

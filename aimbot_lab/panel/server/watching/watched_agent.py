@@ -12,8 +12,8 @@ from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.panel.server.live_play import LivePlay
 from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.panel.server.watching.live_play import LivePlay
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent

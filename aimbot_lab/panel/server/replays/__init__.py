@@ -1,0 +1,1 @@
+"""Recorded episodes: which there are, and their moments as a page plays them."""
