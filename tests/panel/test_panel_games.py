@@ -16,6 +16,7 @@ from aimbot_lab.panel.server.games.actors import Actor, find_actor, playable_set
 from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame, played_by
 from aimbot_lab.panel.server.games.game import Keys
 from aimbot_lab.panel.server.games.scene_game import SceneGame
+from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.worlds.registry import type_of
 
@@ -199,7 +200,7 @@ class FakeLab:
     data_folder, tracking_uri = None, None
 
     def __init__(self, folder: Path) -> None:
-        self.run_list = self
+        self.run_list, self.loader = self, Loader()
         self.path = folder
 
     def line(self, run: str) -> object:
