@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.statistics.measures import Measure
 
@@ -100,6 +101,7 @@ class WorldSpec:
     difficulties: Mapping[str, int]  # target name -> number of difficulties (0: has none)
     reward_terms: tuple[str, ...]  # [T] names of the reward's parts
     parameters: tuple[str, ...]  # names that a scenario may set
+    turn_per_unit: float | None = None  # rad to the right by a unit of the first continuous column
     action_names: tuple[str, ...] = ()  # of the branches, then of the continuous columns
     decision_seconds: float = 1.0  # of the world's time, between two steps
     time_unit: str = "s"  # of that time; "steps" where the world has no clock
@@ -107,6 +109,7 @@ class WorldSpec:
     abilities: frozenset[str] = frozenset()  # of ABILITIES
     agents: int = 1  # agents a row
     blocks: tuple[ObservationBlock, ...] = ()  # of all D columns in order; (): one vector
+    units: tuple[UnitBlock, ...] = ()  # kinds of units whose features are among the columns
     episode_columns: tuple[str, ...] = ()  # names of what the world counts of an episode itself
     has_draws: bool = False  # whether an episode may end in a draw
     time_column: str | None = None  # which of these is its time; None: decisions tell it

@@ -7,6 +7,7 @@ from math import inf
 import numpy as np
 
 from aimbot_lab.foundation import metric_names
+from aimbot_lab.foundation.observations.unit_block import unit_faults
 from aimbot_lab.foundation.world import ABILITIES, WorldSpec
 
 TRACKED_NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -54,6 +55,10 @@ def _observation_faults(spec: WorldSpec) -> Iterator[str]:
     if columns != width:
         yield f"blocks hold {columns} columns; an observation has {width}"
     yield from _names_faults("blocks", [block.name for block in spec.observation_blocks])
+    kinds = [getattr(block, "kind", "") for block in spec.units]
+    yield from _names_faults("units", kinds)
+    for block in spec.units:
+        yield from unit_faults(block, width)
 
 
 def _states_faults(spec: WorldSpec) -> Iterator[str]:

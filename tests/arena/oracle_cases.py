@@ -12,7 +12,7 @@ from aimbot_lab.foundation.samplers import (
 )
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.settings import RaySettings, RewardWeights
+from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings, RewardWeights
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ ODD_REWARDS = RewardWeights(
 WIDE = RaySettings(middle_count=9, side_count=3, middle_share=0.3, view_angle=170.0, range=9.0)
 LONE = RaySettings(middle_count=1, side_count=4, view_angle=60.0, range=15.0, tags="one_hot")
 ONE_HOT = RaySettings(tags="one_hot", range=20.0)
+UNITS = ObservationSettings(units=True)
 ALL = {"free": 1.0, "goto": 1.0, "attack": 1.0}
 WITH_STAY = {**ALL, "stay": 0.2}
 UNEVEN = {"goto": (2.0, 0.0, 0.0, 0.0, 1.0), "attack": (0.0, 0.0, 1.0, 0.0, 1.0)}
@@ -127,7 +128,7 @@ CASES = (
         "a crowd",
         Scenario({"free": 1}, parameters={"free_enemies": uniform(30.0, 90.0)}),
         ("target_hit", "facing", "blocked moves"),
-        {"time_limit": 10.0},
+        {"observation": UNITS, "time_limit": 10.0},
     ),
     Case(
         "walls cut into boxes",
@@ -144,7 +145,7 @@ CASES = (
         "short one-hot rays, all targets",
         Scenario(WITH_STAY),
         ("won", "lost", "tag -1", "tag 0", "tag 1"),
-        {"rays": ONE_HOT, "time_limit": 8.0, "move_speed": 8.0},
+        {"rays": ONE_HOT, "observation": UNITS, "time_limit": 8.0, "move_speed": 8.0},
     ),
     Case(
         "wide rays, tough enemies",
@@ -181,14 +182,19 @@ CASES = (
         "strangers on the floor",
         Scenario({"goto": 1, "stay": 0.2}, parameters={"enemy_hits_to_kill": 3.0}),
         ("non_target_hit", "tag 1", "in_area"),
-        {"time_limit": 9.0, "move_speed": 8.0},
+        {"observation": UNITS, "time_limit": 9.0, "move_speed": 8.0},
         strangers=5,
     ),
     Case(
         "every episode other numbers",
         Scenario(ALL, parameters=VARIED),
         ("won", "lost", "target_hit", "tag -1", "tag 1", "facing"),
-        {"time_limit": 12.0, "start_position": (5.0, 40.0), "start_yaw": 100.0},
+        {
+            "observation": UNITS,
+            "time_limit": 12.0,
+            "start_position": (5.0, 40.0),
+            "start_yaw": 100.0,
+        },
     ),
 )
 EDITS = ("edited", "refused", "carried on")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from oracle import allowed_actions, observed_head, step
 from oracle_episode import STAY, TERMS, Episode, Outcome, Rules
+from oracle_units import COLUMNS, HEAD, check_enemies
 from oracle_view import (
     ENEMY_TAG,
     NOTHING_TAG,
@@ -144,6 +145,9 @@ def check_observation(rules: Rules, episode: Episode, observation, tally: Counte
         if index in DISCRETE_HEAD:
             assert there == here, f"observation {index}: {there} not {here} in {episode}"
         assert abs(float(there) - here) <= SINGLE, f"observation {index}: {there} not {here}"
+    if rules.units:
+        tally["grazing rays"] += check_enemies(rules, episode, observation, error=AIM)
+        observation = np.delete(observation, range(HEAD, HEAD + COLUMNS))
     tags, distances = rays_of_observation(observation, rules.fan)
     for ray, met in enumerate(ray_sights(rules, episode)):
         tag, distance = within_range(rules, met)

@@ -30,6 +30,7 @@ class Rules:
     spin_window: int  # actions
     fan: Fan
     numbers: Mapping[str, float]
+    units: bool = False  # whether enemies have columns of their own
 
     def __getitem__(self, name: str) -> float:
         return self.numbers[name]
@@ -56,7 +57,7 @@ def rules_of(settings, names, parameters: Mapping[str, float]) -> Rules:
             number = getattr(number, part)
         numbers[name] = float(parameters.get(name, number))
     fan = fan_of(settings.rays, numbers["rays.view_angle"], numbers["rays.middle_share"])
-    return Rules(settings.spin_window, fan, numbers)
+    return Rules(settings.spin_window, fan, numbers, settings.observation.units)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.spec import enemy_columns
 
 COUNTERS = (
     "target",
@@ -76,6 +77,7 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
         middle_rays=settings.rays.middle_count,
         side_rays=settings.rays.side_count,
         one_hot=settings.rays.tags == "one_hot",
+        enemy_columns=enemy_columns(settings),
     )
 
 

@@ -100,6 +100,14 @@ class RaySettings:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class ObservationSettings:
+    """What an observation holds beside the agent's own numbers and the rays."""
+
+    units: Bool = False
+    """Whether it has columns for the six nearest enemies that a ray within range hits."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class ArenaSettings:
     """The arena: floor, motion, gun, targets, rays and rewards."""
 
@@ -163,6 +171,8 @@ class ArenaSettings:
     """Files and folders of target blocks of your own, beside the shipped ones."""
     rays: RaySettings = RaySettings()
     """What the agent sees with."""
+    observation: ObservationSettings = ObservationSettings()
+    """What else it observes."""
     rewards: RewardWeights = RewardWeights()
     """What the agent earns."""
 

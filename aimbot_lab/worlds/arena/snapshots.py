@@ -21,11 +21,14 @@ RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenari
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
 NOT_COMPARED = ("num_envs", "threads", "presets")
+ADDED = frozenset({"observation.units=False"})
+"""Defaults of settings that snapshots of before do not name."""
 
 
 def fingerprint(settings: ArenaSettings, presets: PresetTables) -> np.ndarray:
     """Lines "name=value" that tell which snapshots fit an arena."""
-    lines = setting_lines(settings, without=NOT_COMPARED)
+    told = setting_lines(settings, without=NOT_COMPARED)
+    lines = [line for line in told if line not in ADDED]
     digest = hashlib.sha256()
     for array in presets:
         digest.update(str(array.shape).encode() + array.tobytes())

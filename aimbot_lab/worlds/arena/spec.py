@@ -1,6 +1,6 @@
 """The arena's shape as every adapter and policy sees it."""
 
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -8,8 +8,24 @@ from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES, TARGETS
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.units import unit_blocks
 
 Column = tuple[str, float, float]  # name, low, high
+
+
+def enemy_columns(settings: ArenaSettings) -> int:
+    """Columns of an observation that are about enemies."""
+    return core.ENEMY_SLOTS * (core.SLOT_FEATURES + 1) if settings.observation.units else 0
+
+
+def _enemy_columns(settings: ArenaSettings) -> list[Column]:
+    if not settings.observation.units:
+        return []
+    slots, far = range(core.ENEMY_SLOTS), settings.floor_size * sqrt(2.0)
+    each: list[Column] = [("ahead", -far, far), ("right", -far, far)]
+    each += [("hits_left", 0.0, 1.0), ("is_target", 0.0, 1.0)]
+    places = [(f"enemy_{slot}_{name}", low, high) for slot in slots for name, low, high in each]
+    return places + [(f"enemy_{slot}_seen", 0.0, 1.0) for slot in slots]
 
 
 def _columns(settings: ArenaSettings) -> list[Column]:
@@ -25,6 +41,7 @@ def _columns(settings: ArenaSettings) -> list[Column]:
         *((f"agent_{axis}", 0.0, floor) for axis in "xyz"),
         ("cos_yaw", -1.0, 1.0),
         ("sin_yaw", -1.0, 1.0),
+        *_enemy_columns(settings),
     ]
     if settings.rays.tags == "one_hot":
         kinds = ("wall", "enemy", "player")[: core.TAG_KINDS]
@@ -52,12 +69,14 @@ def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
     """The agent's own numbers and the rays, of every observation handed out together."""
     rays = settings.rays.count
     kinds = core.TAG_KINDS if settings.rays.tags == "one_hot" else 1
-    own = len(_columns(settings)) - rays * (kinds + 1)
-    blocks = []
+    own = len(_columns(settings)) - rays * (kinds + 1) - enemy_columns(settings)
+    slots = core.ENEMY_SLOTS, core.SLOT_FEATURES
+    units, blocks = settings.observation.units, []
     for age in range(settings.stacked_vectors - 1, -1, -1):
         suffix = f"@-{age}" if age else ""
         blocks += [
             ObservationBlock(f"own{suffix}", "vector", (own,)),
+            *([ObservationBlock(f"enemies{suffix}", "units", slots)] if units else []),
             ObservationBlock(f"ray_tags{suffix}", "rays", (rays, kinds)),
             ObservationBlock(f"ray_distances{suffix}", "rays", (rays, 1)),
         ]
@@ -74,6 +93,7 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         branches=core.BRANCHES,
         continuous=1,
         continuous_limit=settings.mouse_limit,
+        turn_per_unit=settings.mouse_factor,
         targets=TARGETS,
         difficulties=DIFFICULTIES,
         reward_terms=core.REWARD_TERMS,
@@ -84,5 +104,6 @@ def arena_spec(settings: ArenaSettings) -> WorldSpec:
         episode_columns=("seconds",),
         time_column="seconds",
         blocks=_blocks(settings),
+        units=unit_blocks(settings, names),
         max_steps=ceil(settings.time_limit / settings.decision_seconds),
     )

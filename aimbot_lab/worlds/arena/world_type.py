@@ -37,7 +37,7 @@ from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.arena.spec import arena_spec, enemy_columns
 
 OWN_NUMBERS = 13  # of an observation, beside its rays
 
@@ -58,7 +58,7 @@ class ArenaType(WorldType):
         draw=drawn_presets,
     )
     benched = True
-    shape_keys = ("rays", "stacked_vectors", "mouse_limit")
+    shape_keys = ("rays", "observation", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)
     replays = ArenaReplays()
     scenes = ArenaScenes()
@@ -105,9 +105,10 @@ class ArenaType(WorldType):
         }
 
     def observation_size(self, settings: ArenaSettings) -> int:
-        """Numbers of an observation: what and how far each ray hits, and the agent's own."""
+        """Numbers of an observation: of rays, of enemies where they are shown, the agent's own."""
         each = 2 if settings.rays.tags == "label" else 4
-        return settings.stacked_vectors * (each * settings.rays.count + OWN_NUMBERS)
+        own = OWN_NUMBERS + enemy_columns(settings)
+        return settings.stacked_vectors * (each * settings.rays.count + own)
 
     def parameters(self, settings: ArenaSettings | None) -> Mapping[str, Bounds]:
         """Every number that an episode depends on."""

@@ -1,9 +1,13 @@
-"""The observation: 13 numbers about target and agent, then ray tags, then ray distances."""
+"""The observation: 13 numbers about target and agent, enemies, ray tags, ray distances.
+
+Enemies have columns where units are shown.
+"""
 
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.worlds.arena.core.clock import time_left
+from aimbot_lab.worlds.arena.core.enemy_slots import write_enemies
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.reward import in_fire_base
 from aimbot_lab.worlds.arena.core.state import (
@@ -16,7 +20,7 @@ from aimbot_lab.worlds.arena.core.state import (
     Floats32,
 )
 
-RAYS_FROM = 13  # first index after target and agent
+HEAD = 13  # columns of target and agent
 WALL_TAG, ENEMY_TAG, NO_TAG = np.float32(0.0), np.float32(1.0), np.float32(-1.0)
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
@@ -32,10 +36,13 @@ def observe(state: ArenaState, tables: ArenaTables, observations: Floats32, row:
     for column in range(older):
         observations[row, column] = state.history[row, column]
     write_head(state, observations, row, older)
+    if tables.enemy_columns > 0:
+        write_enemies(state, tables, observations, row, older + HEAD)
+    rays_from = older + HEAD + tables.enemy_columns
     if tables.one_hot:
-        write_one_hot(state, tables, observations, row, older + RAYS_FROM)
+        write_one_hot(state, tables, observations, row, rays_from)
     else:
-        write_labels(state, tables, observations, row, older + RAYS_FROM)
+        write_labels(state, tables, observations, row, rays_from)
     for column in range(older):
         state.history[row, column] = observations[row, column + newest]
 

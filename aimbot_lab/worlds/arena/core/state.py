@@ -23,6 +23,8 @@ RAY_LANES = 8  # rays are padded to a multiple of this
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
+ENEMY_SLOTS = 6  # enemies that an observation shows
+SLOT_FEATURES = 4  # columns of each: ahead, right, hits left, is a target
 SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
 
 REWARD_TERMS = (
@@ -182,6 +184,7 @@ class ArenaTables(NamedTuple):
     middle_rays: int
     side_rays: int  # on each side
     one_hot: bool  # coding of ray tags
+    enemy_columns: int  # of an observation, before its rays; 0: enemies are no units of it
 
 
 LOST, WON = -1, 1  # as LOSS and WIN of foundation.episodes

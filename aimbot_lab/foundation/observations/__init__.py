@@ -1,0 +1,1 @@
+"""Parts of a flat observation that a network may treat in its own way."""

@@ -1,0 +1,170 @@
+"""Enemies as units of an observation: seen by rays alone, whatever number they have."""
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
+
+from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.core.parts import cast_all_rays, observe_all
+from aimbot_lab.worlds.arena.core.state import RAY_RANGE
+from aimbot_lab.worlds.arena.settings import ObservationSettings, RaySettings
+from aimbot_lab.worlds.registry import spec_of, type_of
+
+UNITS = ObservationSettings(units=True)
+CROWD = Scenario(
+    {"free": 1.0, "attack": 1.0}, parameters={"free_enemies": 60.0, "bystanders": 20.0}
+)
+ROWS = 64
+
+
+def played(seed: int, scenario: Scenario = CROWD, **settings) -> Stage:
+    """An arena with units after some play."""
+    stage = new_stage(scenario, seed, num_envs=ROWS, observation=UNITS, **settings)
+    for actions in random_play(25, ROWS, seed=seed):
+        stage.step(actions)
+    return stage
+
+
+def observed(stage: Stage) -> np.ndarray:
+    """Observations [B, D] of the present state, rays cast anew."""
+    arena = stage.arena
+    seen = np.zeros_like(stage.buffers.observations)
+    cast_all_rays(arena.state, arena._workspaces[0].scratch, (0, ROWS))
+    observe_all(arena.state, arena._tables, seen, (0, ROWS))
+    return seen
+
+
+def block_of(stage: Stage, kind: str = "enemies") -> UnitBlock:
+    return next(block for block in stage.arena.spec.units if block.kind == kind)
+
+
+def enemies_of(stage: Stage, observations: np.ndarray) -> np.ndarray:
+    """[B, 6, 5]: seen, ahead, right, share of hits left, is a target."""
+    return observations[:, block_of(stage).columns]
+
+
+def seen_by_rays(stage: Stage, row: int) -> set[int]:
+    state, rays = stage.arena.state, stage.arena.settings.rays.count
+    near = state.ray_distance[row, :rays] <= np.float32(state.parameters[row, RAY_RANGE])
+    return {int(hit) for hit in state.ray_hit[row, :rays][near] if hit >= 0}
+
+
+def test_permuting_enemies_in_the_state_changes_no_observation() -> None:
+    stage = played(1)
+    state, before = stage.arena.state, observed(stage)
+    random = np.random.default_rng(0)
+    for row in range(ROWS):
+        count = int(state.enemy_count[row])
+        order = random.permutation(count)
+        for array in (state.enemies, state.enemy_hits_left, state.enemy_is_target):
+            array[row, :count] = array[row, :count][order]
+    np.testing.assert_array_equal(observed(stage), before)
+    assert (enemies_of(stage, before)[:, 5, 0] == 1.0).any()  # more than slots were in sight
+
+
+def test_moving_an_unseen_enemy_where_it_stays_unseen_changes_no_observation() -> None:
+    stage = played(2)
+    state, random, moved = stage.arena.state, np.random.default_rng(1), 0
+    for _ in range(20):
+        before, places = observed(stage), state.enemies.copy()
+        unseen = np.array([_unseen(stage, row, random) for row in range(ROWS)])
+        rows = np.arange(ROWS)
+        state.enemies[rows, unseen] = random.uniform(1.0, 46.0, (ROWS, 2))
+        after = observed(stage)
+        still = np.array([unseen[row] not in seen_by_rays(stage, row) for row in range(ROWS)])
+        np.testing.assert_array_equal(after[still], before[still])
+        moved += int(still.sum())
+        state.enemies[:] = places
+    assert moved > 400
+
+
+def _unseen(stage: Stage, row: int, random: np.random.Generator) -> int:
+    state, seen = stage.arena.state, seen_by_rays(stage, row)
+    others = [k for k in range(int(state.enemy_count[row])) if k not in seen]
+    return int(random.choice(others))
+
+
+def test_the_nearest_six_in_sight_are_shown_from_left_to_right() -> None:
+    stage = played(3)
+    shown = enemies_of(stage, observed(stage)).astype(float)
+    state = stage.arena.state
+    full = 0
+    for row in range(ROWS):
+        seen = sorted(seen_by_rays(stage, row))
+        away = np.hypot(*(state.enemies[row, seen] - state.position[row]).T)
+        count = min(len(seen), 6)
+        assert shown[row, :, 0].tolist() == [1.0] * count + [0.0] * (6 - count)
+        assert not shown[row, count:].any()
+        distances = np.sort(np.hypot(*shown[row, :count, 1:3].T))
+        np.testing.assert_allclose(distances, np.sort(away)[:count], rtol=1e-6)
+        bearings = np.arctan2(shown[row, :count, 2], shown[row, :count, 1])
+        assert (np.diff(bearings) > 0).all()
+        full += len(seen) > 6
+    assert full > 5
+
+
+def test_a_mirrored_arena_shows_the_mirrored_enemies_in_the_other_order() -> None:
+    stage = played(4, Scenario({"free": 1.0}))
+    state = stage.arena.state
+    before = enemies_of(stage, observed(stage)).astype(float)
+    state.position[:, 0] = 47.0 - state.position[:, 0]
+    state.enemies[..., 0] = 47.0 - state.enemies[..., 0]
+    state.yaw[:] *= -1.0
+    state.ahead[:, 0] *= -1.0
+    after = enemies_of(stage, observed(stage)).astype(float)
+    for here, there in zip(before, after, strict=True):
+        count = int(here[:, 0].sum())
+        image = here[:count][::-1] * np.array([1.0, 1.0, -1.0, 1.0, 1.0])
+        np.testing.assert_allclose(there[:count], image, atol=1e-5)
+    assert before[..., 0].sum() > 30
+
+
+@pytest.mark.parametrize("tags", ["label", "one_hot"])
+def test_units_only_add_columns_to_what_is_observed_without_them(tags: str) -> None:
+    settings = {"num_envs": 16, "rays": RaySettings(tags=tags), "stacked_vectors": 2}
+    plain = new_stage(ALL_TARGETS, 5, **settings)
+    shown = new_stage(ALL_TARGETS, 5, observation=UNITS, **settings)
+    names = shown.arena.spec.observation_names
+    known = [k for k, name in enumerate(names) if not name.startswith("enemy_")]
+    assert tuple(names[k] for k in known) == plain.arena.spec.observation_names
+    for actions in random_play(40, 16):
+        for stage in (plain, shown):
+            stage.step(actions)
+        np.testing.assert_array_equal(
+            shown.buffers.observations[:, known], plain.buffers.observations
+        )
+    assert len(names) == len(known) + 2 * 30
+
+
+def test_rays_are_units_by_their_tags_and_distances_whatever_else_is_shown() -> None:
+    for settings in ({}, {"observation": UNITS}, {"rays": RaySettings(tags="one_hot")}):
+        stage = new_stage(Scenario({"free": 1.0}), 6, num_envs=8, **settings)
+        block, names = block_of(stage, "rays"), stage.arena.spec.observation_names
+        last = [f"ray_{ray}_distance" for ray in range(19)]
+        assert [names[column] for column in block.column_of("distance")] == last
+        np.testing.assert_allclose(np.hypot(*block.fixed.T), 1.0, rtol=1e-6)
+        assert block.fixed[9].tolist() == [0.0, 1.0]
+
+
+def test_every_column_stays_within_its_declared_range_in_play() -> None:
+    stage = played(7, stacked_vectors=2)
+    for actions in random_play(60, ROWS, seed=8):
+        stage.step(actions)
+        assert (stage.buffers.observations >= stage.arena.spec.observation_low - 1e-5).all()
+        assert (stage.buffers.observations <= stage.arena.spec.observation_high + 1e-5).all()
+
+
+def test_a_snapshot_of_before_units_fits_an_arena_that_does_not_show_them() -> None:
+    stage = new_stage(ALL_TARGETS, 9, num_envs=8)
+    kept, play = stage.arena.snapshot(), random_play(20, 8)
+    assert not any(line.startswith("observation") for line in kept["fits"])
+    digests = row_digests(stage, play)
+    stage.arena.restore(kept)
+    assert row_digests(stage, play) == digests
+
+
+def test_the_size_of_an_observation_is_known_without_its_names() -> None:
+    for settings in ({}, {"observation": UNITS}, {"observation": UNITS, "stacked_vectors": 3}):
+        env = new_stage(ALL_TARGETS, 1, num_envs=1, **settings).arena.settings
+        assert type_of(env).observation_size(env) == len(spec_of(env).observation_names)
