@@ -11,6 +11,7 @@ from aimbot_lab.adapters.gymnasium_env import checked_render_mode
 from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RewardScale
 from aimbot_lab.adapters.sb3_actions import LearnerActions, learner_codec
 from aimbot_lab.adapters.spaces import observation_space
+from aimbot_lab.adapters.target_aim import TargetCodec
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -37,8 +38,7 @@ class WorldVecEnv(VecEnv):
     Without `aim_bins`, eleven values between the limits of the mouse. A finished row's info has
     `episode`, `is_success` and `terminal_observation`.
     `episodes` holds what ended in the last step. With `show_masks` the masks of the world's
-    branches are the last columns of every observation, 1 for what makes sense.
-    """
+    branches are the last columns of every observation, 1 for what makes sense."""
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class WorldVecEnv(VecEnv):
         self.episodes: EpisodeBatch | None = None
         self._codec = learner_codec(world.spec, actions, aim_bins)
         self._show_masks = show_masks
+        self._aims = isinstance(self._codec, TargetCodec)
         self._seed = seed
         self._resets = 0
         self.reward_scale = (
@@ -99,7 +100,7 @@ class WorldVecEnv(VecEnv):
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take a batch of the action space's `actions` for the next `step_wait`."""
-        self._codec.to_world(actions, self._actions)
+        self._codec.to_world(actions, self._actions, self._buffers[self._turn].observations)
 
     def step_wait(self) -> VecEnvStepReturn:
         """(observations [B, D], scaled rewards [B], finished [B], infos)."""
@@ -132,7 +133,9 @@ class WorldVecEnv(VecEnv):
     def state(self) -> dict[str, Any]:
         """Everything that the next steps depend on, the seed given to `seed` left out."""
         rewards = self.reward_scale.state()
-        return {"resets": self._resets, "world": self.world.snapshot(), "rewards": rewards}
+        state = {"resets": self._resets, "world": self.world.snapshot(), "rewards": rewards}
+        seen = {"seen": self._buffers[self._turn].observations.copy()} if self._aims else {}
+        return {**state, **seen}
 
     def resume(self, state: Mapping[str, Any]) -> Float32Array | None:
         """Go on from what `state()` gave, without a reset.
@@ -143,6 +146,8 @@ class WorldVecEnv(VecEnv):
         self.world.restore(state["world"])
         self.reward_scale.resume(state["rewards"])
         if self.world.spec.can("snapshot"):
+            if self._aims:  # which the next action may aim in
+                self._buffers[self._turn].observations[:] = state["seen"]
             return None
         observations = self._next_buffers().observations
         restarting: Any = self.world  # a foundation.world.RestartingWorld

@@ -7,11 +7,12 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.adapters.spaces import BinnedActions, as_batch
+from aimbot_lab.adapters.target_aim import TargetCodec
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 
 FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not take
-LearnerActions = Literal["bins", "flat", "hybrid"]
+LearnerActions = Literal["bins", "flat", "hybrid", "target_bins", "target_hybrid"]
 
 
 class LearnerCodec(Protocol):
@@ -27,8 +28,13 @@ class LearnerCodec(Protocol):
         """Values [C, K] that each continuous column is chosen from; K is 0 where it is a number."""
         ...
 
-    def to_world(self, actions: Any, out: Float32Array) -> None:
-        """Write `actions`, a batch of the space's, to `out` [B, branches + continuous]."""
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions`, a batch of the space's, to `out` [B, branches + continuous].
+
+        `observations` [B, D] are what was acted on; codecs without a target leave them aside.
+        """
         ...
 
     def masks(self, branches: BoolArray) -> BoolArray:
@@ -43,11 +49,15 @@ def learner_codec(
 
     `bins` is a `MultiDiscrete` of the world's branches and one index into `aim_bins`; `flat`
     counts all its combinations as one `Discrete`; `hybrid` is a `Box` with the world's own
-    columns, in which branches are whole numbers.
+    columns, in which branches are whole numbers. `target_bins` and `target_hybrid` have a branch
+    after the world's that chooses a unit to aim at.
     """
-    if kind == "hybrid":
-        return HybridColumns(spec)
+    if kind in ("hybrid", "target_hybrid"):
+        hybrid = HybridColumns(spec)
+        return hybrid if kind == "hybrid" else TargetCodec(hybrid, spec)
     binned = BranchesAndBins(spec, aim_bins)
+    if kind == "target_bins":
+        return TargetCodec(binned, spec)
     return FlatChoice(binned) if kind == "flat" else binned
 
 
@@ -68,8 +78,11 @@ class FlatChoice:
         self._sizes = tuple(int(size) for size in binned.space.nvec)
         self.space = spaces.Discrete(int(np.prod(self._sizes)))
 
-    def to_world(self, actions: Any, out: Float32Array) -> None:
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
         """Write `actions` [B] to `out` [B, branches + 1]. Raises ActionError beyond the space."""
+        del observations
         given = as_batch(actions, out.shape[:1], "actions")
         wrong = ~np.isin(given, np.arange(self.space.n))
         if wrong.any():
@@ -100,8 +113,11 @@ class HybridColumns:
         high = np.concatenate([np.array(spec.branches) - 1, last]).astype(np.float32)
         self.space = spaces.Box(low, high)
 
-    def to_world(self, actions: Any, out: Float32Array) -> None:
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
         """Write `actions` [B, branches + continuous] to `out`; the world itself judges them."""
+        del observations
         out[:] = as_batch(actions, out.shape, "actions")
 
     def masks(self, branches: BoolArray) -> BoolArray:

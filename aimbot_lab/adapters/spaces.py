@@ -37,12 +37,15 @@ class BinnedActions:
         self._branches = len(spec.branches)
         self.space = spaces.MultiDiscrete([*spec.branches, *[self._count] * spec.continuous])
 
-    def to_world(self, actions: Any, out: Float32Array) -> None:
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
         """Write `actions` [B, branches + C] as the world's actions to `out`, of the same shape.
 
         Raises ActionError for another shape and for a bin that does not exist; the world itself
         checks the branches.
         """
+        del observations
         given = as_batch(actions, out.shape, "actions")
         index = given[:, self._branches :]
         missing = (index < 0) | (index >= self._count) | (index % 1 != 0)

@@ -114,6 +114,9 @@ class TrainSettings:
     """hybrid_ppo: one clipped objective for the whole action, or the sum of one per branch."""
     dual_clip: Annotated[Float, Gt(1)] | None = None
     """hybrid_ppo: where the advantage A is negative the objective is no less than this times A."""
+    target: Literal["none", "linear", "attention"] = "none"
+    """hybrid_ppo: whether a branch of its own chooses a unit that the observation shows, and the
+    mouse is the offset from it: by a layer, or by attention over the keys of network.units."""
     engine: Literal["auto", "torch", "fused"] = "auto"
     """hybrid_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
     on. `fused` is several times as fast; its random numbers are others, its updates the same

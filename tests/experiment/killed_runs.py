@@ -36,7 +36,7 @@ from aimbot_lab.training.observer import SilentObserver
 CURRICULUM = """
 name: small
 seed: {seed}
-env: {{num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0}}
+env: {{num_envs: 32, goto_win_radius: 12.0, time_limit: 5.0{env}}}
 lessons:
   - name: first
     targets: {{goto: 1}}
@@ -50,17 +50,31 @@ train:
   total_steps: 32_768
   n_steps: 32
   batch_size: 512
-{epochs}  network: {{layers: [16], scaling: running}}
+{epochs}  network: {{layers: [16], scaling: running{parts}}}
   reward_scale: running
 """
+ALL_PARTS = "all_parts"  # hybrid_ppo with every part of a network and every switch
+SWITCHES = (
+    "  aim: hybrid\n  masks: true\n  objective: per_branch\n  dual_clip: 3\n  target: attention\n"
+)
+PARTS = ", scalars: [16], units: {layers: [8]}, memory: {size: 8}"
+SEEN = ", observation: {units: true}, bystanders: 6"
 
 
 def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
     """One that passes its last lesson with an even seed, and spends its steps with an odd one."""
     file = folder / f"{algo}-{seed}.yaml"
     threshold = 0.95 if seed % 2 else 0.04
+    every = algo == ALL_PARTS
     epochs = "" if algo == "trpo" else "  n_epochs: 2\n"  # trpo has none
-    content = CURRICULUM.format(seed=seed, threshold=threshold, algo=algo, epochs=epochs)
+    content = CURRICULUM.format(
+        seed=seed,
+        threshold=threshold,
+        algo="hybrid_ppo" if every else algo,
+        epochs=epochs + (SWITCHES if every else ""),
+        env=SEEN if every else "",
+        parts=PARTS if every else "",
+    )
     file.write_text(content, encoding="utf-8")
     return load_curriculum(file)
 

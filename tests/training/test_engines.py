@@ -16,6 +16,7 @@ from aimbot_lab.training.engines.registry import (
     engine_types,
     suited_engine,
 )
+from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.settings import TrainSettings
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,32 @@ def test_the_first_that_suits_computes_and_the_others_say_why_not() -> None:
     assert found.passed_over == (("gpu", "gpu is not for this"), ("lstm", "lstm is not for this"))
     with pytest.raises(ValueError, match=r"^engine gpu: gpu is not for this$"):
         suited_engine(policy, (refusing("gpu"),))
+
+
+NEW_PARTS = {
+    "train.target": {"target": "linear"},
+    "train.network.units": {"network": {"units": UnitsSettings()}},
+    "train.network.scalars": {"network": {"scalars": (8,)}},
+    "train.network.memory": {"network": {"memory": MemorySettings()}},
+}
+
+
+@pytest.mark.parametrize("key", NEW_PARTS)
+def test_the_fused_engine_names_the_part_that_it_does_not_know(key: str) -> None:
+    from aimbot_lab.training.algorithms.models import new_policy
+    from aimbot_lab.training.algorithms.registry import any_threads
+    from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings
+    from aimbot_lab.worlds.registry import spec_of
+
+    given: dict[str, Any] = dict(NEW_PARTS[key])
+    network = NetworkSettings(**given.pop("network", {}))
+    settings = TrainSettings(algo="hybrid_ppo", network=network, **given)
+    env = ArenaSettings(observation=ObservationSettings(units=True))
+    policy: Any = new_policy(settings, spec_of(env))
+    found = suited_engine(policy, ENGINES)
+    assert found.engine.name == "torch"
+    assert found.passed_over == (("fused", f"it does not know {key}"),)
+    assert not any_threads(settings)
 
 
 def test_the_engine_of_the_page_learns_what_torch_learns() -> None:

@@ -18,10 +18,11 @@ from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.schedules import Cosine, Linear
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import NetworkSettings
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.arena.settings import ObservationSettings
 
 RUNNING = NetworkSettings(layers=(16,), scaling="running")
 EVERYTHING = {
@@ -50,6 +51,21 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
         "reward_scale": "running",
     },
     "hybrid_ppo, all switches": EVERYTHING,
+    "hybrid_ppo, target and units": {
+        **EVERYTHING,
+        "target": "attention",
+        "network": NetworkSettings(layers=(8,), units=UnitsSettings(layers=(8,))),
+    },
+    "hybrid_ppo, memory and all": {
+        **EVERYTHING,
+        "target": "attention",
+        "network": NetworkSettings(
+            layers=(8,),
+            scaling="running",
+            units=UnitsSettings(layers=(8,)),
+            memory=MemorySettings(size=8),
+        ),
+    },
 }
 
 
@@ -81,6 +97,9 @@ def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
 def variant(name: str) -> TrainingPlan:
     given = {"algo": name, **VARIANTS[name]}
     made = plan(given.pop("algo"), **given)
+    if made.train.target != "none":
+        units = ObservationSettings(units=True)
+        made = replace(made, env=replace(made.env, observation=units, bystanders=8))
     easy = CompletionCriteria(threshold=0.02, min_lesson_length=5)
     first = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
     return TrainingPlan(made.seed, made.env, (first, *made.lessons), made.train)

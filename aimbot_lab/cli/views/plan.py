@@ -37,6 +37,8 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
         f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
     )
     yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
+    if plan.network:
+        yield "\n".join(_network_lines(plan))
     for number, planned in enumerate(plan.lessons, start=1):
         lines = [f"lesson {number}/{count} {planned.lesson.name!r}"]
         for head, text in _lesson_lines(planned):
@@ -48,6 +50,13 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
             )
         yield "\n".join(lines)
     yield f"the whole configuration:\n\n{plan.curriculum.resolved_text}".rstrip()
+
+
+def _network_lines(plan: "CurriculumPlan") -> Iterator[str]:
+    weights = sum(part.weights for part in plan.network)
+    yield f"network: {weights:,} weights, engine {plan.engine}"
+    for part in plan.network:
+        yield f"  {part.name:<19} {part.inputs:>5} -> {part.outputs:<5} {part.weights:>10,} weights"
 
 
 def _lesson_lines(planned: "PlannedLesson") -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from aimbot_lab.experiment.config.parameter_lessons import Parameters
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.options import settings_faults
+from aimbot_lab.training.algorithms.part_checks import part_faults
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.registry import network_of
@@ -215,6 +216,9 @@ def network_diagnostics(
     """Why the network can't be trained in that world, where neither part is None."""
     if env is None or train is None:
         return
+    for fault in part_faults(train, env):
+        known = f" (there are {', '.join(fault.known)})" if fault.known else ""
+        yield Diagnostic(("train", *fault.key), f"{fault.what}{known}")
     network = network_of(train.network)
     what = network.fault(train.network, spec_of(env), algo=train.algo)
     if what is None:

@@ -72,7 +72,7 @@ LIKE_PPO = ("ppo", "poca")
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "self_play": "there is no self-play",
-        "memory": "a network with a memory is train.algo: recurrent_ppo",
+        "memory": "a memory is train.network.memory of hybrid_ppo, or train.algo: recurrent_ppo",
         "normalize": "observations are scaled by the ranges that the {world} declares",
         "curiosity": "there is no reward but the {world}'s",
         "gail": "there is no reward but the {world}'s",

@@ -19,6 +19,8 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.network_summary import Part, engine_summary, network_summary
+from aimbot_lab.training.algorithms.part_checks import part_remarks
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
@@ -65,9 +67,25 @@ class CurriculumPlan:
             "longest_episode_steps": self.longest_episode,
             "update_multiply_adds": self.cost.multiply_adds,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
+            **self._network_json(),
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
         }
+
+    @property
+    def network(self) -> tuple[Part, ...]:
+        """The parts of the network, where its sizes are known beforehand."""
+        config = self.curriculum.config
+        return network_summary(config.train, spec_of(config.env))
+
+    @property
+    def engine(self) -> str:
+        """Which engine computes."""
+        return engine_summary(self.curriculum.config.train)
+
+    def _network_json(self) -> dict[str, Any]:
+        parts = [part._asdict() for part in self.network]
+        return {"network": parts, "engine": self.engine} if parts else {}
 
 
 def plan_curriculum(
@@ -143,6 +161,7 @@ def _warnings(
             yield f"lessons.{number} {planned.lesson.name!r}: {what}"
     yield from _progress_warnings(config.lessons)
     yield from _budget_warnings(config, lessons, longest)
+    yield from part_remarks(config.train)
 
 
 def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:

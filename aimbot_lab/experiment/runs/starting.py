@@ -28,7 +28,7 @@ from aimbot_lab.training.agents.agent_files import (
 from aimbot_lab.training.agents.weights_file import policy_of
 from aimbot_lab.worlds.registry import spec_of, type_of
 
-MUST_AGREE = ("train.aim", "train.aim_bins", "train.masks", "train.network")
+MUST_AGREE = ("train.aim", "train.aim_bins", "train.masks", "train.target", "train.network")
 """Settings of which the network and its actions are made; the world names those of what it sees."""
 
 

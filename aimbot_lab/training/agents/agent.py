@@ -10,6 +10,7 @@ from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
+from aimbot_lab.training.algorithms.network_parts import memory_shape
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.foreign_failures import foreign_failure
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
@@ -23,7 +24,7 @@ class Agent:
         algorithm = algorithm_of(train)
         adapter = algorithm.adapter(train)
         self.masked = algorithm.masked or adapter.masks_shown
-        self.recurrent = algorithm.recurrent
+        self.recurrent = algorithm.recurrent or memory_shape(train) is not None
         self._masks_shown = adapter.masks_shown
         self.policy = policy
         self.spec = spec
@@ -98,7 +99,7 @@ class Agent:
                 raise
             raise failed from error
         actions = np.zeros((len(observations), self._width), np.float32)
-        self._codec.to_world(chosen, actions)
+        self._codec.to_world(chosen, actions, observations)
         return actions, state
 
     def _shown(

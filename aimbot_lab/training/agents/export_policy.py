@@ -15,6 +15,8 @@ from torch import nn
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.algorithms.network_parts import unfused_parts
+from aimbot_lab.training.algorithms.policy_gradient import HYBRID_PPO
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.branches import FORBIDDEN
 
@@ -61,6 +63,12 @@ class DeployedPolicy(nn.Module):
             raise ConfigurationError(
                 f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
                 "folder, as safetensors"
+            )
+        parts = [part for part in unfused_parts(train) if train.algo == HYBRID_PPO.name]
+        if parts:
+            raise ConfigurationError(
+                f"train.{parts[0]}: an ONNX file can't hold it yet; export the agent to a folder, "
+                "as safetensors"
             )
         if agent.spec.continuous > 1:
             raise ConfigurationError(

@@ -11,9 +11,12 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
+from aimbot_lab.training.algorithms.chunk_buffer import ChunkRolloutBuffer
 from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
+from aimbot_lab.training.networks.parts.rollout_memory import RolloutMemory
+from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
 
 Objective = Literal["joint", "per_branch"]
@@ -54,11 +57,22 @@ class HybridPPO(PPO):
             self.policy_kwargs["per_branch"] = True
             self.rollout_buffer_class = HybridRolloutBuffer
             self.rollout_buffer_kwargs["branches"] = self._branches()
+        if (memory := self.policy_kwargs.get("memory")) is not None:
+            self.rollout_buffer_class = ChunkRolloutBuffer
+            self.rollout_buffer_kwargs["shape"] = memory
         types = engine_types(self.asked_engine)
         # The first weights depend on torch's number of threads; what is learned here may not.
         with one_torch_thread() if any(one.any_threads for one in types) else nullcontext():
             super()._setup_model()
         self.engine, self.passed_over = suited_engine(self.policy, types)
+        if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
+            self.rollout_buffer.memory = self._memory
+
+    @property
+    def _memory(self) -> RolloutMemory:
+        """What the policy remembers of every row."""
+        assert isinstance(self.policy, RememberingPolicy)
+        return self.policy.rollout
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -89,6 +103,8 @@ class HybridPPO(PPO):
     ) -> bool:
         """Fill `rollout_buffer`; False where `callback` ended it."""
         loop = partial(super().collect_rollouts, env, callback, rollout_buffer, n_rollout_steps)
+        if isinstance(rollout_buffer, ChunkRolloutBuffer):
+            self._memory.begin(lambda: np.asarray(self._last_episode_starts))
         return self.engine.collect(self, loop, steps=n_rollout_steps)
 
     def _update_info_buffer(
@@ -96,10 +112,21 @@ class HybridPPO(PPO):
     ) -> None:
         """Keep what `infos` say of the episodes that ended; the others say nothing."""
         if dones is not None:
-            infos = [infos[row] for row in np.flatnonzero(dones)]
+            ended = np.flatnonzero(dones)
+            if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
+                self._memory.cut_off.extend(int(row) for row in ended if _is_cut_off(infos[row]))
+            infos = [infos[row] for row in ended]
             dones = np.ones(len(infos), np.bool_)
         super()._update_info_buffer(infos, dones)
 
     def train(self) -> None:
         """Improve the policy by the rollout in the buffer."""
         self.engine.update(self, dual_clip=self.dual_clip)
+        if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
+            assert isinstance(self.policy, RememberingPolicy)
+            self.logger.record("train/state_drift", self.policy.state_drift(self.rollout_buffer))
+
+
+def _is_cut_off(info: dict[str, Any]) -> bool:
+    """Whether stable-baselines3 asks for the value of the episode's last observation."""
+    return info.get("terminal_observation") is not None and bool(info.get("TimeLimit.truncated"))

@@ -12,6 +12,7 @@ from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, place_of
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.network_parts import with_keys
 from aimbot_lab.training.algorithms.optimizer_import import spare_compiler_import
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.networks.devices import chosen_device
@@ -73,5 +74,5 @@ def _policy_arguments(
 ) -> dict[str, Any]:
     if algorithm.table is not None:
         return algorithm.policy_arguments(settings, spec)
-    network = network_arguments(settings.network, spec, one_stack=algorithm.ranks_actions)
+    network = network_arguments(with_keys(settings), spec, one_stack=algorithm.ranks_actions)
     return {**network, **algorithm.policy_arguments(settings, spec)}

@@ -1,5 +1,7 @@
 """Algorithms that learn from each rollout once it is complete: the PPO family and TRPO."""
 
+from typing import Any
+
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import (
     AdapterOptions,
@@ -9,6 +11,7 @@ from aimbot_lab.training.algorithms.algorithm import (
     Memory,
     same_names,
 )
+from aimbot_lab.training.algorithms.network_parts import memory_shape, target_choice, unfused_parts
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, TrainSettings
 
@@ -46,9 +49,9 @@ def _trpo() -> Classes:
 
 def _hybrid_ppo() -> Classes:
     from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-    from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+    from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 
-    return Classes(HybridPPO, HybridPolicy)
+    return Classes(HybridPPO, RememberingPolicy)
 
 
 def lstm(settings: TrainSettings, inputs: int) -> Memory:
@@ -62,21 +65,29 @@ def lstm(settings: TrainSettings, inputs: int) -> Memory:
 
 def hybrid_adapter(settings: TrainSettings) -> AdapterOptions:
     """Actions and masks as the switches say."""
-    return AdapterOptions(settings.aim, masks_shown=settings.masks)
+    aims = settings.target != "none"
+    actions: Any = f"target_{settings.aim}" if aims else settings.aim
+    return AdapterOptions(actions, masks_shown=settings.masks)
 
 
 def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
     """The policy's part of the switches."""
+    target, memory = target_choice(settings, spec), memory_shape(settings)
+    choices = spec.branches if target is None else (*spec.branches, 1 + target.slots)
     return {
-        "hybrid": spec.branches if settings.aim == "hybrid" else (),
+        "hybrid": choices if settings.aim == "hybrid" else (),
         "masked": spec.branches if settings.masks else (),
+        **({} if target is None else {"target": target}),
+        **({} if memory is None else {"memory": memory}),
     }
 
 
 def surely_fused(settings: TrainSettings) -> bool:
     """Whether the fused engine learns, for which the number of threads makes no difference."""
     network = settings.network
-    suits = isinstance(network, NetworkSettings) and max(network.layers) <= MAX_FUSED_UNITS
+    if not isinstance(network, NetworkSettings) or unfused_parts(settings):
+        return False
+    suits = max(network.layers) <= MAX_FUSED_UNITS
     asked = settings.engine != "torch" and settings.device == "cpu"
     return asked and suits and not settings.options
 
@@ -99,7 +110,7 @@ HYBRID_PPO = Algorithm(
     classes=_hybrid_ppo,
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
     adapter=hybrid_adapter,
-    derived=frozenset({"aim", "masks"}),
+    derived=frozenset({"aim", "masks", "target"}),
     more_policy=hybrid_policy,
     policy_options=("log_std_init",),
     any_threads=surely_fused,

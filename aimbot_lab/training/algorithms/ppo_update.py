@@ -11,6 +11,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.utils import explained_variance
 
+from aimbot_lab.training.algorithms.chunk_buffer import ChunkSamples
 from aimbot_lab.training.algorithms.losses import (
     approximate_kl,
     entropy_loss,
@@ -18,6 +19,7 @@ from aimbot_lab.training.algorithms.losses import (
     policy_loss,
     value_loss,
 )
+from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 
 
 class Ranges(NamedTuple):
@@ -105,12 +107,23 @@ def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Miniba
         yield _losses(model, data, ranges)
 
 
-def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
-    """(loss to differentiate, what it is made of)."""
+def evaluated(
+    model: PPO, data: RolloutBufferSamples | ChunkSamples
+) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+    """(values, log-probabilities, entropy) that `model`'s policy now has for a minibatch."""
     actions = data.actions
     if isinstance(model.action_space, spaces.Discrete):
         actions = actions.long().flatten()
-    values, log_prob, entropy = model.policy.evaluate_actions(data.observations, actions)
+    if isinstance(data, ChunkSamples):
+        policy = model.policy
+        assert isinstance(policy, RememberingPolicy)
+        return policy.evaluate_chunks(data.observations, actions, data.chunks)
+    return model.policy.evaluate_actions(data.observations, actions)
+
+
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
+    """(loss to differentiate, what it is made of)."""
+    values, log_prob, entropy = evaluated(model, data)
     advantages = normalized(data.advantages) if model.normalize_advantage else data.advantages
     policy = policy_loss(
         log_prob,

@@ -22,7 +22,7 @@ NUMBERS = (
 )
 SEEN = ("_last_obs", "_last_episode_starts")
 RECENT = ("ep_info_buffer", "ep_success_buffer")
-MEMORY = "_last_lstm_states"
+MEMORY, REMEMBERED = "_last_lstm_states", "remembered"
 
 
 def model_state(model: BaseAlgorithm) -> dict[str, Any]:
@@ -34,8 +34,15 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
         "seen": {name: getattr(model, name) for name in SEEN},
         "recent": {name: list(getattr(model, name)) for name in RECENT},
         "memory": tuple(getattr(model, MEMORY, ())),
+        **_remembered(model),
         "recorded": {key: float(value) for key, value in model.logger.name_to_value.items()},
     }
+
+
+def _remembered(model: BaseAlgorithm) -> dict[str, Any]:
+    """What our own policy remembers of every row, where it remembers."""
+    state = getattr(getattr(model.policy, "rollout", None), "state", None)
+    return {} if state is None else {REMEMBERED: state}
 
 
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
@@ -53,6 +60,9 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
         kind = type(getattr(model, MEMORY))
         on_device = (tuple(t.to(model.device) for t in pair) for pair in state["memory"])
         setattr(model, MEMORY, kind(*on_device))
+    if REMEMBERED in state:
+        rollout: Any = getattr(model.policy, "rollout", None)
+        rollout.state = state[REMEMBERED].to(model.device)
     model.logger.name_to_value.update(state["recorded"])
 
 

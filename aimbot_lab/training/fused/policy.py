@@ -18,6 +18,7 @@ from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
@@ -30,6 +31,7 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
         raise UnsuitedError("actor and critic must share what extracts their features")
     if not isinstance(policy, HybridPolicy) or policy.use_sde or policy.squash_output:
         raise UnsuitedError("the policy must be a HybridPolicy without state-dependent exploration")
+    _check_parts(policy)
     actor, relu = _layers(policy.mlp_extractor.policy_net)
     critic, other = _layers(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
@@ -62,6 +64,18 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     if {id(t) for t in tensors} != {id(t) for t in policy.parameters()}:
         raise UnsuitedError("the policy has weights beside those of its two networks")
     return shape, FusedWeights(shape, tensors)
+
+
+def _check_parts(policy: HybridPolicy) -> None:
+    """Raise UnsuitedError where the policy has a part that is not layers of actor and critic."""
+    if getattr(policy, "memory_shape", None) is not None:
+        raise UnsuitedError("it does not know train.network.memory")
+    if policy.target is not None:
+        raise UnsuitedError("it does not know train.target")
+    encoded = [part for part in policy.modules() if isinstance(part, EncodedFeatures)]
+    if encoded:
+        key = "units" if encoded[0].encoders else "scalars"
+        raise UnsuitedError(f"it does not know train.network.{key}")
 
 
 def features_of(policy: ActorCriticPolicy, observations: th.Tensor) -> Floats:

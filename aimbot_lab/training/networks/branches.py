@@ -99,8 +99,13 @@ class MaskedHead(nn.Module):
     def forward(self, latent: th.Tensor) -> th.Tensor:
         """Logits [N, L] with those forbidden at -1e8; `latent` [N, H + sum of choices]."""
         output = self.layer(latent[:, : -self._masks])
-        parts = th.split(output[:, : self._masks], self._choices, dim=1)
-        logits = th.cat([part - part.logsumexp(dim=1, keepdim=True) for part in parts], dim=1)
-        allowed = latent[:, -self._masks :] > 0.5
-        forbidden = th.full_like(logits, FORBIDDEN)
-        return th.cat([th.where(allowed, logits, forbidden), output[:, self._masks :]], dim=1)
+        masks = latent[:, -self._masks :]
+        logits = masked_logits(output[:, : self._masks], masks, self._choices)
+        return th.cat([logits, output[:, self._masks :]], dim=1)
+
+
+def masked_logits(logits: th.Tensor, masks: th.Tensor, choices: list[int]) -> th.Tensor:
+    """`logits` [N, L] of branches, normalised, with those at -1e8 whose `masks` [N, L] are 0."""
+    parts = th.split(logits, choices, dim=1)
+    logits = th.cat([part - part.logsumexp(dim=1, keepdim=True) for part in parts], dim=1)
+    return th.where(masks > 0.5, logits, th.full_like(logits, FORBIDDEN))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+EGOCENTRIC = 5  # columns that are worked out of these
 COLUMNS = {
     "base_x": "fire_base_x",
     "base_z": "fire_base_z",

@@ -9,12 +9,11 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight, see_from_agent
-from aimbot_lab.training.networks.egocentric_columns import COLUMNS
+from aimbot_lab.training.networks.egocentric_columns import COLUMNS, EGOCENTRIC
 from aimbot_lab.training.networks.running_scale import Moments, RunningScale, moments
 
 WIDEST = 1e5  # range that is scaled to -1 to 1; within a wider one nothing could be told apart
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
-EGOCENTRIC_COLUMNS = 5
 
 
 class ScaledFeatures(BaseFeaturesExtractor):
@@ -63,7 +62,7 @@ class EgocentricFeatures(ScaledFeatures):
     def __init__(
         self, observation_space: spaces.Box, names: Sequence[str], *, running: bool = False
     ) -> None:
-        super().__init__(observation_space, running=running, extra=EGOCENTRIC_COLUMNS)
+        super().__init__(observation_space, running=running, extra=EGOCENTRIC)
         index = {name: column for column, name in enumerate(names)}
         self._floor = float(observation_space.high[index["agent_x"]])
         distances = [k for k, name in enumerate(names) if name.endswith("_distance")]

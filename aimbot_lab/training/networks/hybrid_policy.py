@@ -11,6 +11,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, MlpExtr
 from stable_baselines3.common.type_aliases import Schedule
 
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead, SeparateBranches
+from aimbot_lab.training.networks.parts.target_head import BesideSeen, TargetChoice, TargetHead
 
 
 class HybridPolicy(ActorCriticPolicy):
@@ -19,7 +20,8 @@ class HybridPolicy(ActorCriticPolicy):
     `hybrid`: sizes of the choices in the first columns of a `Box` of actions; the others are
     Gaussian. `masked`: sizes of the first choices that the observation's last columns mask
     (1: allowed); the networks do not see these columns. `per_branch`: log-probabilities are
-    [N, branches], not [N]. `act`, where set, samples in place of `forward`.
+    [N, branches], not [N]. `target`: a branch after the world's chooses a unit to aim at.
+    `act`, where set, samples in place of `forward`.
     """
 
     act: Callable[[th.Tensor], tuple[th.Tensor, th.Tensor, th.Tensor]] | None = None
@@ -33,10 +35,11 @@ class HybridPolicy(ActorCriticPolicy):
         hybrid: Sequence[int] = (),
         masked: Sequence[int] = (),
         per_branch: bool = False,
+        target: TargetChoice | None = None,
         **arguments: Any,
     ) -> None:
         self._hybrid, self.masked = tuple(hybrid), tuple(masked)
-        self.per_branch = per_branch
+        self.per_branch, self.target = per_branch, target
         super().__init__(observation_space, action_space, lr_schedule, **arguments)
 
     def forward(
@@ -50,19 +53,26 @@ class HybridPolicy(ActorCriticPolicy):
     def make_features_extractor(self) -> BaseFeaturesExtractor:
         """The extractor of all columns but the masks, which pass it by."""
         if not self.masked:
-            return super().make_features_extractor()
+            return self._beside_seen(super().make_features_extractor())
         space, count = self.observation_space, sum(self.masked)
         assert isinstance(space, spaces.Box)
         seen = spaces.Box(space.low[:-count], space.high[:-count], dtype=np.float32)
-        return BesideMasks(
-            space, self.features_extractor_class(seen, **self.features_extractor_kwargs)
-        )
+        made = self.features_extractor_class(seen, **self.features_extractor_kwargs)
+        return BesideMasks(space, self._beside_seen(made))
+
+    def _beside_seen(self, features: BaseFeaturesExtractor) -> BaseFeaturesExtractor:
+        return features if self.target is None else BesideSeen(features, self.target)
+
+    @property
+    def passed(self) -> int:
+        """Columns behind the features that go past the actor's layers to its head."""
+        return sum(self.masked) + (0 if self.target is None else self.target.passed)
 
     def _build_mlp_extractor(self) -> None:
-        if not self.masked:
+        count = self.passed
+        if not count:
             super()._build_mlp_extractor()
             return
-        count = sum(self.masked)
         self.mlp_extractor = MaskPassingMlp(
             self.features_dim - count,
             net_arch=self.net_arch,
@@ -84,7 +94,11 @@ class HybridPolicy(ActorCriticPolicy):
         elif self.per_branch:
             assert isinstance(space, spaces.MultiDiscrete)
             distribution = SeparateBranches(space.nvec.tolist())
-        if self.masked:
+        if self.target is not None:
+            distribution.proba_distribution_net = self._targeting_net(
+                distribution.proba_distribution_net, self.target
+            )
+        elif self.masked:
             distribution.proba_distribution_net = self._masked_net(
                 distribution.proba_distribution_net
             )
@@ -100,6 +114,19 @@ class HybridPolicy(ActorCriticPolicy):
             return MaskedHead(made, self.masked)
 
         return masked_net
+
+    def _targeting_net(self, net: Any, target: TargetChoice) -> Any:
+        """`net`, a maker of the last layer, with a head that has the target among its branches."""
+
+        def targeting_net(latent_dim: int, **arguments: Any) -> Any:
+            latent = latent_dim - self.passed
+            made = net(latent_dim=latent, **arguments)
+            layer, *others = made if isinstance(made, tuple) else (made,)
+            rest = layer.out_features - sum(target.branches) - 1 - target.slots
+            head = TargetHead(latent, target, rest=rest, masks=sum(self.masked))
+            return (head, *others) if others else head
+
+        return targeting_net
 
 
 class BesideMasks(BaseFeaturesExtractor):

@@ -27,9 +27,16 @@ class Mlp(NetworkType):
         from aimbot_lab.training.networks import features
 
         running, names = settings.scaling == "running", spec.observation_names
+        plain: features.ScaledFeatures
         if settings.features != "scaled" and has_egocentric_columns(names):
-            return features.EgocentricFeatures(observations, names, running=running)
-        return features.ScaledFeatures(observations, running=running)
+            plain = features.EgocentricFeatures(observations, names, running=running)
+        else:
+            plain = features.ScaledFeatures(observations, running=running)
+        if settings.scalars is None and settings.units is None:
+            return plain
+        from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
+
+        return EncodedFeatures(plain, settings, spec)
 
     def resolved(self, settings: NetworkSettings, spec: WorldSpec) -> NetworkSettings:
         """`settings` with the features that the world of `spec` has, where none are named."""
@@ -55,7 +62,23 @@ class Mlp(NetworkType):
 
     def weights(self, settings: NetworkSettings, inputs: int, outputs: int) -> int:
         """Those of the layers' matrices."""
-        return sum(one * other for one, other in pairwise((inputs, *settings.layers, outputs)))
+        units, memory = settings.units, settings.memory
+        if settings.scalars is None and units is None and memory is None:
+            return _matrices((inputs, *settings.layers, outputs))
+        encoders = _matrices(units.layers) if units else 0
+        core = (settings.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
+        if memory is not None:
+            encoders += 4 * memory.size * (memory.size + core)
+            core = memory.size
+        return (
+            _matrices(settings.scalars or ())
+            + encoders
+            + _matrices((core, *settings.layers, outputs))
+        )
+
+
+def _matrices(sizes: tuple[int, ...]) -> int:
+    return sum(one * other for one, other in pairwise(sizes))
 
 
 MLP = Mlp()

@@ -19,13 +19,43 @@ class KindOfNetwork(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class UnitsSettings:
+    """Encoders of units, one for each kind: the same weights for all its units."""
+
+    layers: tuple[Units, ...] = (32, 32)
+    """Units of each layer; the last one's are what is pooled over the units that are seen."""
+    keys: Units | None = None
+    """Numbers of a unit's key for train.target attention, by default 16."""
+    kinds: tuple[str, ...] | None = None
+    """Kinds of units that are encoded, such as rays and enemies; left out, all that the world
+    shows."""
+
+    def __post_init__(self) -> None:
+        _check_layers(self.layers)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class MemorySettings:
+    """A layer of long short-term memory after the encoders."""
+
+    size: Units = 64
+    """Numbers that it keeps from step to step."""
+    sequence_length: Annotated[Int, Ge(1)] = 16
+    """Steps of a chunk, through which gradients flow; must divide train.n_steps."""
+    burn_in: Annotated[Int, Ge(0)] = 0
+    """Steps before a chunk that are run first without being learned from."""
+    critic: Literal["shared", "own"] = "shared"
+    """Whether actor and critic share it, or the critic has one of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class NetworkSettings:
     """The policy's and the value function's network, each with its own layers."""
 
     kind: Literal["mlp"] = "mlp"
     """Kind of network: `mlp`, fully connected layers."""
     layers: tuple[Units, ...] = (64, 64)
-    """Units of each hidden layer."""
+    """Units of each hidden layer; may be empty with scalars, units or memory."""
     activation: Activation = "tanh"
     """Non-linearity between the layers."""
     features: Literal["scaled", "egocentric"] | None = None
@@ -35,8 +65,23 @@ class NetworkSettings:
     """How observations are scaled: by their declared ranges, or by the mean and the standard
     deviation of all that was seen, brought up to date between rollouts."""
 
+    scalars: tuple[Units, ...] | None = None
+    """hybrid_ppo: layers that encode the plain columns; left out, they go straight through."""
+    units: UnitsSettings | None = None
+    """hybrid_ppo: encoders of the units that the world shows; left out, their columns are plain."""
+    memory: MemorySettings | None = None
+    """hybrid_ppo: what the agent keeps in mind within an episode; left out, nothing."""
+
     def __post_init__(self) -> None:
-        if not self.layers:
-            raise ValueError("layers must name at least one layer")
-        if len(self.layers) > MAX_LAYERS:
-            raise ValueError(f"layers must name at most {MAX_LAYERS} layers")
+        if self.scalars is not None:
+            _check_layers(self.scalars, "scalars")
+        has_parts = any(part is not None for part in (self.scalars, self.units, self.memory))
+        if self.layers or not has_parts:
+            _check_layers(self.layers)
+
+
+def _check_layers(layers: tuple[int, ...], name: str = "layers") -> None:
+    if not layers:
+        raise ValueError(f"{name} must name at least one layer")
+    if len(layers) > MAX_LAYERS:
+        raise ValueError(f"{name} must name at most {MAX_LAYERS} layers")

@@ -1,0 +1,80 @@
+"""The features of a network with encoders: those of plain columns, then those of each kind."""
+
+from itertools import pairwise
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.parts.kinds import encoded_blocks
+from aimbot_lab.training.networks.parts.unit_encoder import UnitEncoder
+from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
+from aimbot_lab.training.networks.parts.unit_inputs import input_size
+from aimbot_lab.training.networks.settings import NetworkSettings
+
+ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
+
+
+class EncodedFeatures(BaseFeaturesExtractor):
+    """[features of the core | keys of the units that may be a target, `passed` columns].
+
+    `plain` scales the columns; those of encoded units are left out of it.
+    """
+
+    kept: th.Tensor  # [P] columns of the plain features
+
+    def __init__(self, plain: ScaledFeatures, settings: NetworkSettings, spec: WorldSpec) -> None:
+        blocks = encoded_blocks(settings, spec)
+        taken = [column for block in blocks for column in block.columns.flatten().tolist()]
+        kept = np.setdiff1d(np.arange(plain.features_dim), taken)
+        units, scalars = settings.units, settings.scalars or ()
+        keys = units.keys or 0 if units else 0
+        self.passed = keys * sum(block.slots for block in blocks if block.target)
+        core = (scalars[-1] if scalars else len(kept)) + len(blocks) * (
+            units.layers[-1] if units else 0
+        )
+        space = plain._observation_space
+        assert isinstance(space, spaces.Box)
+        super().__init__(space, features_dim=core + self.passed)
+        self.plain, self._blocks, self._keys = plain, blocks, keys
+        self.register_buffer("kept", th.as_tensor(kept), persistent=False)
+        activation = ACTIVATIONS[settings.activation]
+        self.scalars = _layers((len(kept), *scalars), activation)
+        self.units, self.encoders = nn.ModuleDict(), nn.ModuleDict()
+        for block in blocks:
+            assert units is not None
+            self.units[block.kind] = UnitFeatures(block, space)
+            self.encoders[block.kind] = UnitEncoder(
+                input_size(block),
+                units.layers,
+                keys=keys if block.target else 0,
+                activation=activation,
+            )
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Features [N, F] of raw observations [N, D]."""
+        parts = [self.scalars(self.plain(observations)[:, self.kept])]
+        keys: list[th.Tensor] = []
+        for block in self._blocks:
+            encoded = self.encoders[block.kind](*self.units[block.kind](observations))
+            parts.append(encoded.pooled)
+            if _has_keys(block, self._keys):
+                keys.append(encoded.keys.flatten(1))
+        return th.cat([*parts, *keys], dim=1)
+
+
+def _has_keys(block: UnitBlock, keys: int) -> bool:
+    return block.target and keys > 0
+
+
+def _layers(sizes: tuple[int, ...], activation: type[nn.Module]) -> nn.Sequential:
+    """Layers of these sizes, each with the activation; of a single size none."""
+    made: list[nn.Module] = []
+    for one, other in pairwise(sizes):
+        made += [nn.Linear(one, other), activation()]
+    return nn.Sequential(*made)

@@ -1,0 +1,71 @@
+"""What an encoder is shown of units: their features over their ranges, and where they are."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from torch import nn
+
+from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.training.networks.parts.unit_inputs import plain_features
+
+NEAR = 3.0  # m over which closeness falls to 1/e, as for the rays of EgocentricFeatures
+
+
+class UnitFeatures(nn.Module):
+    """Inputs [N, U, I] of a kind of units from raw observations [N, D]; 0 where there is none.
+
+    A label becomes a column for each of its values, a distance d 1 - 2 exp(-d / 3 m), a place
+    what `EgocentricFeatures` makes of the target's; slots have their fixed numbers beside.
+    """
+
+    columns: th.Tensor  # [U, F]
+    fixed: th.Tensor  # [U, S]
+    scale: th.Tensor  # [plain features]
+    shift: th.Tensor  # [plain features]
+
+    def __init__(self, block: UnitBlock, space: spaces.Box) -> None:
+        super().__init__()
+        self._block = block
+        self._plain = [block.features.index(name) for name in plain_features(block)]
+        first = block.columns[0, self._plain]
+        low, high = space.low[first], space.high[first]
+        span = np.where(high > low, high - low, 1.0)
+        self.register_buffer("columns", th.as_tensor(block.columns), persistent=False)
+        self.register_buffer("fixed", th.as_tensor(block.fixed), persistent=False)
+        self.register_buffer("scale", th.as_tensor(2.0 / span).float(), persistent=False)
+        self.register_buffer("shift", th.as_tensor(-(high + low) / span).float(), persistent=False)
+
+    def forward(self, observations: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """(inputs [N, U, I], whether there is a unit [N, U])."""
+        units = observations[:, self.columns]
+        seen = self._seen(units)
+        units = th.where(seen.unsqueeze(2), units, th.zeros_like(units))
+        inputs = th.cat(list(self._parts(units)), dim=2)
+        return th.where(seen.unsqueeze(2), inputs, th.zeros_like(inputs)), seen
+
+    def _seen(self, units: th.Tensor) -> th.Tensor:
+        if self._block.seen is None:
+            return th.ones_like(units[..., 0], dtype=th.bool)
+        return units[..., self._block.features.index(self._block.seen)] > 0.5
+
+    def _parts(self, units: th.Tensor) -> Iterator[th.Tensor]:
+        block = self._block
+        yield th.addcmul(self.shift, units[..., self._plain], self.scale)
+        for name, values in block.labels.items():
+            label = units[..., block.features.index(name)].unsqueeze(2)
+            yield (label == th.tensor(values, device=units.device)).to(units.dtype)
+        if block.distance is not None:
+            distance = units[..., block.features.index(block.distance)].unsqueeze(2)
+            near = th.exp(distance * (-1.0 / NEAR))
+            yield 1.0 - 2.0 * th.where(distance > 0.0, near, th.zeros_like(near))
+        if block.place is not None:
+            yield self._place(*(units[..., block.features.index(name)] for name in block.place))
+        yield self.fixed.expand(len(units), -1, -1)
+
+    def _place(self, ahead: th.Tensor, right: th.Tensor) -> th.Tensor:
+        distance = th.sqrt(ahead * ahead + right * right).clamp_min(1e-6)
+        scale = self._block.place_scale
+        columns = [ahead / scale, right / scale, ahead / distance, right / distance]
+        return th.stack([*columns, th.exp(distance * (-1.0 / NEAR))], dim=2)

@@ -1,0 +1,173 @@
+"""Our policy with a memory between its features and its layers."""
+
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.torch_layers import MlpExtractor
+
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy, MaskPassingMlp
+from aimbot_lab.training.networks.parts.lstm import Lstm, MemoryShape
+from aimbot_lab.training.networks.parts.rollout_memory import Chunks, RolloutMemory
+
+Latents = tuple[th.Tensor, th.Tensor]  # of actor and critic, [N, H and what is passed]
+
+
+class RememberingPolicy(HybridPolicy):
+    """`HybridPolicy`, and that exactly without `memory`.
+
+    Actor and critic share the memory, or have one each. While a rollout is collected the state of
+    every row lives in `rollout`; players hand theirs to `predict`.
+    """
+
+    rollout: RolloutMemory
+
+    def __init__(self, *args: Any, memory: MemoryShape | None = None, **arguments: Any) -> None:
+        self.memory_shape = memory
+        super().__init__(*args, **arguments)
+        if memory is not None:
+            self.rollout = RolloutMemory(memory.parts, memory.size, length=memory.length)
+
+    def _build_mlp_extractor(self) -> None:
+        shape = self.memory_shape
+        if shape is None:
+            super()._build_mlp_extractor()
+            return
+        core = self.features_dim - self.passed
+        self.memory = Lstm(core, shape.size)
+        self.critic_memory = Lstm(core, shape.size) if shape.own_critic else None
+        kind = MaskPassingMlp if self.passed else MlpExtractor
+        made = kind(
+            shape.size,
+            net_arch=self.net_arch,
+            activation_fn=self.activation_fn,
+            device=self.device,
+        )
+        self.mlp_extractor = made
+        if isinstance(made, MaskPassingMlp):
+            made.passing(self.passed)
+
+    def forward(
+        self, obs: th.Tensor, deterministic: bool = False
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """(actions, values [N, 1], log-probabilities) for observations [N, D] of a rollout."""
+        if self.memory_shape is None:
+            return super().forward(obs, deterministic)
+        state = self.rollout.before(len(obs), obs.device)
+        starts = self.rollout.starts(len(obs), obs.device)
+        (actor, critic), self.rollout.state = self._remembered(obs, state, starts)
+        distribution = self._get_action_dist_from_latent(actor)
+        actions = distribution.get_actions(deterministic=deterministic)
+        log_prob = distribution.log_prob(actions)
+        shape = self.action_space.shape
+        assert shape is not None
+        return actions.reshape(-1, *shape), self.value_net(critic), log_prob
+
+    def evaluate_chunks(
+        self, obs: th.Tensor, actions: th.Tensor, chunks: Chunks
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+        """(values [N L, 1], log-probabilities, entropy) of N chunks of L steps, chunk by chunk."""
+        state = chunks.state
+        with th.no_grad():
+            for warm in chunks.warm_up:
+                _, run = self._remembered(warm.observations, state[warm.rows], warm.starts)
+                state = state.index_copy(0, warm.rows, run)
+        (actor, critic), _ = self._remembered(obs, state, chunks.starts)
+        distribution = self._get_action_dist_from_latent(actor)
+        return self.value_net(critic), distribution.log_prob(actions), distribution.entropy()
+
+    def predict_values(self, obs: Any) -> th.Tensor:
+        """Values [N, 1] of observations that follow a rollout's steps; nothing is remembered."""
+        if self.memory_shape is None:
+            return super().predict_values(obs)
+        rollout, rows = self.rollout, len(obs)
+        starts = th.zeros(1, rows, device=obs.device)
+        if rollout.cut_off:
+            assert rollout.state is not None
+            state = rollout.state[[rollout.cut_off.popleft()]]
+        elif rollout.state is not None and len(rollout.state) == rows:
+            state, starts = rollout.state, rollout.starts(rows, obs.device)
+        else:
+            state = rollout.empty(rows, obs.device)
+        (_, critic), _ = self._remembered(obs, state, starts)
+        values: th.Tensor = self.value_net(critic)
+        return values
+
+    def get_distribution(self, obs: Any) -> Distribution:
+        """The distribution of actions for observations [N, D], each the first of its episode."""
+        if self.memory_shape is None:
+            return super().get_distribution(obs)
+        state, starts = self._nothing(len(obs))
+        (actor, _), _ = self._remembered(obs, state, starts)
+        return self._get_action_dist_from_latent(actor)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
+        """(actions, memory [N, S, H]) from the memory of the step before."""
+        if self.memory_shape is None:
+            return super().predict(observation, state, episode_start, deterministic)
+        self.set_training_mode(False)
+        obs, batched = self.obs_to_tensor(observation)
+        assert isinstance(obs, th.Tensor)
+        before, starts = self._nothing(len(obs))
+        if state is not None:
+            before = th.as_tensor(state, dtype=th.float32, device=self.device)
+            began = np.zeros(len(obs)) if episode_start is None else episode_start
+            starts = th.as_tensor(began, dtype=th.float32, device=self.device).reshape(1, -1)
+        with th.no_grad():
+            (actor, _), after = self._remembered(obs, before, starts)
+            chosen = self._get_action_dist_from_latent(actor)
+            actions = chosen.get_actions(deterministic=deterministic).cpu().numpy()
+        space = self.action_space
+        actions = actions.reshape(-1, *(space.shape or ()))
+        if isinstance(space, spaces.Box):
+            actions = np.clip(actions, space.low, space.high)
+        return actions if batched else actions[0], after.cpu().numpy()
+
+    def _nothing(self, rows: int) -> tuple[th.Tensor, th.Tensor]:
+        return self.rollout.empty(rows, self.device), th.ones(1, rows, device=self.device)
+
+    def _remembered(
+        self, obs: th.Tensor, state: th.Tensor, starts: th.Tensor
+    ) -> tuple[Latents, th.Tensor]:
+        """(latents [N L, ...], state after [N, S, H]) of `obs` [N L, D], sequence by sequence."""
+        features = self.extract_features(obs)
+        assert isinstance(features, th.Tensor)
+        core = features.shape[1] - self.passed
+        passed = features[:, core:]
+        steps = len(starts)
+        inputs = features[:, :core].reshape(-1, steps, core).transpose(0, 1)
+        actor, after = self.memory(inputs, state[:, :2], starts)
+        critic, states = actor, [after]
+        if self.critic_memory is not None:
+            critic, of_critic = self.critic_memory(inputs, state[:, 2:], starts)
+            states.append(of_critic)
+        outputs = [
+            th.cat([one.transpose(0, 1).flatten(0, 1), passed], dim=1) for one in (actor, critic)
+        ]
+        net = self.mlp_extractor
+        latents = net.forward_actor(outputs[0]), net.forward_critic(outputs[1])
+        return latents, th.cat(states, dim=1)
+
+    def state_drift(self, buffer: Any) -> float:
+        """Mean |kept - recomputed| of the states where chunks begin; `buffer` is in its rollout.
+
+        Recomputed with the present weights from the state that the rollout began with.
+        """
+        shape, rollout = self.memory_shape, self.rollout
+        assert shape is not None
+        state, apart = rollout.kept[0], [th.zeros(1)]
+        with th.no_grad():
+            for number, kept in enumerate(rollout.kept[1:]):
+                chunk = slice(number * shape.length, (number + 1) * shape.length)
+                seen, starts = buffer.chunk_of(chunk)
+                _, state = self._remembered(seen, state, starts)
+                apart.append((state - kept).abs().mean().reshape(1))
+        return float(th.cat(apart[1:] or apart).mean())

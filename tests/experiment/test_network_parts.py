@@ -1,0 +1,183 @@
+"""What `check` says of encoders and targets that do not fit, and what a plan says of a network."""
+
+from pathlib import Path
+
+import pytest
+from broken_curriculum import GOOD, faults
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.worlds.registry import spec_of
+
+OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")
+UNITS = "env.observation.units=true"
+ENCODED = "train.network.units={}"
+ATTENTION = "train.target=attention"
+SHOWN = "set env.observation.units: true"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned(*overrides: str) -> CurriculumPlan:
+    Path("c.yaml").write_text(OURS, encoding="utf-8")
+    return plan_curriculum(load_curriculum("c.yaml", overrides))
+
+
+BROKEN = [
+    (("train.target=linear",), "train.target", f"world arena shows nobody to aim at: {SHOWN}"),
+    ((ATTENTION, ENCODED), "train.target", f"world arena shows nobody to aim at: {SHOWN}"),
+    ((UNITS, ATTENTION), "train.target", "attention needs the keys of train.network.units"),
+    (
+        (UNITS, ATTENTION, "train.network.units.kinds=[rays]"),
+        "train.network.units.kinds",
+        "must name enemies, which train.target chooses from",
+    ),
+    (
+        ("train.network.units.kinds=[enemies]",),
+        "train.network.units.kinds.0",
+        f"enemies: no such units are shown: {SHOWN} (there are rays)",
+    ),
+    (
+        (UNITS, "train.network.units.kinds=[rays, boxes]"),
+        "train.network.units.kinds.1",
+        "boxes: no such units are shown (there are rays, enemies)",
+    ),
+    (
+        ("train.network.units.kinds=[]",),
+        "train.network.units.kinds",
+        "must name at least one (there are rays)",
+    ),
+    (("train.network.units.kinds=[rays, rays]",), "train.network.units.kinds", "must differ"),
+    (
+        ("train.network.units.layers=[]",),
+        "train.network.units.layers",
+        "must name at least one layer",
+    ),
+    (("train.network.units.layers=[5000]",), "train.network.units.layers.0", "4096"),
+    (("train.network.units.keys=0",), "train.network.units.keys", "1"),
+    (("train.network.scalars=[]",), "train.network.scalars", "must name at least one layer"),
+    (("train.network.layers=[]",), "train.network.layers", "must name at least one layer"),
+    (("train.target=nobody",), "train.target", "must be 'none', 'linear' or 'attention'"),
+    (
+        ("train.engine=fused", UNITS, "train.target=linear"),
+        "train.engine",
+        "fused does not know train.target: use auto or torch",
+    ),
+    (
+        ("train.engine=fused", ENCODED),
+        "train.engine",
+        "fused does not know train.network.units: use auto or torch",
+    ),
+    (
+        ("train.algo=ppo", ENCODED),
+        "train.network.units",
+        "does nothing with ppo: leave it out, or use algo: hybrid_ppo",
+    ),
+    (
+        ("train.algo=dqn", "train.network.scalars=[8]"),
+        "train.network.scalars",
+        "does nothing with dqn: leave it out, or use algo: hybrid_ppo",
+    ),
+    (
+        ("train.network.memory={sequence_length: 48}",),
+        "train.network.memory.sequence_length",
+        "must divide train.n_steps = 128 (got 48; nearest that does: 32)",
+    ),
+    (
+        ("train.network.memory={}", "train.batch_size=8", "train.n_steps=16"),
+        "train.batch_size",
+        "a multiple of train.network.memory.sequence_length = 16 (got 8; nearest that is: 16)",
+    ),
+    (
+        ("train.network.memory={burn_in: 20}",),
+        "train.network.memory.burn_in",
+        "a multiple of sequence_length = 16 below n_steps = 128 (got 20; nearest that is: 16)",
+    ),
+    (
+        ("train.network.memory={burn_in: 128}",),
+        "train.network.memory.burn_in",
+        "(got 128; nearest that is: 112)",
+    ),
+    (("train.network.memory.size=9000",), "train.network.memory.size", "4096"),
+    (("train.network.memory.critic=both",), "train.network.memory.critic", "'shared' or 'own'"),
+    (
+        ("train.engine=fused", "train.network.memory={}"),
+        "train.engine",
+        "fused does not know train.network.memory: use auto or torch",
+    ),
+    (
+        ("train.algo=recurrent_ppo", "train.network.memory={}"),
+        "train.network.memory",
+        "does nothing with recurrent_ppo: leave it out, or set train.options.lstm_hidden_size",
+    ),
+    (
+        ("train.algo=ppo", UNITS, "train.target=linear"),
+        "train.target",
+        "does nothing with ppo: leave it out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("overrides", "key", "what"), BROKEN)
+def test_a_part_that_does_not_fit_is_refused_at_its_key(
+    overrides: tuple[str, ...], key: str, what: str
+) -> None:
+    lines = faults(OURS, *overrides)
+    assert len(lines) == 1, lines
+    assert key in lines[0]
+    assert what in lines[0]
+
+
+def test_all_that_is_wrong_with_a_network_is_said_at_once() -> None:
+    lines = faults(OURS, ATTENTION, "train.engine=fused", "train.network.units.kinds=[boxes]")
+    assert len(lines) == 4
+    assert sum("train.engine" in line for line in lines) == 2
+
+
+def test_keys_without_attention_are_said_and_not_refused() -> None:
+    plan = planned("train.network.units.keys=8")
+    assert any("keys does nothing without train.target: attention" in one for one in plan.warnings)
+    assert not any("keys" in one for one in planned(ENCODED).warnings)
+
+
+def test_a_chunk_of_one_step_is_allowed_and_said() -> None:
+    (warning,) = planned("train.network.memory={sequence_length: 1}").warnings[-1:]
+    assert "sequence_length 1: the agent remembers and can't learn to" in warning
+
+
+VARIANTS = {
+    "plain": (),
+    "memory": ("train.network.memory={size: 6}", "train.network.layers=[]"),
+    "two memories": (UNITS, "train.network.memory={critic: own}", "train.network.units={}"),
+    "encoders": (UNITS, "train.network.scalars=[9, 7]", ENCODED, "train.network.layers=[]"),
+    "attention": (UNITS, ATTENTION, "train.network.units.keys=6", "train.aim=hybrid"),
+    "linear": (UNITS, "train.target=linear", "train.masks=true"),
+    "rays alone": ("train.network.units={kinds: [rays], layers: [8]}", "env.rays.tags=one_hot"),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_plan_counts_the_weights_that_the_network_has(variant: str) -> None:
+    plan = planned(*VARIANTS[variant])
+    config = plan.curriculum.config
+    policy = new_policy(config.train, spec_of(config.env))
+    there = sum(weight.numel() for weight in policy.parameters())
+    assert sum(part.weights for part in plan.network) == there
+
+
+def test_a_plan_says_which_engine_computes_and_why_not_the_faster_one() -> None:
+    assert planned().engine == "fused"
+    assert planned("train.engine=torch").engine == "torch"
+    unknown = "torch (the fused engine does not know target, network.units)"
+    assert planned(*VARIANTS["attention"]).engine == unknown
+    parts = planned(*VARIANTS["attention"]).as_json()["network"]
+    assert [part["name"] for part in parts] == [
+        *("scalars", "rays (19 units)", "enemies (6 units)", "actor", "critic"),
+        *("action", "target attention", "value"),
+    ]
+    assert "network" not in planned("train.algo=ppo").as_json()
