@@ -157,6 +157,8 @@ def test_a_server_open_to_others_takes_addresses_but_no_strange_names() -> None:
     named = Door("box.local", 80, TOKEN)
     assert named.is_own_host("box.local:80")
     assert not named.is_own_host("evil.example:80")
+    assert door.address == "http://127.0.0.1:80"
+    assert Door("::1", 80, TOKEN).address == "http://[::1]:80"
     alone = Door("127.0.0.1", 80, TOKEN)
     assert not alone.is_own_host("192.168.1.2:80")
 

@@ -43,6 +43,21 @@ train:
   n_epochs: 1
   network: {layers: [8]}
 """
+AUDIT = """() => {
+  const seen = [...document.querySelectorAll("*")].filter((one) => one.checkVisibility());
+  const named = (one) => one.getAttribute("aria-label") || one.textContent.trim() ||
+    one.labels?.length || one.getAttribute("aria-labelledby");
+  const ids = seen.map((one) => one.id).filter(Boolean);
+  const used = "button, a[href], input, select, [role=tab], [role=img]";
+  return [
+    ...seen.filter((one) => one.matches(used) && !named(one))
+      .map((one) => "no name: " + one.outerHTML.slice(0, 80)),
+    ...seen.filter((one) => one.matches("[tabindex]") && one.tabIndex > 0).map(() => "tabindex"),
+    ...seen.filter((one) => one.matches("img:not([alt])")).map(() => "a picture without alt"),
+    ...ids.filter((id, k) => ids.indexOf(id) !== k).map((id) => "twice: #" + id),
+    ...(document.querySelectorAll("h1").length === 1 ? [] : ["not one h1"]),
+  ];
+}"""
 SHOWN = "els => els.map(one => one.value)"
 
 
@@ -241,7 +256,9 @@ def test_a_file_that_is_no_replay_is_refused_in_a_line_and_the_page_goes_on(stag
         wait_for_text(page, ".player output", "^0 of 30$")
 
 
-def test_tabs_are_reached_by_keys_and_no_part_is_wider_than_the_page(stage: Stage) -> None:
+def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
+    stage: Stage,
+) -> None:
     for size in (LARGE, SMALL):
         with stage.browser.page(stage.panel, size=size) as page:
             page.locator("#tab-start").focus()
@@ -252,6 +269,7 @@ def test_tabs_are_reached_by_keys_and_no_part_is_wider_than_the_page(stage: Stag
                 page.locator(f"main.part-{name} h1").first.wait_for()
                 wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wider <= 0, (name, size)
+                assert page.evaluate(AUDIT) == [], name
 
 
 def test_nothing_of_others_becomes_more_than_text(stage: Stage) -> None:

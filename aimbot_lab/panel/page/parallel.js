@@ -3,6 +3,7 @@
 import { isNumber } from "./format.js";
 
 const [TOP, BOTTOM, SIDE] = [34, 30, 70]; // px of room for words
+const WIDE = 30; // how many times the smallest value the largest is on a logarithmic axis
 
 /** The shortest ends of dotted keys that tell them apart: "rewards.win" among others is "win". */
 export function shortNames(keys) {
@@ -81,12 +82,17 @@ function drawAxes(context, axes, { x, y, ink, quiet, height }) {
   });
 }
 
-/** Where values lie on an axis, from 0 to 1: numbers evenly, others in the order they come. */
+/**
+ * Where values lie on an axis, from 0 to 1: numbers evenly, or by their logarithm where the largest
+ * is many times the smallest; others in the order of their names.
+ */
 function axis(name, values) {
   const known = values.filter((value) => value !== null && value !== undefined);
   if (known.length && known.every(isNumber)) {
     const [low, high] = [Math.min(...known), Math.max(...known)];
-    const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
+    const scale = low > 0 && high / low > WIDE ? Math.log : (value) => value;
+    const width = scale(high) - scale(low);
+    const share = (value) => (width > 0 ? (scale(value) - scale(low)) / width : 0.5);
     return { name, share, low: String(Number(low.toPrecision(3))), high: String(Number(high.toPrecision(3))) };
   }
   const kinds = [...new Set(known.map(String))].sort();

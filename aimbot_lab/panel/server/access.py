@@ -56,7 +56,8 @@ class Door(NamedTuple):
     @property
     def address(self) -> str:
         """Where a browser finds the page."""
-        return f"http://{_bracketed(self.host if self.host else '127.0.0.1')}:{self.port}"
+        everywhere = self.host in ("", "0.0.0.0", "::")
+        return f"http://{LOOPBACK[0] if everywhere else _bracketed(self.host)}:{self.port}"
 
     def is_own_host(self, host: str) -> bool:
         """Whether the Host header `host` names this server.

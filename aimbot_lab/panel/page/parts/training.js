@@ -32,8 +32,12 @@ export function open(place, panel, rest) {
     on: { click: ask("resume") } }, "Resume");
   const curves = el("button", { type: "button", on: { click: openCurves } }, "Curves in MLflow");
   const watchIt = el("a", { className: "button" }, "Watch it play");
+  const steer = el("button", { type: "button", on: { click: () => {
+    sliders.node.scrollIntoView({ block: "start" });
+    sliders.node.querySelector("input")?.focus({ preventScroll: true });
+  } } }, "Steer");
   const head = el("div", { className: "run-head" }, heading, state, el("span", { className: "grow" }),
-    watchIt, curves, resume, stop);
+    steer, watchIt, curves, resume, stop);
   const view = progressView();
   const sliders = slidersView(change);
   const body = el("div", { className: "run", hidden: true }, head, view.node, sliders.node);
@@ -97,7 +101,7 @@ export function open(place, panel, rest) {
     say(heading, told.name || told.run_id.slice(0, 8));
     say(state, stateWords(told.state));
     state.className = `state ${told.state}`;
-    stop.hidden = told.state !== "trains";
+    stop.hidden = steer.hidden = told.state !== "trains";
     body.classList.toggle("over", told.state !== "trains");
     resume.hidden = !told.resumable;
     watchIt.href = `#watch/${told.run_id}`;
