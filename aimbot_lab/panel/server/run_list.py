@@ -57,6 +57,7 @@ class RunList:
         if self._store_wanted and not is_asked and time.monotonic() > self._store_due:
             self._store_due, self._store_wanted = time.monotonic() + STORE_SECONDS, False
             self._asking = asyncio.create_task(asyncio.to_thread(self._ask_store))
+        here = {key: line for key, line in here.items() if self._is_shown(line)}
         lines = {**self._stored, **{key: self._with_result(line) for key, line in here.items()}}
         order = sorted(lines.values(), key=lambda line: (line.state != "trains", -line.begun_ms))
         return order[: MAX_LISTED + len(trained)]
@@ -74,6 +75,10 @@ class RunList:
     def ask_store_again(self) -> None:
         """Have the next look ask the store, which knows how a run has ended."""
         self._store_wanted = True
+
+    def _is_shown(self, line: RunLine) -> bool:
+        """Whether a run here is a training of its own; trials of a sweep have no record."""
+        return line.begun_ms > 0 or line.state == "trains" or line.run_id in self._stored
 
     def _with_result(self, line: RunLine) -> RunLine:
         """`line` with what the store knows of a run that is over."""

@@ -111,8 +111,10 @@ class RunFolder:
             raise disk_error(self.path, error) from error
 
     def forget_checkpoints(self) -> None:
-        """Delete what a resumption needs."""
+        """Delete what a resumption needs, and the folder where it was kept for that alone."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
+        if (self.path / _SETTLED_NAME).exists() and self.is_free:
+            self.remove()
 
     def taken_over(self, owner: Owner) -> "RunFolder":
         """This folder as that of `owner`, which is this process.

@@ -40,8 +40,17 @@ export function open(place, panel, rest) {
     steer, watchIt, curves, resume, stop);
   const view = progressView();
   const sliders = slidersView(change);
-  const body = el("div", { className: "run", hidden: true }, head, view.node, sliders.node);
-  place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), empty, body);
+  const body = el("div", { className: "run" }, head, empty, view.node, sliders.node);
+  place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), body);
+  hideRun();
+
+  /** Leaves the heading alone, where no run is shown. */
+  function hideRun() {
+    say(heading, "Training");
+    for (const one of [state, steer, watchIt, curves, resume, stop, view.node, sliders.node]) {
+      one.hidden = true;
+    }
+  }
 
   function ask(kind) {
     return async (event) => {
@@ -97,7 +106,7 @@ export function open(place, panel, rest) {
   });
   panel.on("state", (told) => {
     if (told.run_id !== shown) return;
-    body.hidden = false;
+    for (const one of [state, watchIt, curves, view.node, sliders.node]) one.hidden = false;
     say(heading, told.name || told.run_id.slice(0, 8));
     say(state, stateWords(told.state));
     state.className = `state ${told.state}`;
@@ -111,7 +120,7 @@ export function open(place, panel, rest) {
 
   function watch(run) {
     shown = run;
-    body.hidden = true;
+    hideRun();
     view.clear();
     sliders.clear();
     drawList(last);

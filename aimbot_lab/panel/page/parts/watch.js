@@ -73,7 +73,7 @@ export function open(place, panel, rest) {
     say(goal, told.scene.target || told.goal);
     const left = told.time_limit === null ? "" : ` of ${told.time_limit}`;
     const what = told.scene.target ? told.goal : "";
-    say(clock, told.ended ? told.ended : `${what}${what ? " · " : ""}${told.seconds}${left}`);
+    say(clock, told.ended ? told.ended : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
     bars.draw(told.terms);
     fill(lines, told.lines.map((line) => el("li", {}, line)));
   }

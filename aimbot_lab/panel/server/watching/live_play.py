@@ -126,6 +126,7 @@ class LivePlay:
             "goal": scene.goal,
             "seconds": round(scene.seconds, 2),
             "time_limit": scene.time_limit,
+            "time_unit": episode.row.world.spec.time_unit,
             "terms": [
                 [name, round(float(total), 3), round(float(one), 3)]
                 for name, total, one in zip(names, terms, earned, strict=True)
