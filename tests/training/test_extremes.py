@@ -127,7 +127,9 @@ def test_the_cost_of_an_update_counts_its_products() -> None:
 def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aimbot_lab.training.training.MAX_POINTS", 20)
     monkeypatch.setattr("aimbot_lab.training.callbacks.callbacks.MAX_POINTS", 24)
-    monkeypatch.setattr("aimbot_lab.training.callbacks.callbacks.MAX_SHARE", 1.0)  # each rollout
+    monkeypatch.setattr(
+        "aimbot_lab.training.callbacks.checkpoint_callback.MAX_SHARE", 1.0
+    )  # each rollout
     keeper, sink = Keeper(), Sink()
     steps = 16 * 2 * 20
     small = {"n_steps": 2, "batch_size": 32}
