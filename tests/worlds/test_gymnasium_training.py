@@ -44,7 +44,7 @@ def test_a_cut_off_episode_is_bootstrapped(tmp_path: Path) -> None:
     env.world.reset(0, new_step_buffers(8, 4).observations)
     env._actions = np.zeros((8, 2), np.float32)
     env._buffers = [new_step_buffers(8, 4) for _ in range(2)]
-    env._codec.to_world = lambda _given, _out: None  # type: ignore[method-assign]
+    env._codec.to_world = lambda _given, _out, _seen: None  # type: ignore[method-assign]
     for _ in range(5):
         _, _, done, infos = env.step(np.zeros((8, 1)))
     assert done.all()
