@@ -186,6 +186,14 @@ class WorldType(ABC):
         del given, settings
         return None
 
+    def drawing_fault(self, settings: Any, target: str, weights: Sequence[float]) -> str | None:
+        """Why no lesson can draw `target` by these weights of its difficulties; None: one can.
+
+        Where `settings` name files of a user's own, they hold the text of these.
+        """
+        del settings, target, weights
+        return None
+
     def reward_bound(self, settings: Any) -> float:
         """The largest reward weight, so that learners can check what 32 bits hold; 0: unknown."""
         del settings

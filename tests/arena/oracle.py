@@ -19,11 +19,14 @@ from oracle_episode import (
     Shot,
     distance_to_fire_base,
     gun_ready,
+    held,
     inside,
 )
 from oracle_reward import DISPLACED, reward_terms
 from oracle_view import Point, sight
 from oracle_walk import Walk, walked
+
+STANDING = (0, 0, 0, 0.0)
 
 
 def step(
@@ -33,6 +36,8 @@ def step(
 
     With a `place` the agent walks there.
     """
+    if held(rules, episode):
+        action = STANDING
     vertical, horizontal, attack = (int(number) for number in action[:3])
     limit = rules["mouse_limit"]
     mouse = min(max(float(action[3]), -limit), limit)
@@ -99,8 +104,10 @@ def has_won(rules: Rules, episode: Episode) -> bool:
 def allowed_actions(rules: Rules, episode: Episode) -> list[bool | None]:
     """The 3 + 3 + 2 mask: whether a move alone leads anywhere, and whether the gun is ready.
 
-    None where the agent would be wedged.
+    None where the agent would be wedged. One that is held can do nothing.
     """
+    if held(rules, episode):
+        return [True, False, False, True, False, False, True, False]
     vertical = [leads_away(episode, walked(rules, episode, key, 0)) for key in (1, 2)]
     horizontal = [leads_away(episode, walked(rules, episode, 0, key)) for key in (1, 2)]
     return [True, *vertical, True, *horizontal, True, gun_ready(episode)]
@@ -115,13 +122,14 @@ def leads_away(episode: Episode, walk: Walk) -> bool | None:
 
 def observed_head(rules: Rules, episode: Episode) -> list[float]:
     """The 13 numbers of an observation before its rays."""
-    x, z, diameter = episode.fire_base or (0.0, 0.0, 0.0)
+    hidden = rules["recall_seconds"] > 0 and not held(rules, episode)
+    x, z, diameter = (0.0, 0.0, 0.0) if hidden else episode.fire_base or (0.0, 0.0, 0.0)
     time_left = rules["time_limit"] - episode.decisions * rules.decision_seconds
     if episode.decisions >= rules.decision_limit:
         time_left = 0.0
     if episode.target == STAY:
         time_left = rules["time_limit"]
-    in_fire_base = float(inside(episode, (episode.x, episode.z)))
+    in_fire_base = float(not hidden and inside(episode, (episode.x, episode.z)))
     return [
         *(float(episode.target), x, 0.0, z, diameter, in_fire_base),
         *(max(time_left, 0.0), float(gun_ready(episode)), episode.x, 0.0, episode.z),

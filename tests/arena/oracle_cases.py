@@ -82,6 +82,7 @@ VARIED = {
     "time_limit": uniform(2.0, 12.0),
     "facing_distance": uniform(0.1, 1.5),
     "rewards.target_hit": uniform(-5.0, 5.0),
+    "recall_seconds": Gaussian(sampler_parameters=GaussianParameters(mean=0.0, st_dev=1.0)),
 }
 
 
@@ -188,7 +189,7 @@ CASES = (
     Case(
         "every episode other numbers",
         Scenario(ALL, parameters=VARIED),
-        ("won", "lost", "target_hit", "tag -1", "tag 1", "facing"),
+        ("won", "lost", "target_hit", "tag -1", "tag 1", "facing", "held", "recalled"),
         {
             "observation": UNITS,
             "time_limit": 12.0,
@@ -208,7 +209,7 @@ EDITED = (
     Case(
         "every target and other numbers",
         Scenario(ALL, parameters=VARIED),
-        (*EDITS, "won", "lost", "tag 1"),
+        (*EDITS, "won", "lost", "tag 1", "held"),
         {"time_limit": 12.0, "rays": RaySettings(tags="one_hot")},
     ),
 )

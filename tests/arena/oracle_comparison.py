@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from oracle import allowed_actions, observed_head, step
-from oracle_episode import STAY, TERMS, Episode, Outcome, Rules
+from oracle_episode import STAY, TERMS, Episode, Outcome, Rules, held
 from oracle_units import COLUMNS, HEAD, check_enemies
 from oracle_view import (
     ENEMY_TAG,
@@ -211,6 +211,8 @@ def count_events(before: Episode, outcome: Outcome, rules: Rules, tally: Counter
         and math.dist((before.x, before.z), (outcome.episode.x, outcome.episode.z))
         < 0.9 * rules["move_speed"] * rules.decision_seconds
     )
+    tally["held"] += held(rules, before)
+    tally["recalled"] += rules["recall_seconds"] > 0 and outcome.won
     tally["won"] += outcome.won
     tally["lost"] += outcome.finished and not outcome.won
     tally["stayed"] += before.target == STAY

@@ -110,6 +110,11 @@ def gun_ready(episode: Episode) -> bool:
     return episode.gun_ticks <= 0
 
 
+def held(rules: Rules, episode: Episode) -> bool:
+    """Whether the agent is still shown what it has to recall: it stands still until then."""
+    return episode.decisions < math.ceil(rules["recall_seconds"] / rules.decision_seconds - 1e-6)
+
+
 def distance_to_fire_base(episode: Episode) -> float:
     """Metres from the agent's centre to that of the FireBase."""
     return math.dist((episode.x, episode.z), episode.fire_base[:2])

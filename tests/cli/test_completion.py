@@ -43,7 +43,7 @@ def test_shipped_names_and_ones_own_are_completed(here: Path) -> None:
     assert completed("run", "go") == ["gopher", "gorge", "gorge_table", "goto"]
     assert completed("check", "") == [
         *("gopher", "attack", "cartpole", "free", "gorge", "gorge_table", "goto"),
-        *("mix", "short", "planted", "rewards"),
+        *("mix", "recall", "short", "planted", "rewards"),
     ]
     assert completed("sweep", "start", "pl") == ["planted"]
     assert completed("sweep", "re") == ["report", "rerun", "rewards"]

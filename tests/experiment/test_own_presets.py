@@ -76,6 +76,30 @@ def test_paths_begin_at_the_folder_of_the_file_wherever_one_stands(project: Path
     assert names(project / "yard.yaml", whole) == {"yard ä", "second"}
 
 
+def test_without_the_shipped_blocks_ones_own_stand_alone(project: Path) -> None:
+    env = load_curriculum(project / "yard.yaml", ["env.shipped_presets=false"]).config.env
+    assert {preset.name for preset in Arena(env).presets} == {"yard ä", "second"}
+    with_shipped = load_curriculum(project / "yard.yaml").config.env
+    assert len(Arena(with_shipped).presets) == 2 + len(load_presets())
+
+
+@pytest.mark.parametrize(
+    ("override", "place", "levels"),
+    [
+        ("lessons.0.difficulty={goto: [0, 1, 1, 0, 1]}", "goto", "3, 5"),
+        ("lessons.0.difficulty={}", "goto", "1, 3, 4, 5"),
+        ("lessons.0.targets={goto: 1, attack: 1}", "attack", "1, 2, 3, 4, 5"),
+        ("env.presets=[]", "goto", "2"),
+    ],
+)
+def test_a_lesson_that_draws_what_no_own_block_has_is_refused_before_it_starts(
+    project: Path, override: str, place: str, levels: str
+) -> None:
+    line = refusal(project / "yard.yaml", "env.shipped_presets=false", override)
+    assert f"lessons.0.difficulty.{place}: no {place} block of difficulty {levels} is there" in line
+    assert "env.shipped_presets is false, and env.presets holds none" in line
+
+
 def test_a_path_of_the_working_directory_is_refused_by_the_rule(project: Path) -> None:
     Path("here").mkdir()
     line = refusal(project / "yard.yaml", "env.presets=[blocks/, here]")

@@ -15,6 +15,7 @@ from aimbot_lab.experiment.config.own_files import (
     Find,
     own_files,
     plain_settings,
+    refuse_undrawable,
     with_located_file,
     with_own_files,
 )
@@ -110,6 +111,7 @@ def parse_curriculum(
     if faults or refused or config is None:
         raise ConfigurationError(*origins.lines(faults), *refused)
     config = with_own_files(config.resolved(), origins=origins, find=find)
+    refuse_undrawable(config, origins)
     return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file))
 
 

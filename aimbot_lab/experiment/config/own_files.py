@@ -12,6 +12,7 @@ from os.path import isabs, normpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.key_path import one_line
 from aimbot_lab.experiment.config.settings import CurriculumFile
@@ -83,6 +84,19 @@ def with_own_files(
     env: Any = config.env
     kept = text if files.single else (text,)
     return replace(config, env=replace(env, **{files.key: kept}))
+
+
+def refuse_undrawable(config: CurriculumFile, origins: Origins) -> None:
+    """Raise ConfigurationError, a line for each, where a lesson draws what no file holds."""
+    world, faults = type_of(config.env), []
+    for number, lesson in enumerate(config.lessons):
+        levels = lesson_scenario(lesson, world.targets(config.env)).difficulty
+        for target, weights in levels.items():
+            what = world.drawing_fault(config.env, target, weights)
+            if what is not None:
+                faults.append(Diagnostic(("lessons", number, "difficulty", target), what))
+    if faults:
+        raise ConfigurationError(*origins.lines(faults))
 
 
 def own_files(config: CurriculumFile) -> dict[str, str]:

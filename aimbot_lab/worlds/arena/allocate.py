@@ -78,6 +78,7 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
         side_rays=settings.rays.side_count,
         one_hot=settings.rays.tags == "one_hot",
         enemy_columns=enemy_columns(settings),
+        recalls=settings.recall_seconds > 0,
     )
 
 

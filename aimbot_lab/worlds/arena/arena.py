@@ -43,6 +43,7 @@ from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.presets.choice import chosen_presets
+from aimbot_lab.worlds.arena.recall import ALLOWED, has_recall, held_rows, may_recall
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.records import (
     RowRecord,
@@ -56,6 +57,7 @@ from aimbot_lab.worlds.arena.snapshots import (
     arrays_of,
     check_snapshot,
     fingerprint,
+    with_new_parameters,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
 from aimbot_lab.worlds.snapshot_checks import Arrays
@@ -125,7 +127,8 @@ class Arena:
         number = self.scenario_number + 1
         tables = scenario_tables(scenario, self.settings, self._tables.presets, number=number)
         self.state = with_room(self.state, enemy_room(tables))
-        self._tables = self._tables._replace(scenario=tables)
+        recalls = self._tables.recalls or may_recall(tables)  # running episodes may, too
+        self._tables = self._tables._replace(scenario=tables, recalls=recalls)
         return number
 
     def set_difficulty_weights(self, target: str, weights: Sequence[float]) -> int:
@@ -166,6 +169,8 @@ class Arena:
         self.check_started()
         check_buffers(buffers, self._shape)
         self._actions[...] = self._checked(actions)
+        if self._tables.recalls:
+            self._actions[held_rows(self.state)] = 0.0
         buffers.finished.fill(False)
         ended = self._queue.ended
         ended.fill(0)
@@ -204,11 +209,13 @@ class Arena:
         """Write `masks` [B, 8], True where a branch index makes sense in the present state.
 
         Masked are attack while the gun is not ready and moves that, along the present view,
-        would not displace the agent.
+        would not displace the agent; all of them while it is held, to recall what it sees.
         """
         self.check_started()
         check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
         write_masks(self.state, masks)
+        if self._tables.recalls:
+            masks[held_rows(self.state)] = ALLOWED
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` from above, [480, 480, 3]; with `ending` as it was when a row last ended.
@@ -233,6 +240,7 @@ class Arena:
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of an arena with the same settings and presets, bit for bit."""
+        snapshot = with_new_parameters(snapshot, self._arrays())
         check_snapshot(snapshot, self._arrays())
         check_values(snapshot, self._tables, scenario=OF_SCENARIO)
         records = records_from_arrays(snapshot, self.presets)
@@ -242,7 +250,14 @@ class Arena:
         self.state = with_room(self.state, room, obstacles=snapshot["obstacles"].shape[1])
         write_state(self.state, snapshot)
         self.records = records
-        self._tables = self._tables._replace(scenario=tables)
+        recalls = may_recall(tables) or has_recall(self.state)
+        self._tables = self._tables._replace(scenario=tables, recalls=recalls)
+
+    def adopt(self, state: ArenaState) -> None:
+        """Go on from `state`, which must be one of such an arena; it is not copied."""
+        self.state = state
+        recalls = self._tables.recalls or has_recall(state)
+        self._tables = self._tables._replace(recalls=recalls)
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.state, self._tables.scenario, self._fits)

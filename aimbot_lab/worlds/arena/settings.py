@@ -129,6 +129,9 @@ class ArenaSettings:
     """Seconds per physics tick."""
     time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
     """Seconds after which an episode is lost."""
+    recall_seconds: Annotated[Float, Ge(0), Le(3600)] = 0.0
+    """Seconds at an episode's beginning for which the agent stands still and sees the FireBase,
+    which is hidden from it afterwards; 0: it sees it throughout."""
     move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
     """Metres per second."""
     gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
@@ -167,8 +170,10 @@ class ArenaSettings:
     """Where it looks then, in degrees to the right of +z."""
     stacked_vectors: Annotated[Int, Ge(1), Le(50)] = 1
     """Observations handed out together, oldest first; zeros before an episode's first."""
+    shipped_presets: Bool = True
+    """Whether the shipped target blocks are drawn, beside those of `presets`."""
     presets: Paths = ()
-    """Files and folders of target blocks of your own, beside the shipped ones."""
+    """Files and folders of target blocks of your own."""
     rays: RaySettings = RaySettings()
     """What the agent sees with."""
     observation: ObservationSettings = ObservationSettings()

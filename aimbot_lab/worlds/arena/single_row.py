@@ -15,6 +15,7 @@ from aimbot_lab.worlds.arena.enemy_capacity import (
     OF_ENEMIES,
 )
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.snapshots import with_new_columns
 
 OF_ALL_ROWS = ("sampler_key", "clock")  # read only where an episode begins
 LARGEST = 1e30  # no number of a row is larger; it stands for "never"
@@ -40,10 +41,11 @@ def solo_arena(settings: ArenaSettings, row: RowArrays) -> Arena:
     row's block holds is in the row. Raises MisuseError where `row` is none of such an arena.
     """
     arena = Arena(solo_settings(settings), presets=())
+    row = with_new_columns(row)
     _check_forms(row, arena.state)
     _check_numbers(row)
     shared = {name: getattr(arena.state, name) for name in OF_ALL_ROWS}
-    arena.state = ArenaState(**{name: array.copy() for name, array in row.items()}, **shared)
+    arena.adopt(ArenaState(**{name: array.copy() for name, array in row.items()}, **shared))
     return arena
 
 

@@ -1,11 +1,18 @@
 """Snapshots of an arena: named arrays, with what an arena must have to go on from them."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.worlds.arena.core.state import ArenaState, PresetTables, ScenarioTables
+from aimbot_lab.foundation.kernels.sampler_arrays import sampler_arrays
+from aimbot_lab.worlds.arena.core.state import (
+    PARAMETERS,
+    ArenaState,
+    PresetTables,
+    ScenarioTables,
+)
 from aimbot_lab.worlds.arena.enemy_capacity import (
     MAX_ENEMIES_OF_ROW,
     MAX_OBSTACLES_OF_ROW,
@@ -20,9 +27,11 @@ OF_SCENARIO = "scenario_tables."  # what a snapshot calls the scenario's arrays
 RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenario needs
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
-NOT_COMPARED = ("num_envs", "threads", "presets")
-ADDED = frozenset({"observation.units=False"})
+NOT_COMPARED = ("num_envs", "threads", "shipped_presets", "presets")
+ADDED = frozenset({"observation.units=False", "recall_seconds=0.0"})
 """Defaults of settings that snapshots of before do not name."""
+NEW_PARAMETERS = 1  # last ones, without which snapshots of before were written; 0 changes nothing
+OF_PARAMETERS = (*sampler_arrays(()), "bounds", "whole")  # a scenario's arrays [P, ...]
 
 
 def fingerprint(settings: ArenaSettings, presets: PresetTables) -> np.ndarray:
@@ -39,6 +48,40 @@ def arrays_of(state: ArenaState, scenario: ScenarioTables, fits: np.ndarray) -> 
     """The arrays of a snapshot by name, not copied."""
     named = {OF_SCENARIO + name: array for name, array in scenario._asdict().items()}
     return {**state._asdict(), **named, FITS: fits}
+
+
+def with_new_parameters(snapshot: Arrays, own: Arrays) -> Arrays:
+    """`snapshot` with the parameters that arenas of earlier versions did not have, each at 0.
+
+    The same where it has them, or is nothing that such an arena wrote.
+    """
+    named = [OF_SCENARIO + name for name in OF_PARAMETERS]
+    older = [snapshot.get(name) for name in named]
+    if not all(_lacks_parameters(array, axis=0) for array in older):
+        return snapshot
+    longer = {name: _with_zeros(snapshot[name], axis=0) for name in named}
+    for name in (OF_SCENARIO + "bounds", OF_SCENARIO + "whole"):
+        longer[name][-NEW_PARAMETERS:] = own[name][-NEW_PARAMETERS:]
+    return with_new_columns({**snapshot, **longer})
+
+
+def with_new_columns(arrays: Arrays) -> Arrays:
+    """`arrays` of a state of an earlier version with 0 for each parameter that it lacks."""
+    numbers = arrays.get("parameters")
+    if not _lacks_parameters(numbers, axis=1):
+        return arrays
+    return {**arrays, "parameters": _with_zeros(arrays["parameters"], axis=1)}
+
+
+def _lacks_parameters(array: Any, *, axis: int) -> bool:
+    """Whether `array` has as many parameters along `axis` as earlier versions had."""
+    known = len(PARAMETERS) - NEW_PARAMETERS
+    return isinstance(array, np.ndarray) and array.shape[axis : axis + 1] == (known,)
+
+
+def _with_zeros(array: np.ndarray, *, axis: int) -> np.ndarray:
+    more = [(0, NEW_PARAMETERS if axis == number else 0) for number in range(array.ndim)]
+    return np.pad(array, more)
 
 
 def check_snapshot(snapshot: Arrays, own: Arrays) -> None:

@@ -1,6 +1,6 @@
 """The arena as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ from aimbot_lab.worlds.arena.parameters import (
     parameter_bounds,
     parameter_fault,
 )
+from aimbot_lab.worlds.arena.presets.choice import lacking_presets
 from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
 from aimbot_lab.worlds.arena.presets.listing import drawn_presets, listed_presets, preset_count
 from aimbot_lab.worlds.arena.presets.source import (
@@ -130,6 +131,16 @@ class ArenaType(WorldType):
     ) -> str | None:
         """Whether a block and the enemies fit on the floor."""
         return crowded_floor(given, settings)
+
+    def drawing_fault(
+        self, settings: ArenaSettings, target: str, weights: Sequence[float]
+    ) -> str | None:
+        """Whether each difficulty that has a weight has a block, where no shipped ones are."""
+        lacking = lacking_presets(settings, target, weights)
+        if not lacking:
+            return None
+        where = "env.shipped_presets is false, and env.presets holds none"
+        return f"no {target} block of difficulty {', '.join(map(str, lacking))} is there: {where}"
 
     def reward_bound(self, settings: ArenaSettings) -> float:
         """The largest of the reward weights."""

@@ -9,6 +9,7 @@ from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.worlds.arena.core.clock import time_left
 from aimbot_lab.worlds.arena.core.enemy_slots import write_enemies
 from aimbot_lab.worlds.arena.core.rays import ray_count
+from aimbot_lab.worlds.arena.core.recall import hide_fire_base
 from aimbot_lab.worlds.arena.core.reward import in_fire_base
 from aimbot_lab.worlds.arena.core.state import (
     NO_HIT,
@@ -36,6 +37,8 @@ def observe(state: ArenaState, tables: ArenaTables, observations: Floats32, row:
     for column in range(older):
         observations[row, column] = state.history[row, column]
     write_head(state, observations, row, older)
+    if tables.recalls:
+        hide_fire_base(state, observations, row, older)
     if tables.enemy_columns > 0:
         write_enemies(state, tables, observations, row, older + HEAD)
     rays_from = older + HEAD + tables.enemy_columns

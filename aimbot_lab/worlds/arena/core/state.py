@@ -80,6 +80,7 @@ PARAMETERS = (
     "rays.view_angle",
     "rays.middle_share",
     "bystanders",
+    "recall_seconds",
 )
 # A reward's parameter has the index of its term.
 (
@@ -107,6 +108,7 @@ PARAMETERS = (
     VIEW_ANGLE,
     MIDDLE_SHARE,
     BYSTANDERS,
+    RECALL_SECONDS,
 ) = range(len(REWARD_TERMS), len(PARAMETERS))
 
 
@@ -185,6 +187,7 @@ class ArenaTables(NamedTuple):
     side_rays: int  # on each side
     one_hot: bool  # coding of ray tags
     enemy_columns: int  # of an observation, before its rays; 0: enemies are no units of it
+    recalls: bool  # whether any row may have an episode with recall_seconds
 
 
 LOST, WON = -1, 1  # as LOSS and WIN of foundation.episodes

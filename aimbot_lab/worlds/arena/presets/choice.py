@@ -12,16 +12,26 @@ WIDTHS = {"obstacles": 4, "enemies": 2}  # numbers of each of them
 
 
 def chosen_presets(settings: ArenaSettings, given: Sequence[Preset] | None) -> Sequence[Preset]:
-    """`given`, or else the shipped presets and those that `settings` name.
+    """`given`, or else the shipped presets, where they are wanted, and those that `settings` name.
 
     Raises ConfigurationError with every rule that any of them breaks.
     """
     if given is None:
-        return load_presets([*SHIPPED_FILES, *preset_files(settings.presets)])
+        shipped = SHIPPED_FILES if settings.shipped_presets else ()
+        return load_presets([*shipped, *preset_files(settings.presets)])
     faults = [fault for preset in given for fault in _faults(preset)]
     if faults:
         raise ConfigurationError(*faults)
     return given
+
+
+def lacking_presets(settings: ArenaSettings, target: str, weights: Sequence[float]) -> list[int]:
+    """The difficulties of `target` that have a weight and no preset among those of `settings`."""
+    if settings.shipped_presets:  # which have one of each
+        return []
+    there = {(one.target, one.difficulty) for one in chosen_presets(settings, None)}
+    drawn = (level for level, weight in enumerate(weights, start=1) if weight > 0)
+    return [level for level in drawn if (target, level) not in there]
 
 
 def _faults(preset: object) -> list[str]:

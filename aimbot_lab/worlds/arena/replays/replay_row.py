@@ -7,6 +7,7 @@ from aimbot_lab.foundation.replays import RowArrays, Scene
 from aimbot_lab.foundation.world import BoolArray, Float32Array, StepBuffers
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import ArenaState
+from aimbot_lab.worlds.arena.recall import held_rows
 from aimbot_lab.worlds.arena.replays.words import FIRED, HIT, goal
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.single_row import solo_arena
@@ -29,7 +30,8 @@ class ArenaReplayRow:
     def decide(self, actions: Float32Array, buffers: StepBuffers) -> tuple[Scene, EpisodeBatch]:
         """The row after `actions` [1, 4], and what ended."""
         state = self.world.state
-        ready, hits_left = state.gun_ticks[0] <= 0, state.enemy_hits_left[0].copy()
+        ready = state.gun_ticks[0] <= 0 and not (self.world.tables.recalls and held_rows(state)[0])
+        hits_left = state.enemy_hits_left[0].copy()
         batch = self.world.step(actions, buffers)
         after = self.world.ended_state or state
         hit = _index(hits_left > after.enemy_hits_left[0])

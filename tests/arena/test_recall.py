@@ -1,0 +1,183 @@
+"""Recall: the agent is held while it sees the FireBase, which is hidden from then on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, Stage, new_stage, random_play, row_digests
+
+from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.replays.replay_row import ArenaReplayRow
+from aimbot_lab.worlds.arena.replays.words import FIRED
+from aimbot_lab.worlds.arena.single_row import row_of, solo_settings
+
+ROWS, HELD = 16, 10  # decisions of a second
+POSE = ("position", "yaw", "ahead", "gun_ticks", "enemy_hits_left", "spin_turns", "spin_sum")
+FIRE_BASE = slice(1, 6)  # columns: centre, diameter, whether the agent is in it
+NOTHING = [True, False, False, True, False, False, True, False]
+SHOOTING = (1.0, 1.0, 1.0, 3.0)
+GOALS = {"goto": 1.0, "attack": 1.0}
+
+
+def recalling(seconds: float = 1.0, seed: int = 1, **settings) -> Stage:
+    return new_stage(Scenario(GOALS), seed, num_envs=ROWS, recall_seconds=seconds, **settings)
+
+
+def with_parameter(value, seed: int = 3) -> Stage:
+    scenario = replace(ALL_TARGETS, parameters={"recall_seconds": value})
+    return new_stage(scenario, seed, num_envs=ROWS)
+
+
+def masks_of(stage: Stage) -> np.ndarray:
+    masks = np.zeros((ROWS, 8), np.bool_)
+    stage.arena.action_masks(masks)
+    return masks
+
+
+def test_while_held_nothing_of_the_pose_changes_whatever_the_agent_does() -> None:
+    stage = recalling()
+    before = {name: getattr(stage.arena.state, name).copy() for name in POSE}
+    for actions in random_play(HELD, ROWS, seed=4):
+        stage.step(actions)
+        for name, array in before.items():
+            np.testing.assert_array_equal(getattr(stage.arena.state, name), array, err_msg=name)
+    assert (stage.arena.state.decisions == HELD).all()
+    stage.repeat(*SHOOTING)
+    assert (stage.arena.state.position != before["position"]).any(axis=1).all()
+    assert (stage.arena.state.yaw != before["yaw"]).all()
+    assert (stage.arena.state.gun_ticks > 0).all()
+
+
+def test_the_fire_base_is_seen_while_held_and_hidden_afterwards() -> None:
+    stage = recalling()
+    state = stage.arena.state
+    for decision in range(HELD + 30):
+        seen = stage.buffers.observations
+        if decision < HELD:
+            np.testing.assert_array_equal(seen[:, [1, 3, 4]], state.fire_base.astype(np.float32))
+        else:
+            assert not seen[:, FIRE_BASE].any()
+        stage.repeat(1.0, 0.0, 0.0, 0.5)
+
+
+def test_a_last_observation_hides_it_and_a_stack_shows_it_as_long_as_it_reaches() -> None:
+    stage = recalling(time_limit=3.0, stacked_vectors=3)
+    width = stage.buffers.observations.shape[1] // 3
+    for decision in range(1, 30):
+        stage.repeat(0.0, 0.0, 0.0, 0.0)
+        for age in range(3):
+            newest = stage.buffers.observations[:, (2 - age) * width :]
+            assert newest[:, FIRE_BASE].any() == (0 <= decision - age < HELD)
+    stage.repeat(0.0, 0.0, 0.0, 0.0)
+    assert stage.buffers.finished.all()
+    assert not stage.buffers.final_observations[:, 2 * width :][:, FIRE_BASE].any()
+    assert stage.buffers.observations[:, 2 * width :][:, FIRE_BASE].any(axis=1).all()
+
+
+def test_being_in_the_fire_base_is_hidden_as_well() -> None:
+    stage = recalling(goto_win_radius=0.05)
+    stage.arena.state.position[:] = stage.arena.state.fire_base[:, :2] + 0.1
+    stage.repeat(0.0, 0.0, 0.0, 0.0)
+    assert stage.buffers.observations[:, FIRE_BASE].all(axis=0)[[0, 2, 3, 4]].all()
+    for _ in range(HELD - 1):
+        stage.repeat(0.0, 0.0, 0.0, 0.0)
+    assert not stage.buffers.observations[:, FIRE_BASE].any()
+
+
+def test_masks_allow_nothing_while_held_and_what_they_always_do_afterwards() -> None:
+    held, free = recalling(), recalling(0.0)
+    for _ in range(HELD):
+        assert (masks_of(held) == NOTHING).all()
+        for stage in (held, free):
+            stage.repeat(0.0, 0.0, 0.0, 0.0)
+    np.testing.assert_array_equal(masks_of(held), masks_of(free))
+    assert masks_of(held)[:, 7].all()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "decisions"), [(0.04, 1), (0.1, 1), (0.3, 3), (0.7, 7), (0.71, 8), (1.2, 12)]
+)
+def test_an_agent_is_held_as_long_as_fewer_seconds_than_that_have_passed(
+    seconds: float, decisions: int
+) -> None:
+    stage = recalling(seconds)
+    before = stage.arena.state.yaw.copy()
+    for _ in range(decisions):
+        stage.repeat(*SHOOTING)
+    np.testing.assert_array_equal(stage.arena.state.yaw, before)
+    stage.repeat(*SHOOTING)
+    assert (stage.arena.state.yaw != before).all()
+
+
+def test_with_0_seconds_nothing_differs_to_the_bit() -> None:
+    play = random_play(80, ROWS, seed=5)
+    plain = row_digests(with_parameter(0.0), play)
+    never = Uniform(sampler_parameters=UniformParameters(min_value=0.0, max_value=0.0))
+    may_recall = with_parameter(never)
+    assert may_recall.arena.tables.recalls
+    assert row_digests(may_recall, play) == plain
+    assert row_digests(with_parameter(0.3), play) != plain
+
+
+def test_running_episodes_keep_to_it_when_a_scenario_without_it_comes_into_force() -> None:
+    stage = new_stage(Scenario(GOALS, parameters={"recall_seconds": 1.0}), 1, num_envs=ROWS)
+    stage.arena.set_scenario(Scenario(GOALS))
+    kept, other = stage.arena.snapshot(), recalling(0.0)
+    other.arena.restore(kept)
+    for one in (stage, other):
+        yaw = one.arena.state.yaw.copy()
+        one.repeat(*SHOOTING)
+        np.testing.assert_array_equal(one.arena.state.yaw, yaw)
+
+
+def test_a_replayed_episode_is_held_and_shows_no_shot_meanwhile() -> None:
+    stage = new_stage(Scenario(GOALS, parameters={"recall_seconds": 0.5}), 1, num_envs=ROWS)
+    settings = solo_settings(stage.arena.settings)
+    row = ArenaReplayRow(settings, row_of(stage.arena.state, 3))
+    actions, fired = np.array([SHOOTING], np.float32), []
+    buffers = new_stage(Scenario(GOALS), num_envs=1).buffers
+    for _ in range(6):
+        scene, _ = row.decide(actions, buffers)
+        fired.append(scene.events[FIRED])
+    assert fired == [0, 0, 0, 0, 0, 1]
+
+
+def as_written_before(kept: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A snapshot as arenas wrote it that did not know the last parameter."""
+    older = dict(kept)
+    for name, array in kept.items():
+        if name == "parameters":
+            older[name] = array[:, :-1]
+        elif name.startswith("scenario_tables.") and array.shape[:1] == (len(core.PARAMETERS),):
+            older[name] = array[:-1]
+    return older
+
+
+def test_a_snapshot_of_before_is_carried_on_from_bit_for_bit() -> None:
+    stage = new_stage(ALL_TARGETS, 9, num_envs=8)
+    kept, play = stage.arena.snapshot(), random_play(60, 8)
+    older = as_written_before(kept)
+    assert sum(older[name].shape != array.shape for name, array in kept.items()) == 9
+    assert not any(line.startswith("recall") for line in kept["fits"])
+    digests = row_digests(stage, play)
+    stage.arena.set_scenario(replace(ALL_TARGETS, parameters={"recall_seconds": 2.0}))
+    stage.arena.restore(older)
+    for name, array in stage.arena.snapshot().items():
+        np.testing.assert_array_equal(array, kept[name], err_msg=name)
+    assert row_digests(stage, play) == digests
+
+
+def test_a_row_of_a_replay_of_before_is_played_as_it_was() -> None:
+    stage = new_stage(ALL_TARGETS, 9, num_envs=8)
+    row = row_of(stage.arena.state, 2)
+    rows = [
+        ArenaReplayRow(solo_settings(stage.arena.settings), start)
+        for start in (row, {**row, "parameters": row["parameters"][:, :-1]})
+    ]
+    buffers = new_stage(ALL_TARGETS, num_envs=1).buffers
+    for actions in random_play(20, 1, seed=6):
+        one, other = (each.decide(actions, buffers)[0] for each in rows)
+        for a, b in zip(one.trajectory, other.trajectory, strict=True):
+            np.testing.assert_array_equal(a, b)
