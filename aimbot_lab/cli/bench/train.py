@@ -7,6 +7,7 @@ import click
 
 import aimbot_lab
 from aimbot_lab.cli import options
+from aimbot_lab.cli.bench.networks import network_document, network_table
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Measure trainings against another PPO.")
 @click.option("--quick", is_flag=True, help="A tiny training, to see the form of the report.")
+@click.option(
+    "--network",
+    type=click.Choice(("memory", "units", "all")),
+    help="A network with a memory, with encoders of units and attention, or with everything, "
+    "against plain layers and sb3-contrib's RecurrentPPO.",
+)
 @options.as_json
-def train(quick: bool, as_json: bool) -> None:
+def train(quick: bool, network: str | None, as_json: bool) -> None:
     """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
 
     The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
@@ -25,7 +32,11 @@ def train(quick: bool, as_json: bool) -> None:
     \b
     Example:
       aimbot-lab bench train --json > bench.json
+      aimbot-lab bench train --network memory
     """
+    if network is not None:
+        _network(network, quick=quick, as_json=as_json)
+        return
     from aimbot_lab.bench.train import bench_train
     from aimbot_lab.bench.train_plan import FULL, QUICK
 
@@ -34,6 +45,19 @@ def train(quick: bool, as_json: bool) -> None:
         print_json(_document(found))
     else:
         click.echo("\n\n".join((_speeds(found), _shares(found), _sums(found))))
+
+
+def _network(network: str, *, quick: bool, as_json: bool) -> None:
+    from aimbot_lab.bench.networks.measurement import bench_networks
+    from aimbot_lab.bench.networks.plan import full
+    from aimbot_lab.bench.networks.plan import quick as tiny
+
+    plan = (tiny if quick else full)(network)
+    found = bench_networks(plan, lambda line: click.echo(line, err=True))
+    if as_json:
+        print_json(network_document(found))
+    else:
+        click.echo(network_table(found))
 
 
 def _document(found: "TrainBench") -> dict[str, Any]:

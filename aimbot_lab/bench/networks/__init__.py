@@ -1,0 +1,1 @@
+"""How fast networks with a memory or with encoders train, beside others."""
