@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from aimbot_lab.api_arguments import check_playing, check_runs, check_training
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.judging.comparison import Comparison
-    from aimbot_lab.experiment.judging.configurations import ComparedConfigurations
-    from aimbot_lab.experiment.judging.evaluation import Evaluated
+    from aimbot_lab.experiment.analysis.comparison import Comparison
+    from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
+    from aimbot_lab.experiment.analysis.evaluation import Evaluated
     from aimbot_lab.experiment.runs.result import RunResult
     from aimbot_lab.training.agents.agent_files import SavedAgent
 
@@ -67,7 +67,7 @@ def evaluate(
     one that agents are advised to play at.
     """
     from aimbot_lab.evaluation.temperature import Temperature
-    from aimbot_lab.experiment.judging.evaluation import EvaluationRequest, evaluate_agent
+    from aimbot_lab.experiment.analysis.evaluation import EvaluationRequest, evaluate_agent
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     check_playing(episodes, agent)
@@ -87,9 +87,9 @@ def compare(
     data_dir: DataDir = None,
 ) -> "Comparison | ComparedConfigurations":
     """The runs in the same episodes: each against the first, or by "config" over their seeds."""
-    from aimbot_lab.experiment.judging.comparison import ComparisonRequest, compare_agents
-    from aimbot_lab.experiment.judging.configurations import compare_configurations
-    from aimbot_lab.experiment.judging.learning_curve import read_curves
+    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest, compare_agents
+    from aimbot_lab.experiment.analysis.configurations import compare_configurations
+    from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     check_runs(runs, by)

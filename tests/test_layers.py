@@ -23,12 +23,12 @@ LAYERS = {
     "shipped": 2,
     "foundation": 1,
 }
-# Inside experiment: config below ml_agents and runs, which do not know each other, below judging.
+# Inside experiment: config below ml_agents and runs, which do not know each other, below analysis.
 WINGS = {
     "experiment.config": 1,
     "experiment.ml_agents": 2,
     "experiment.runs": 2,
-    "experiment.judging": 3,
+    "experiment.analysis": 3,
     "foundation.threads": 2,
     "foundation.kernels": 1,
 }
@@ -48,8 +48,8 @@ HOMES = {
     "optuna": ["sweep/"],
     "matplotlib": [
         "sweep/results/plots.py",
-        "experiment/judging/charts.py",
-        "experiment/judging/curve_picture.py",
+        "experiment/analysis/charts.py",
+        "experiment/analysis/curve_picture.py",
     ],
     "omegaconf": ["experiment/config/interpolation.py"],
     "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
@@ -122,7 +122,7 @@ def test_every_package_has_a_layer() -> None:
     [
         ("curriculum/bad.py", "from aimbot_lab.experiment.runs.run import run_curriculum"),
         ("curriculum/bad.py", "import aimbot_lab.tracking.tracker"),
-        ("experiment/runs/bad.py", "import aimbot_lab.experiment.judging.page"),
+        ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.html_page"),
         ("experiment/runs/bad.py", "import aimbot_lab.experiment.ml_agents.conversion"),
         ("worlds/bad.py", "from aimbot_lab import cli"),
         ("curriculum/bad.py", "def f():\n    import torch"),

@@ -1,4 +1,8 @@
-"""Benchmarks: how fast the simulator is on this machine, and where its time goes.
+"""Benchmarks, a module for each command of `aimbot-lab bench`.
+
+`sim` (steps per second of the worlds), `train` (trainings against stable-baselines3), `ablation`
+(what each option brings), `rules` (error rates of promotion), `evaluation`, `replays` and
+`panel.watching` (what these cost a training), `peer` (wall time to the same proof).
 
 Every figure is the best of several short repeats, since whatever else a machine does can only
 slow a repeat down.

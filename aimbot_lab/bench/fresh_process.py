@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from aimbot_lab.bench.plan import BenchPlan
+from aimbot_lab.bench.sim_plan import BenchPlan
 from aimbot_lab.foundation.errors import LabError
 
 FIRST_STEP = "aimbot_lab.bench.first_step"

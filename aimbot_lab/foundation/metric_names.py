@@ -3,7 +3,8 @@
 The form is GROUP/MEASURE, or GROUP/MEASURE/TARGET/DIFFICULTY of a cell. What stands before the last
 slash makes a section of the tracking UI, which shows sections and charts by the alphabet and cuts
 names after a dozen letters: the most telling group comes first, so `eval` and `learning` hold win
-rates over steps and nothing else. Allowed by MLflow: letters, digits, `_-. :/`.
+rates over steps and a world's own measures. These are named by the world (`measures` of its spec).
+Allowed by MLflow: letters, digits, `_-. :/`.
 """
 
 from typing import TYPE_CHECKING

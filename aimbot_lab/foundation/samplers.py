@@ -2,6 +2,10 @@
 
 A sampler draws a value anew for every episode. With a `seed` of its own it draws the same
 values in every run; without one they follow from the seed of the reset.
+
+Where the kinds are told apart: `kernels.sampler_kinds`, `kernels.sampler_arrays` and
+`kernels.draw_parameters` for worlds in kernels, `worlds.gymnasium.parameters`,
+`worlds.arena.enemy_capacity`, and `curriculum.settings` for the YAML.
 """
 
 from math import inf

@@ -10,10 +10,10 @@ from PIL import Image
 
 from aimbot_lab.foundation.replays import Colour
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.replay import panel
+from aimbot_lab.replay import caption_panel
+from aimbot_lab.replay.caption_panel import Panel, PanelText, bar_scale
 from aimbot_lab.replay.captions import cell_words, lesson_title, player_words
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.panel import Panel, PanelText, bar_scale
 from aimbot_lab.replay.playback import ReplayStep, replay_steps
 
 PANEL_SHARE = 0.5  # width of the panel over that of the picture
@@ -36,7 +36,7 @@ class FrameStyle:
 def colours(replays: Sequence[Replay]) -> tuple[Colour, ...]:
     """What the pictures of `replays` hold, where colours are few."""
     worlds = (replay.episode.world.colours() for replay in replays)
-    return tuple(dict.fromkeys([*chain.from_iterable(worlds), *panel.COLOURS]))
+    return tuple(dict.fromkeys([*chain.from_iterable(worlds), *caption_panel.COLOURS]))
 
 
 def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:

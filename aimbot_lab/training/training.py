@@ -25,11 +25,6 @@ from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import adjustments
 from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.callbacks.callbacks import (
-    BestAgentCallback,
-    MetricSink,
-    ReportCallback,
-)
 from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
@@ -37,6 +32,11 @@ from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
 from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
 from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
 from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
+from aimbot_lab.training.callbacks.report_callback import (
+    BestAgentCallback,
+    MetricSink,
+    ReportCallback,
+)
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model

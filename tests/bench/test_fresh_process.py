@@ -10,7 +10,7 @@ import pytest
 from aimbot_lab.bench import fresh_process
 from aimbot_lab.bench.first_step import seconds_to_first_step
 from aimbot_lab.bench.fresh_process import Starts, measure_plain_python, measure_starts
-from aimbot_lab.bench.plan import QUICK
+from aimbot_lab.bench.sim_plan import QUICK
 from aimbot_lab.foundation.errors import LabError
 
 STARTS = replace(QUICK, starts=True)

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import aimbot_lab
-from aimbot_lab.bench.plan import FULL, QUICK
+from aimbot_lab.bench.sim_plan import FULL, QUICK
 from aimbot_lab.cli.bench.command import bench
 
 SHARES = {"rays", "movement", "reward", "observation", "reset", "rest"}

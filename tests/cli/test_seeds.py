@@ -13,7 +13,7 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.cli.processes import seeds
-from aimbot_lab.evaluation.aggregates import interquartile_mean
+from aimbot_lab.evaluation.training_aggregates import interquartile_mean
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 

@@ -14,7 +14,7 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.evidence_rule import evidence_test
 from aimbot_lab.curriculum.rule_replay import World, replays
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.judging.explanation import Explanation
+from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.world import Scenario
 
 

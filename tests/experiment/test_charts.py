@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from aimbot_lab.experiment.judging.charts import Curve, Interval, curve_chart, interval_chart
+from aimbot_lab.experiment.analysis.charts import Curve, Interval, curve_chart, interval_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 

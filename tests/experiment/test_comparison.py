@@ -12,11 +12,11 @@ import torch as th
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import SAMPLED
+from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest, compare_agents
+from aimbot_lab.experiment.analysis.comparison_page import comparison_page
+from aimbot_lab.experiment.analysis.comparison_tables import difference_head, lesson_rows, verdicts
+from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.judging.comparison import Comparison, ComparisonRequest, compare_agents
-from aimbot_lab.experiment.judging.comparison_page import comparison_page
-from aimbot_lab.experiment.judging.comparison_tables import difference_head, lesson_rows, verdicts
-from aimbot_lab.experiment.judging.learning_curve import CurvePoint, LearningCurve, LessonPassed
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.runs.run_summary import RunSummary

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.judging.learning_curve import (
+from aimbot_lab.experiment.analysis.learning_curve import (
     CurvePoint,
     LearningCurve,
     common_steps,
     lessons_passed,
     mean_win_rate,
 )
+from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

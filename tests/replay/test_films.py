@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.replay import panel
+from aimbot_lab.replay import caption_panel
+from aimbot_lab.replay.caption_panel import bar_scale
 from aimbot_lab.replay.captions import lesson_title, player_words
 from aimbot_lab.replay.film import Film, check_film, write_film
 from aimbot_lab.replay.frames import PANEL_SHARE, FrameStyle, colours, frames, frames_held
-from aimbot_lab.replay.panel import bar_scale
 from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
 from aimbot_lab.replay.playback import replay_steps
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
@@ -60,18 +60,18 @@ def test_there_is_a_picture_of_the_beginning_and_of_every_decision(won: Any) -> 
     "text", ["shoot those in the circle: 12 left", "reach the circle: 100 m away", "x" * 200]
 )
 def test_goals_fit_beside_an_arena_and_what_is_longer_is_cut(size: int, text: str) -> None:
-    line = size / panel.MIN_LINES
+    line = size / caption_panel.MIN_LINES
     room = round(size * PANEL_SHARE) - 2 * 0.8 * line
-    shown, font = panel.fitted(text, size=line * 0.78, room=room)
+    shown, font = caption_panel.fitted(text, size=line * 0.78, room=room)
     assert font.getlength(shown) <= room
     assert (shown == text) == (len(text) < 100)
 
 
 def test_only_the_last_picture_tells_the_result(won: Any, lost: Any) -> None:
-    for replay, colour in ((won, panel.GAIN), (lost, panel.LOST)):
+    for replay, colour in ((won, caption_panel.GAIN), (lost, caption_panel.LOST)):
         *before, last = map(banner, frames(replay, SMALL))
         assert last == colour
-        assert set(before) == {panel.PAPER}
+        assert set(before) == {caption_panel.PAPER}
 
 
 def test_the_goal_is_told_with_what_is_left_of_it() -> None:
@@ -96,7 +96,7 @@ def test_a_grid_shows_every_replay_to_its_end(won: Any, lost: Any, grid: Grid) -
     assert len(shown) == frame_count(replays, grid)
     assert {p.shape for p in shown} == {(grid.rows * 120, grid.columns * 180, 3)}
     ends = sum(
-        banner(before) != panel.PAPER and banner(after) == panel.PAPER
+        banner(before) != caption_panel.PAPER and banner(after) == caption_panel.PAPER
         for before, after in pairwise(shown)
     )
     assert grid.panes > 1 or ends == 2  # one after another in the same place
@@ -120,7 +120,7 @@ def test_a_gif_has_every_picture_and_keeps_the_colours(tmp_path: Path, won: Any)
             times.append(film.info["duration"])
         last = np.array(film.convert("RGB"))
     assert sum(times) == 100 * len(shown)
-    assert banner(last) == panel.GAIN
+    assert banner(last) == caption_panel.GAIN
     # In pixels that hold a single colour the few of a GIF are enough.
     exact = (last == shown[-1]).all(axis=2).mean()
     assert exact > 0.5
@@ -204,11 +204,13 @@ def test_a_terminal_shows_every_decision_in_the_room_there_is(won: Any) -> None:
 
 def test_however_many_rewards_there_are_they_end_above_the_result() -> None:
     terms = np.zeros(len(REWARD_TERMS))
-    none = panel.PanelText("", "", "", (), REWARD_TERMS, terms, terms, terms, None, outcome=-1)
+    none = caption_panel.PanelText(
+        "", "", "", (), REWARD_TERMS, terms, terms, terms, None, outcome=-1
+    )
     earning = np.arange(len(REWARD_TERMS)) - 5.0  # their sum is 0
     shown = none._replace(terms=earning, earned=earning, scale=np.full(len(terms), 5.0))
-    below = round(panel.RESULT_TOP * 320 / panel.MIN_LINES) - 1
-    few, many = (np.array(panel.Panel(160, 320, told).picture) for told in (none, shown))
+    below = round(caption_panel.RESULT_TOP * 320 / caption_panel.MIN_LINES) - 1
+    few, many = (np.array(caption_panel.Panel(160, 320, told).picture) for told in (none, shown))
     assert (few[:below] != many[:below]).any()
     np.testing.assert_array_equal(few[below:], many[below:])
 

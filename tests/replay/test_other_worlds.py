@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from aimbot_lab.experiment.judging.recording import RecordingRequest, record_agent
+from aimbot_lab.experiment.analysis.recording import RecordingRequest, record_agent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay import files, panel

@@ -15,7 +15,7 @@ from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.judging.comparison import Comparison, ComparisonRequest
+    from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
 
 ARTIFACT_FOLDER = "comparisons"
 IDS_IN_A_NAME = 4
@@ -89,8 +89,8 @@ def _configurations_output(
     place: options.Place,
     as_json: bool,
 ) -> Output:
-    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
-    from aimbot_lab.experiment.judging.configuration_tables import configuration_page
+    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
+    from aimbot_lab.experiment.analysis.configuration_tables import configuration_page
 
     found = compared_configurations(runs, which, ComparisonRequest(**given), place)
     print_json(found.as_json()) if as_json else show_configurations(found)
@@ -106,8 +106,8 @@ def _runs_output(
     place: options.Place,
     as_json: bool,
 ) -> Output:
-    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
-    from aimbot_lab.experiment.judging.comparison_page import comparison_page
+    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
+    from aimbot_lab.experiment.analysis.comparison_page import comparison_page
 
     found = _compared(runs, which, ComparisonRequest(**given), place)
     print_json(found.as_json()) if as_json else _show(found)
@@ -117,8 +117,8 @@ def _runs_output(
 def _compared(
     runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
 ) -> "Comparison":
-    from aimbot_lab.experiment.judging.comparison import common_task, compare_agents
-    from aimbot_lab.experiment.judging.learning_curve import read_curves
+    from aimbot_lab.experiment.analysis.comparison import common_task, compare_agents
+    from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
@@ -132,7 +132,7 @@ def _compared(
 
 
 def _show(found: "Comparison") -> None:
-    from aimbot_lab.experiment.judging import comparison_tables as tables
+    from aimbot_lab.experiment.analysis import comparison_tables as tables
 
     first, *others = map(tables.label, found.runs)
     click.echo(table(tables.RUN_HEAD, tables.run_rows(found)))

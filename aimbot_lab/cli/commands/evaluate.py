@@ -13,7 +13,7 @@ from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
-    from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
+    from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
     from aimbot_lab.foundation.statistics.measures import Measure
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
@@ -54,12 +54,12 @@ def evaluate(
     Example:
       aimbot-lab evaluate latest --episodes 500
     """
-    from aimbot_lab.experiment.judging.evaluation import (
+    from aimbot_lab.experiment.analysis.evaluation import (
         EvaluationRequest,
         cells_to_play,
         evaluate_agent,
     )
-    from aimbot_lab.experiment.judging.evaluation_record import evaluation_record
+    from aimbot_lab.experiment.analysis.evaluation_record import evaluation_record
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG

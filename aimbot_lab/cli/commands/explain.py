@@ -15,7 +15,7 @@ from aimbot_lab.foundation.shown_text import terminal_lines
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import Check
     from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay
-    from aimbot_lab.experiment.judging.explanation import Explanation
+    from aimbot_lab.experiment.analysis.explanation import Explanation
 
 MAX_LOG = 700.0  # whose exponential is a number
 HEAD = ("episodes", "step", "found", "needed", "")
@@ -47,7 +47,7 @@ def explain(
     Example:
       aimbot-lab explain 3f2a --threshold 0.85
     """
-    from aimbot_lab.experiment.judging.explanation import explain_run
+    from aimbot_lab.experiment.analysis.explanation import explain_run
     from aimbot_lab.tracking.data_folder import locate_data_folder
 
     if threshold is not None and not math.isfinite(threshold):
@@ -61,7 +61,7 @@ def explain(
 
 
 def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:
-    from aimbot_lab.experiment.judging.explanation import disagreements
+    from aimbot_lab.experiment.analysis.explanation import disagreements
 
     yield f"run {explanation.run_id}  {explanation.name}"
     for replayed in explanation.replayed:
@@ -72,7 +72,7 @@ def _texts(explanation: "Explanation", *, every: bool) -> Iterator[str]:
 
 
 def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) -> Iterator[str]:
-    from aimbot_lab.experiment.judging.explanation import informative_checks
+    from aimbot_lab.experiment.analysis.explanation import informative_checks
 
     attempt = replayed.attempt
     lesson = explanation.world.lessons[attempt.lesson]
@@ -222,7 +222,7 @@ def _lesson_document(
 
 
 def _checks_document(replay: "RuleReplay", *, every: bool) -> dict[str, Any]:
-    from aimbot_lab.experiment.judging.explanation import informative_checks
+    from aimbot_lab.experiment.analysis.explanation import informative_checks
 
     shown = replay.checks if every else informative_checks(replay)
     return {

@@ -11,7 +11,7 @@ from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.files import check_output
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.judging.learning_curve import LearningCurve
+    from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
 
 
 @click.command(short_help="Draw learning curves.")
@@ -38,7 +38,7 @@ def plot(
       aimbot-lab plot 3f2a 9c01 -o curve.png
       aimbot-lab plot --filter experiment=goto -o curves.svg
     """
-    from aimbot_lab.experiment.judging.curve_picture import SUFFIXES, draw_curves, mean_curve
+    from aimbot_lab.experiment.analysis.curve_picture import SUFFIXES, draw_curves, mean_curve
     from aimbot_lab.foundation.errors import ConfigurationError
 
     if output.suffix.lower() not in SUFFIXES:
@@ -53,10 +53,10 @@ def plot(
 
 def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCurve]]":
     """The curves of each configuration by its name."""
+    from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
+    from aimbot_lab.experiment.analysis.configurations import CONFIG_TAG
+    from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.config.document import load_curriculum
-    from aimbot_lab.experiment.judging.configuration_names import NamedRun, configuration_names
-    from aimbot_lab.experiment.judging.configurations import CONFIG_TAG
-    from aimbot_lab.experiment.judging.learning_curve import read_curves
     from aimbot_lab.tracking.runs.history import download_artifact, find_run
 
     played, groups = [], defaultdict[str, list[NamedRun]](list)

@@ -116,7 +116,7 @@ def _keep(
     agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.Place
 ) -> None:
     """Leave a copy with the run, and a line in its note."""
-    from aimbot_lab.experiment.judging.film_record import film_record
+    from aimbot_lab.experiment.analysis.film_record import film_record
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.runs.history import find_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
@@ -155,7 +155,11 @@ def _played(
     episodes: int | None,
     **chosen: Any,
 ) -> tuple["TrackedAgent", "Sequence[Replay]"]:
-    from aimbot_lab.experiment.judging.recording import RecordingRequest, record_agent, wanted_cells
+    from aimbot_lab.experiment.analysis.recording import (
+        RecordingRequest,
+        record_agent,
+        wanted_cells,
+    )
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)

@@ -52,7 +52,7 @@ def play(
       aimbot-lab play --target walk --difficulty 2 --save walk.json
       aimbot-lab play --commands moves.txt --visualize
     """
-    from aimbot_lab.cli.play.commands import play_commands, read_commands
+    from aimbot_lab.cli.play.command_list import play_commands, read_commands
     from aimbot_lab.cli.play.keyboard import play_by_keys, refuse_small_terminal
     from aimbot_lab.foundation.terminal_play import GameRequest
     from aimbot_lab.replay.play_session import PlaySession, playable_world

@@ -172,7 +172,7 @@ def _result(child: _Child) -> dict[str, Any] | None:
 
 
 def _summary(runs: Sequence[str], place: options.Place) -> Any:
-    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
+    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
 
     request = ComparisonRequest(episodes=EPISODES, seed=1, margin=0.05)
     return compared_configurations(runs, "last", request, place)

@@ -10,16 +10,16 @@ from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.text import table
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.judging.comparison import ComparisonRequest
-    from aimbot_lab.experiment.judging.configurations import ComparedConfigurations
+    from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
+    from aimbot_lab.experiment.analysis.configurations import ComparedConfigurations
 
 
 def compared_configurations(
     runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
 ) -> "ComparedConfigurations":
     """The runs by their configurations, all agents in the same episodes."""
-    from aimbot_lab.experiment.judging.comparison import common_task
-    from aimbot_lab.experiment.judging.configurations import compare_configurations
+    from aimbot_lab.experiment.analysis.comparison import common_task
+    from aimbot_lab.experiment.analysis.configurations import compare_configurations
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
@@ -33,7 +33,7 @@ def compared_configurations(
 
 def show_configurations(found: "ComparedConfigurations") -> None:
     """Print the trainings of every configuration, then the configurations."""
-    from aimbot_lab.experiment.judging import configuration_tables as tables
+    from aimbot_lab.experiment.analysis import configuration_tables as tables
 
     for one in found.configurations:
         click.echo(one.label)

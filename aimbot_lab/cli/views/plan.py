@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
@@ -100,6 +100,8 @@ def _ending(criteria: "CompletionCriteria") -> str:
     if criteria.rule == "ml-agents":
         return f"as in ML-Agents, when the mean {criteria.measure} {limit}, {least}"
     whose = "in every cell " if criteria.every_cell else ""
+    if criteria.rule != "evidence":
+        assert_never(criteria.rule)
     return f"on evidence {whose}that {criteria.measure} {limit} (alpha {criteria.alpha:g}), {least}"
 
 

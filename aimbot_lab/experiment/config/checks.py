@@ -17,9 +17,9 @@ from aimbot_lab.experiment.config.parameter_lessons import Parameters
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.options import settings_faults
-from aimbot_lab.training.algorithms.part_checks import part_faults
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
+from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import AIM_BINS, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of

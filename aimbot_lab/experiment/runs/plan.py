@@ -19,9 +19,9 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.network_summary import Part, engine_summary, network_summary
-from aimbot_lab.training.algorithms.part_checks import part_remarks
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
+from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
+from aimbot_lab.training.networks.parts.part_checks import part_remarks
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long

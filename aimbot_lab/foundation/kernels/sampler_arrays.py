@@ -1,6 +1,7 @@
-"""What parameters are drawn from, as arrays for `foundation.kernels.samplers`."""
+"""What parameters are drawn from, as arrays for `foundation.kernels.draw_parameters`."""
 
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -56,11 +57,13 @@ def _fill(arrays: dict[str, np.ndarray], index: int, value: ParameterValue) -> N
         normal = value.sampler_parameters
         arrays["sampler"][index] = GAUSSIAN
         arrays["sampler_values"][index] = normal.mean, normal.st_dev
-    else:
+    elif isinstance(value, MultiRangeUniform):
         intervals = value.sampler_parameters.intervals
         arrays["sampler"][index] = RANGES
         arrays["sampler_ranges"][index, : len(intervals)] = intervals
         arrays["sampler_range_count"][index] = len(intervals)
+    else:
+        assert_never(value)
     seed = value.sampler_parameters.seed
     arrays["sampler_seeded"][index] = seed is not None
     arrays["sampler_seed"][index] = seed or 0

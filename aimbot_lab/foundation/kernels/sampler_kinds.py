@@ -1,3 +1,3 @@
 """The kinds of samplers in kernels' arrays; apart, so that loading them loads no numba."""
 
-CONSTANT, UNIFORM, GAUSSIAN, RANGES = range(4)
+KINDS = CONSTANT, UNIFORM, GAUSSIAN, RANGES = (0, 1, 2, 3)

@@ -10,9 +10,9 @@ from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
-from aimbot_lab.training.algorithms.network_parts import memory_shape
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.foreign_failures import foreign_failure
+from aimbot_lab.training.networks.parts.network_parts import memory_shape
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
 from aimbot_lab.training.settings import TrainSettings, bins_within
 

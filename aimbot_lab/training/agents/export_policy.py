@@ -15,10 +15,10 @@ from torch import nn
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.training.algorithms.network_parts import unfused_parts
-from aimbot_lab.training.algorithms.policy_gradient import HYBRID_PPO
 from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
 from aimbot_lab.training.networks.branches import FORBIDDEN
+from aimbot_lab.training.networks.parts.network_parts import unfused_parts
 
 OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
 NEAR = (

@@ -12,10 +12,10 @@ from aimbot_lab.adapters.spaces import observation_space
 from aimbot_lab.foundation.errors import ConfigurationError, place_of
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.network_parts import with_keys
 from aimbot_lab.training.algorithms.optimizer_import import spare_compiler_import
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.networks.devices import chosen_device
+from aimbot_lab.training.networks.parts.network_parts import with_keys
 from aimbot_lab.training.networks.policy_arguments import network_arguments
 from aimbot_lab.training.networks.registry import NETWORKS
 from aimbot_lab.training.settings import TrainSettings, bins_within

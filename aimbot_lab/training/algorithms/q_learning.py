@@ -5,7 +5,7 @@ from typing import Any
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm, Arguments, Classes, same_names
-from aimbot_lab.training.algorithms.deep_q_learning import flat_adapter
+from aimbot_lab.training.algorithms.replay_buffer_algorithms import flat_adapter
 from aimbot_lab.training.settings import TrainSettings
 
 

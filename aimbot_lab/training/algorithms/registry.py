@@ -10,16 +10,16 @@ from typing import Annotated
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.deep_q_learning import DQN_ALGORITHM, QRDQN_ALGORITHM
 from aimbot_lab.training.algorithms.package_algorithm import package_algorithm
-from aimbot_lab.training.algorithms.policy_gradient import (
+from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
+from aimbot_lab.training.algorithms.replay_buffer_algorithms import DQN_ALGORITHM, QRDQN_ALGORITHM
+from aimbot_lab.training.algorithms.rollout_algorithms import (
     HYBRID_PPO,
     MASKABLE_PPO,
     PPO_ALGORITHM,
     RECURRENT_PPO,
     TRPO_ALGORITHM,
 )
-from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
 from aimbot_lab.training.settings import GROUP, TrainSettings
 
 PPO_FAMILY = PPO_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO

@@ -17,7 +17,7 @@ from aimbot_lab.foundation.statistics.measures import Measure
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.callbacks.callbacks import MetricSink
+from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import evaluated, make_world
 

@@ -38,7 +38,12 @@ from aimbot_lab.worlds.arena.allocate import (
 )
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
 from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ArenaTables, ScenarioTables
-from aimbot_lab.worlds.arena.core.step import advance_packed, first_bad_action, keep_advance
+from aimbot_lab.worlds.arena.core.step import (
+    advance_packed,
+    advance_plain_packed,
+    first_bad_action,
+    keep_advance,
+)
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
@@ -98,6 +103,7 @@ class Arena:
         self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
         self._advance = Packed(keep_advance, advance_packed)
+        self._advance_plain = Packed(keep_advance, advance_plain_packed)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     @property
@@ -201,9 +207,11 @@ class Arena:
 
     def _calls(self, pair: tuple[StepBuffers, StepBuffers]) -> tuple[PackedCall, ...]:
         """The kernel as each thread calls it to write `pair`."""
-        shared = self.state, self._tables, self._actions, pair, self._log
-        own = self._workspaces
-        return tuple([self._advance.call_with(*shared, one, self._queue) for one in own])
+        tables = self._tables
+        plain = tables.enemy_columns == 0 and not tables.recalls
+        advance = self._advance_plain if plain else self._advance
+        shared = self.state, tables, self._actions, pair, self._log
+        return tuple([advance.call_with(*shared, one, self._queue) for one in self._workspaces])
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, 8], True where a branch index makes sense in the present state.

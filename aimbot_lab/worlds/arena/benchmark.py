@@ -8,7 +8,7 @@ from aimbot_lab.foundation.world import Scenario, StepBuffers
 from aimbot_lab.foundation.world_type import StepParts
 from aimbot_lab.worlds.arena.allocate import new_tables
 from aimbot_lab.worlds.arena.arena import Arena
-from aimbot_lab.worlds.arena.core.parts import (
+from aimbot_lab.worlds.arena.core.timed_parts import (
     begin_all,
     cast_all_rays,
     move_all,

@@ -23,13 +23,14 @@ def enemy_room(scenario: ScenarioTables) -> int:
 def _highest(scenario: ScenarioTables, k: int) -> int:
     """Highest whole number that parameter `k` takes."""
     kind, values = scenario.sampler[k], scenario.sampler_values[k]
-    drawn = scenario.bounds[k, 1]
     if kind == sampler_kinds.CONSTANT:
         drawn = values[0]
     elif kind == sampler_kinds.UNIFORM:
         drawn = values[1]
     elif kind == sampler_kinds.RANGES:
         drawn = scenario.sampler_ranges[k, : scenario.sampler_range_count[k], 1].max()
+    else:  # no highest one of its own
+        drawn = scenario.bounds[k, 1]
     return int(np.clip(np.floor(drawn), *scenario.bounds[k]))
 
 

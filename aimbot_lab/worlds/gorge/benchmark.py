@@ -6,7 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.foundation.world_type import StepParts
-from aimbot_lab.worlds.gorge.core.parts import begin_all, move_all, observe_all, reward_all
+from aimbot_lab.worlds.gorge.core.timed_parts import begin_all, move_all, observe_all, reward_all
 from aimbot_lab.worlds.gorge.gorge import Gorge
 
 

@@ -84,6 +84,6 @@ def _limits(snapshot: Arrays, maps: int) -> dict[str, tuple[int, int]]:
         "start": (0, core.CELLS - 1),
         "target": (0, core.TARGET_COUNT - 1),
         "difficulty": (0, core.DIFFICULTY_COUNT),
-        OF_SAMPLERS + "sampler": (0, kinds.RANGES),
+        OF_SAMPLERS + "sampler": (0, max(kinds.KINDS)),
         OF_SAMPLERS + "sampler_range_count": (0, snapshot[RANGES].shape[1]),
     }

@@ -1,7 +1,7 @@
 """Parameters of an episode: drawn from constants and samplers, and given to the environment."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import gymnasium
 import numpy as np
@@ -30,16 +30,17 @@ def _drawn(name: str, value: ParameterValue, seed: int, episode: int) -> float:
     )
     if isinstance(value, Gaussian):
         return float(random.normal(value.sampler_parameters.mean, value.sampler_parameters.st_dev))
-    low, high = _interval(value, random)
+    if isinstance(value, Uniform):
+        low, high = value.sampler_parameters.min_value, value.sampler_parameters.max_value
+    elif isinstance(value, MultiRangeUniform):
+        low, high = _interval(value, random)
+    else:
+        assert_never(value)
     return float(random.uniform(low, high))
 
 
-def _interval(
-    value: Uniform | MultiRangeUniform, random: np.random.Generator
-) -> tuple[float, float]:
-    """The interval that is drawn from; of several, each in proportion to its length."""
-    if isinstance(value, Uniform):
-        return value.sampler_parameters.min_value, value.sampler_parameters.max_value
+def _interval(value: MultiRangeUniform, random: np.random.Generator) -> tuple[float, float]:
+    """The interval that is drawn from, each in proportion to its length."""
     intervals = value.sampler_parameters.intervals
     lengths = np.array([high - low for low, high in intervals])
     shares = lengths / lengths.sum() if lengths.sum() > 0 else None

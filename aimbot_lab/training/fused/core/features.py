@@ -1,4 +1,4 @@
-"""Where rays and target are, as seen by the agent; see `training.features` for the formulas."""
+"""Where rays and target are, as seen by the agent; formulas: `training.networks.features`."""
 
 import math
 from typing import NamedTuple

@@ -11,10 +11,10 @@ from torch import nn
 from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.features import ScaledFeatures
-from aimbot_lab.training.networks.parts.kinds import encoded_blocks
 from aimbot_lab.training.networks.parts.unit_encoder import UnitEncoder
 from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
 from aimbot_lab.training.networks.parts.unit_inputs import input_size
+from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks
 from aimbot_lab.training.networks.settings import NetworkSettings
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}

@@ -1,8 +1,8 @@
 """How an episode begins and how it ends."""
 
+from aimbot_lab.foundation.kernels.draw_parameters import draw_parameters
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.rng import uniform_index, weighted_index
-from aimbot_lab.foundation.kernels.samplers import draw_parameters
 from aimbot_lab.worlds.arena.core.clock import decision_seconds
 from aimbot_lab.worlds.arena.core.gun import is_target
 from aimbot_lab.worlds.arena.core.motion import look_ahead

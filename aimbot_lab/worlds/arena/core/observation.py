@@ -27,21 +27,26 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @inlined
-def observe(state: ArenaState, tables: ArenaTables, observations: Floats32, row: int) -> None:
+def observe(
+    state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, plain: bool
+) -> None:
     """Write the observation of `row` into `observations` [B, S * D]; its rays must be cast.
 
     Earlier observations of the episode come first, oldest first, zeros where there were none.
+    `plain` may be True where `tables` neither recall nor have columns of enemies: as a constant it
+    makes code without these, which is faster.
     """
     older = state.history.shape[1]
     newest = observations.shape[1] - older
     for column in range(older):
         observations[row, column] = state.history[row, column]
     write_head(state, observations, row, older)
-    if tables.recalls:
-        hide_fire_base(state, observations, row, older)
-    if tables.enemy_columns > 0:
-        write_enemies(state, tables, observations, row, older + HEAD)
-    rays_from = older + HEAD + tables.enemy_columns
+    if not plain:
+        if tables.recalls:
+            hide_fire_base(state, observations, row, older)
+        if tables.enemy_columns > 0:
+            write_enemies(state, tables, observations, row, older + HEAD)
+    rays_from = older + HEAD + (0 if plain else tables.enemy_columns)
     if tables.one_hot:
         write_one_hot(state, tables, observations, row, rays_from)
     else:

@@ -6,7 +6,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import called, inlined, kernel
 from aimbot_lab.foundation.kernels.packed import pack, unpacked
-from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, WorkQueue, take_rows
+from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, take_rows
 from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.worlds.arena.core.clock import is_over
 from aimbot_lab.worlds.arena.core.episode import begin_episode, is_won, record_end
@@ -36,7 +36,6 @@ from aimbot_lab.worlds.arena.core.state import (
     ArenaTables,
     EpisodeLog,
     Floats32,
-    ThreadWorkspace,
 )
 
 LAST = (np.float32(2.0), np.float32(2.0), np.float32(1.0))  # index of each branch
@@ -157,7 +156,7 @@ def begin_row(
         buffers.final_observations[row, column] = buffers.observations[row, column]
     begin_episode(state, tables, row)
     cast_rays(state, scratch, row)
-    observe(state, tables, buffers.observations, row)
+    observe(state, tables, buffers.observations, row, False)
 
 
 @kernel
@@ -169,25 +168,27 @@ def keep_advance(arguments: Any, address: int) -> None:
 @kernel
 def advance_packed(address: int, kind: Any) -> None:
     """`advance_rows` for a `PackedCall`."""
-    advance_rows(*unpacked(address, kind))
+    advance_rows(unpacked(address, kind), False)
+
+
+@kernel
+def advance_plain_packed(address: int, kind: Any) -> None:
+    """`advance_rows` for a `PackedCall` where observations are plain."""
+    advance_rows(unpacked(address, kind), True)
 
 
 @inlined
-def advance_rows(
-    state: ArenaState,
-    tables: ArenaTables,
-    actions: Floats32,
-    buffers: tuple[Any, Any],
-    log: EpisodeLog,
-    workspace: ThreadWorkspace,
-    queue: WorkQueue,
-) -> None:
+def advance_rows(arguments: Any, plain: bool) -> None:
     """Step the rows, begin the next episode in those that are finished, or both.
+
+    `arguments`: state, tables, actions [B, 4], two step buffers, the log of episodes, this
+    thread's workspace, the queue. `plain` as `observe` has it, a constant.
 
     `queue` says what to do and which of the buffers to write, and receives how many episodes
     ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
     checked. Writes rewards, finished flags, observations and, where an episode ended, `log`.
     """
+    state, tables, actions, buffers, log, workspace, queue = arguments
     worker = workspace.thread_id - 1
     while worker < 0 or begins(queue.sync_flags, worker, workspace.spin_limit):
         written = buffers[0] if queue.buffers[0] == 0 else buffers[1]
@@ -198,7 +199,7 @@ def advance_rows(
                 for row in range(first, last):
                     deed = act(state, row, actions)
                     cast_rays(state, workspace.scratch, row)
-                    observe(state, tables, written.observations, row)
+                    observe(state, tables, written.observations, row, plain)
                     ended += settle(state, tables, written, log, row, deed)
                 queue.ended[workspace.thread_id * STRIDE] += ended
             if queue.duty[0] & BEGIN and (ended or not queue.duty[0] & STEP):

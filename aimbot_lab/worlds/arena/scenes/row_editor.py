@@ -8,7 +8,7 @@ from aimbot_lab.foundation.argument_checks import FLOAT32, MisuseError, check_wr
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.core import state as core
-from aimbot_lab.worlds.arena.core.parts import cast_all_rays, observe_all
+from aimbot_lab.worlds.arena.core.timed_parts import cast_all_rays, observe_all
 from aimbot_lab.worlds.arena.enemy_capacity import room_fault
 from aimbot_lab.worlds.arena.scenario import TARGETS
 from aimbot_lab.worlds.arena.scenes import checks, placing

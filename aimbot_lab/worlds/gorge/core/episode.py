@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from aimbot_lab.foundation.kernels.draw_parameters import draw_parameters
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.foundation.kernels.rng import uniform, uniform_index, weighted_index
-from aimbot_lab.foundation.kernels.samplers import draw_parameters
 from aimbot_lab.worlds.gorge.core.movement import arrive
 from aimbot_lab.worlds.gorge.core.state import (
     COLLECT,

@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from aimbot_lab.evaluation.aggregates import estimate, mean
-from aimbot_lab.experiment.judging.charts import COLOURS, plain_label
-from aimbot_lab.experiment.judging.learning_curve import LearningCurve
+from aimbot_lab.evaluation.training_aggregates import estimate, mean
+from aimbot_lab.experiment.analysis.charts import COLOURS, plain_label
+from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
 from aimbot_lab.foundation import metric_names as names
 
 Values = npt.NDArray[np.float64]

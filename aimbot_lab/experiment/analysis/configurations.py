@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.evaluation.aggregates import (
+from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.evaluation.training_aggregates import (
     Estimate,
     Scores,
     estimate,
@@ -15,12 +17,10 @@ from aimbot_lab.evaluation.aggregates import (
     mean,
     probability_of_improvement,
 )
-from aimbot_lab.evaluation.evaluate import score_all, score_cell
-from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.comparison import ComparisonRequest, common_task, play_run
-from aimbot_lab.experiment.judging.configuration_names import NamedRun, configuration_names
-from aimbot_lab.experiment.judging.evaluation import PlayerScores
-from aimbot_lab.experiment.judging.evaluation_task import EvaluationTask
+from aimbot_lab.experiment.analysis.comparison import ComparisonRequest, common_task, play_run
+from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
+from aimbot_lab.experiment.analysis.evaluation import PlayerScores
+from aimbot_lab.experiment.analysis.evaluation_task import EvaluationTask
 from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name

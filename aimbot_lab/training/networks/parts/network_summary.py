@@ -5,11 +5,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.algorithms.network_parts import KEYS, unfused_parts
-from aimbot_lab.training.algorithms.policy_gradient import HYBRID_PPO, surely_fused
+from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO, surely_fused
 from aimbot_lab.training.networks.egocentric_columns import EGOCENTRIC, has_egocentric_columns
-from aimbot_lab.training.networks.parts.kinds import encoded_blocks, target_blocks, target_slots
+from aimbot_lab.training.networks.parts.network_parts import KEYS, unfused_parts
 from aimbot_lab.training.networks.parts.unit_inputs import input_size
+from aimbot_lab.training.networks.parts.unit_kinds import (
+    encoded_blocks,
+    target_blocks,
+    target_slots,
+)
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings
 

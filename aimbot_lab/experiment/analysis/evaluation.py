@@ -6,7 +6,7 @@ from typing import Any
 
 from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.evaluation_task import (
+from aimbot_lab.experiment.analysis.evaluation_task import (
     EvaluationTask,
     baselines,
     last_lesson,

@@ -3,15 +3,15 @@
 from itertools import cycle
 
 from aimbot_lab.evaluation.differences import Difference
-from aimbot_lab.experiment.judging.charts import (
+from aimbot_lab.experiment.analysis.charts import (
     COLOURS,
     Curve,
     Interval,
     curve_chart,
     interval_chart,
 )
-from aimbot_lab.experiment.judging.comparison import Comparison
-from aimbot_lab.experiment.judging.comparison_tables import (
+from aimbot_lab.experiment.analysis.comparison import Comparison
+from aimbot_lab.experiment.analysis.comparison_tables import (
     RUN_HEAD,
     cell_of,
     curve_note,
@@ -23,7 +23,7 @@ from aimbot_lab.experiment.judging.comparison_tables import (
     run_rows,
     verdicts,
 )
-from aimbot_lab.experiment.judging.page import heading, html_table, page, paragraph
+from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
 
 _VERDICT_COLOURS = {"better": "#2a9d5c", "worse": "#c1121f", "alike": "#4269d0"}
 UNCLEAR = "#777777"

@@ -1,4 +1,4 @@
-"""What happens beside learning: metrics, the best agent."""
+"""After an update: metrics to the tracker, a snapshot to the observer, the best agent kept."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.callbacks.curriculum_metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
-from aimbot_lab.training.callbacks.metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.win_tally import WinTally
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.networks.parts.kinds import target_blocks
+from aimbot_lab.training.networks.parts.unit_kinds import target_blocks
 from aimbot_lab.training.networks.settings import KindOfNetwork, NetworkSettings
 from aimbot_lab.training.settings import TrainSettings
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.network_parts import network_parts, unfused_parts
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.networks.parts.kinds import encoded_blocks, target_blocks
+from aimbot_lab.training.networks.parts.network_parts import network_parts, unfused_parts
+from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks, target_blocks
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of

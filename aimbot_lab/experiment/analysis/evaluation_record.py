@@ -3,7 +3,7 @@
 import json
 
 from aimbot_lab.evaluation.evaluate import Score
-from aimbot_lab.experiment.judging.evaluation import Evaluated, PlayerScores
+from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
 from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.runs.result import cell_name, percent
 from aimbot_lab.foundation import metric_names as names

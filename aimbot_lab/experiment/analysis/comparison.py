@@ -8,14 +8,14 @@ from aimbot_lab.evaluation.differences import Difference, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.evaluation import PlayerScores, drop_empty_measures
-from aimbot_lab.experiment.judging.evaluation_task import (
+from aimbot_lab.experiment.analysis.evaluation import PlayerScores, drop_empty_measures
+from aimbot_lab.experiment.analysis.evaluation_task import (
     EvaluationTask,
     last_lesson,
     play_task,
     player_at,
 )
-from aimbot_lab.experiment.judging.learning_curve import LearningCurve, common_steps, mean_win_rate
+from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_steps, mean_win_rate
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from aimbot_lab.evaluation.differences import Difference
-from aimbot_lab.experiment.judging.comparison import ComparedRun, Comparison
-from aimbot_lab.experiment.judging.learning_curve import LessonPassed
+from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison
+from aimbot_lab.experiment.analysis.learning_curve import LessonPassed
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.shown_text import one_line

@@ -11,7 +11,11 @@ from aimbot_lab.training.algorithms.algorithm import (
     Memory,
     same_names,
 )
-from aimbot_lab.training.algorithms.network_parts import memory_shape, target_choice, unfused_parts
+from aimbot_lab.training.networks.parts.network_parts import (
+    memory_shape,
+    target_choice,
+    unfused_parts,
+)
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, TrainSettings
 

@@ -3,14 +3,14 @@
 from itertools import cycle
 from math import isfinite
 
-from aimbot_lab.evaluation.aggregates import Estimate
-from aimbot_lab.experiment.judging.charts import COLOURS, Interval, interval_chart
-from aimbot_lab.experiment.judging.configurations import (
+from aimbot_lab.evaluation.training_aggregates import Estimate
+from aimbot_lab.experiment.analysis.charts import COLOURS, Interval, interval_chart
+from aimbot_lab.experiment.analysis.configurations import (
     ComparedConfigurations,
     Configuration,
     SeedRun,
 )
-from aimbot_lab.experiment.judging.page import heading, html_table, page, paragraph
+from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
 
 SEED_HEAD = ("seed", "run", "status", "steps", "seconds", "win rate [95 %]")
 HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")

@@ -12,7 +12,7 @@ from aimbot_lab.evaluation.episodes import (
     longest_episode,
 )
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.judging.evaluation_task import last_lesson, max_steps_of
+from aimbot_lab.experiment.analysis.evaluation_task import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
