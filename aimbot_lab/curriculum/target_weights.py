@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from aimbot_lab.curriculum.weight_change import changed
 from aimbot_lab.foundation.difficulty_weights import moved_weights
 from aimbot_lab.foundation.errors import ConfigurationError
 
@@ -77,15 +78,4 @@ class TargetChange(NamedTuple):
 
         Raises ConfigurationError where it is impossible.
         """
-        for target in self.unlock:
-            weights = weights.lock(target, locked=False)
-        moved = tuple(target for target, _ in self.moves)
-        for target in self.lock:
-            weights = weights if target in moved else weights.lock(target)
-        held = weights
-        for target, weight in self.moves:
-            held = held.move(target, weight).lock(target)
-        weights = replace(held, locked=weights.locked)
-        for target in self.lock:
-            weights = weights.lock(target)
-        return weights
+        return changed(weights, moves=self.moves, lock=self.lock, unlock=self.unlock)

@@ -1,11 +1,35 @@
 """A change of difficulty weights that a person makes while an agent trains."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError
+
+W = TypeVar("W", bound=Any)  # a dataclass with `locked`, `lock` and `move`, as DifficultyWeights
+
+
+def changed(
+    weights: W, *, moves: Iterable[tuple[Any, float]], lock: Iterable[Any], unlock: Iterable[Any]
+) -> W:
+    """`weights` with locks opened, then weights moved in turn, then locks closed.
+
+    Weights that are moved hold each other's place, and a weight may be moved and locked at once.
+    """
+    moves, lock = tuple(moves), tuple(lock)
+    for name in unlock:
+        weights = weights.lock(name, locked=False)
+    moved = {name for name, _ in moves}
+    for name in lock:
+        weights = weights if name in moved else weights.lock(name)
+    held = weights
+    for name, weight in moves:
+        held = held.move(name, weight).lock(name)
+    weights = replace(held, locked=weights.locked)
+    for name in lock:
+        weights = weights.lock(name)
+    return weights
 
 
 class WeightChange(NamedTuple):
@@ -38,15 +62,4 @@ class WeightChange(NamedTuple):
 
         Raises ConfigurationError where it is impossible.
         """
-        for level in self.unlock:
-            weights = weights.lock(level, locked=False)
-        moved = tuple(level for level, _ in self.moves)
-        for level in self.lock:
-            weights = weights if level in moved else weights.lock(level)
-        held = weights
-        for level, weight in self.moves:
-            held = held.move(level, weight).lock(level)
-        weights = replace(held, locked=weights.locked)
-        for level in self.lock:
-            weights = weights.lock(level)
-        return weights
+        return changed(weights, moves=self.moves, lock=self.lock, unlock=self.unlock)

@@ -1,0 +1,141 @@
+"""Laws of edited rows: rows, threads, snapshots, what others see of it."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from arena_stage import ALL_TARGETS, new_stage, random_play, row_digests
+from scene_stage import (
+    GOTO_BLOCK,
+    block,
+    edited,
+    same_arrays,
+)
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.worlds.arena.core.state import GOTO, STAY
+from aimbot_lab.worlds.arena.scenes.row_editor import RowEditor
+
+
+def edit_somehow(editor: RowEditor, row: int, random: np.random.Generator) -> None:
+    """One random edit, or none where it is refused."""
+    at = tuple(random.uniform(0.0, 47.0, 2).tolist())
+    preset = editor.arena.presets[int(random.integers(len(editor.arena.presets)))]
+    key, turns = (preset.target, preset.name), int(random.integers(4))
+    record = editor.record(row)
+    edits: list[Callable[[], object]] = [
+        lambda: editor.place_enemy(row, at),
+        lambda: editor.place_block(row, at, preset=key, turns=turns),
+        lambda: editor.assign(row, str(random.choice(["goto", "attack", "free", "stay"]))),
+        lambda: editor.remove_block(row, int(random.integers(max(len(record.blocks), 1)))),
+        lambda: editor.remove_enemy(row, int(random.integers(max(len(record.owners), 1)))),
+        lambda: editor.clear(row),
+        lambda: editor.place_agent(row, at, yaw=float(random.uniform(-9, 9))),
+        lambda: editor.restore_floor(row, editor.floor(row)),
+    ]
+    share = np.array([5, 5, 5, 1, 1, 0.3, 2, 1])
+    with suppress(MisuseError):
+        edits[int(random.choice(len(edits), p=share / share.sum()))]()
+
+
+def edited_play(rows: int, *, threads: int = 1, rounds: int = 25, **settings) -> list[str]:
+    """A digest for each row of a play in which every row is edited by its own dice."""
+    stage = new_stage(ALL_TARGETS, 5, num_envs=rows, threads=threads, time_limit=2.0, **settings)
+    editor = RowEditor(stage.arena)
+    dice = [np.random.default_rng((9, row)) for row in range(rows)]
+    parts: list[list[str]] = [[] for _ in range(rows)]
+    for number in range(rounds):
+        for row in range(rows):
+            for _ in range(3):
+                edit_somehow(editor, row, dice[row])
+            editor.observe(row, stage.buffers.observations)
+            parts[row].append(stage.buffers.observations[row].tobytes().hex())
+        for row, digest in enumerate(row_digests(stage, random_play(6, rows, seed=number))):
+            parts[row].append(digest)
+    return ["".join(part) for part in parts]
+
+
+def test_edited_rows_go_the_same_way_whatever_the_rows_and_threads() -> None:
+    few = edited_play(3)
+    assert edited_play(3) == few
+    assert edited_play(140, threads=2)[:3] == few
+    assert edited_play(2, stacked_vectors=3) == edited_play(2, stacked_vectors=3)
+
+
+def test_a_snapshot_holds_what_was_placed_and_goes_on_bit_for_bit() -> None:
+    stage = new_stage(ALL_TARGETS, 2, num_envs=4, time_limit=3.0)
+    editor, random = RowEditor(stage.arena), np.random.default_rng(3)
+    for _ in range(60):
+        edit_somehow(editor, int(random.integers(4)), random)
+    kept = stage.arena.snapshot()
+    records = [editor.record(row) for row in range(4)]
+    assert sum(len(record.blocks) for record in records) >= 2
+    expected = row_digests(stage, random_play(40, 4, seed=1))
+    other = new_stage(ALL_TARGETS, 8, num_envs=4, time_limit=3.0)
+    other.arena.restore(kept)
+    same_arrays(kept, other.arena.snapshot())
+    assert [RowEditor(other.arena).record(row) for row in range(4)] == records
+    assert row_digests(other, random_play(40, 4, seed=1)) == expected
+    stage.arena.restore(kept)
+    assert row_digests(stage, random_play(40, 4, seed=1)) == expected
+
+
+def test_a_snapshot_whose_records_do_not_fit_its_floor_is_refused() -> None:
+    stage, editor = edited()
+    block(editor, (25.0, 20.0))
+    kept = stage.arena.snapshot()
+    for column, value in ((0, 7), (1, 99), (3, 999), (6, 4), (3, math.nan)):
+        wrong = {**kept, "scene_blocks": kept["scene_blocks"].copy()}
+        wrong["scene_blocks"][0, column] = value
+        with pytest.raises(MisuseError, match="scene_blocks"):
+            stage.arena.restore(wrong)
+    with pytest.raises(MisuseError, match="scene_owners"):
+        stage.arena.restore({name: kept[name] for name in kept if name != "scene_owners"})
+    same_arrays(kept, stage.arena.snapshot())
+
+
+def test_editing_one_row_leaves_the_others_as_they_are() -> None:
+    stage = new_stage(ALL_TARGETS, 2, num_envs=3)
+    editor = RowEditor(stage.arena)
+    before = {name: array[1:].copy() for name, array in stage.arena.state._asdict().items()}
+    for at in ((20.0, 20.0), (35.0, 20.0), (20.0, 35.0)):
+        editor.clear(0)
+        editor.place_block(0, at, preset=GOTO_BLOCK)
+        editor.assign(0, "goto")
+    for name, array in stage.arena.state._asdict().items():
+        if len(array) == 3:
+            np.testing.assert_array_equal(array[1:, ...].shape[0], 2)
+            np.testing.assert_array_equal(
+                array[1:][tuple(map(slice, before[name].shape))], before[name]
+            )
+
+
+def test_a_floor_is_put_back_unless_the_agent_is_in_the_way() -> None:
+    stage, editor = edited()
+    editor.place_block(0, (25.0, 20.0), preset=GOTO_BLOCK)
+    editor.assign(0, "goto")
+    floor = editor.floor(0)
+    editor.clear(0)
+    editor.restore_floor(0, floor)
+    again = editor.floor(0)
+    np.testing.assert_array_equal(again.obstacles, floor.obstacles)
+    assert stage.arena.state.target[0] == GOTO
+    editor.clear(0)
+    box = floor.obstacles[0]
+    editor.place_agent(0, ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), yaw=0.0)
+    with pytest.raises(MisuseError, match="the agent is there"):
+        editor.restore_floor(0, floor)
+    assert stage.arena.state.obstacle_count[0] == 0
+
+
+def test_a_drawn_block_can_be_edited_as_a_placed_one() -> None:
+    stage, editor = edited(Scenario({"attack": 1.0}))
+    assert len(editor.record(0).blocks) == 1
+    editor.remove_block(0, 0)
+    state = stage.arena.state
+    assert state.target[0] == STAY
+    assert state.enemy_count[0] == state.obstacle_count[0] == 0
+    assert state.fire_base[0].tolist() == [0.0, 0.0, 0.0]
