@@ -106,9 +106,9 @@ BROKEN = [
     (("train.network.memory.size=9000",), "train.network.memory.size", "4096"),
     (("train.network.memory.critic=both",), "train.network.memory.critic", "'shared' or 'own'"),
     (
-        ("train.engine=fused", "train.network.memory={}"),
+        ("train.engine=fused", "train.network.memory={burn_in: 16}"),
         "train.engine",
-        "fused does not know train.network.memory: use auto or torch",
+        "fused does not know train.network.memory.burn_in: use auto or torch",
     ),
     (
         ("train.algo=recurrent_ppo", "train.network.memory={}"),
@@ -173,6 +173,12 @@ def test_a_plan_counts_the_weights_that_the_network_has(variant: str) -> None:
 def test_a_plan_says_which_engine_computes_and_why_not_the_faster_one() -> None:
     assert planned().engine == "fused"
     assert planned("train.engine=torch").engine == "torch"
+    assert planned("train.network={memory: {}, scalars: [8]}").engine == "fused"
+    own = planned("train.network.memory={critic: own}", "train.network.layers=[]").engine
+    assert (
+        own
+        == "torch (the fused engine does not know network.layers: [], network.memory.critic: own)"
+    )
     unknown = "torch (the fused engine does not know target, network.units)"
     assert planned(*VARIANTS["attention"]).engine == unknown
     parts = planned(*VARIANTS["attention"]).as_json()["network"]

@@ -6,11 +6,11 @@ import gymnasium as gym
 import numpy as np
 import torch as th
 from gymnasium import spaces
-from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 
 STEPS, ROWS, UPDATES = 80, 8, 3
 BRANCHES = (3, 4)
@@ -69,15 +69,25 @@ def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> Hy
     policy |= given.pop("policy_kwargs", {})
     env = DummyVecEnv([lambda: Guess(SPACES[space], masked)] * ROWS)
     arguments = {**SETTINGS, "policy_kwargs": policy, **given}
-    return HybridPPO(HybridPolicy, env, engine=engine, **arguments)
+    kind = RememberingPolicy if "memory" in policy else HybridPolicy
+    return HybridPPO(kind, env, engine=engine, **arguments)
 
 
 def learned(engine: str, space: str, **given: Any) -> HybridPPO:
     """Learned from rollouts that torch has sampled: the same ones with both engines."""
     model = new_model(engine, space, **given)
     if model.engine.name == "fused":
-        model.engine.actor.act = lambda seen: ActorCriticPolicy.forward(model.policy, seen)
+        model.engine.actor.act = lambda seen: by_torch(model, seen)
     return model.learn(UPDATES * STEPS * ROWS)
+
+
+def by_torch(model: HybridPPO, seen: th.Tensor) -> Any:
+    policy: Any = model.policy
+    act, policy.act = policy.act, None
+    try:
+        return policy.forward(seen)
+    finally:
+        policy.act = act
 
 
 def differences(one: HybridPPO, other: HybridPPO) -> list[float]:

@@ -56,7 +56,9 @@ NEW_PARTS = {
     "train.target": {"target": "linear"},
     "train.network.units": {"network": {"units": UnitsSettings()}},
     "train.network.scalars": {"network": {"scalars": (8,)}},
-    "train.network.memory": {"network": {"memory": MemorySettings()}},
+    "train.network.memory.critic: own": {"network": {"memory": MemorySettings(critic="own")}},
+    "train.network.memory.burn_in": {"network": {"memory": MemorySettings(burn_in=16)}},
+    "train.network.layers: []": {"network": {"memory": MemorySettings(), "layers": ()}},
 }
 
 

@@ -66,6 +66,13 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
             memory=MemorySettings(size=8),
         ),
     },
+    "hybrid_ppo, memory in kernels": {
+        **EVERYTHING,
+        "engine": "fused",
+        "network": NetworkSettings(
+            layers=(8,), scalars=(9,), scaling="running", memory=MemorySettings(size=7)
+        ),
+    },
 }
 
 

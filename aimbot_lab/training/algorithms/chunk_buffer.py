@@ -54,14 +54,15 @@ class ChunkRolloutBuffer(HybridRolloutBuffer):
         for first in range(0, len(order), count):
             yield self._minibatch(order[first : first + count])
 
-    def chunk_of(self, steps: slice) -> tuple[th.Tensor, th.Tensor]:
-        """(observations [B L, D] row by row, starts [L, B]) of all rows at `steps`."""
-        self._flatten()
-        seen = self.observations.reshape(self.n_envs, self.buffer_size, -1)[:, steps]
-        return (
-            self.to_torch(seen.reshape(-1, seen.shape[-1])),
-            self.to_torch(self.episode_starts[steps]),
-        )
+    def chunk_of(self, steps: slice, rows: slice = slice(None)) -> tuple[th.Tensor, th.Tensor]:
+        """(observations [R L, D] row by row, starts [L, R]) of R `rows` at `steps`."""
+        if self.generator_ready:
+            whole = self.observations.reshape(self.n_envs, self.buffer_size, -1)
+            seen = whole[rows, steps]
+        else:
+            seen = self.observations[steps, rows].swapaxes(0, 1)
+        starts = np.ascontiguousarray(self.episode_starts[steps, rows])
+        return self.to_torch(seen.reshape(-1, seen.shape[-1])), self.to_torch(starts)
 
     def _flatten(self) -> None:
         if self.generator_ready:

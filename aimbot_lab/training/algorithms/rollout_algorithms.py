@@ -91,7 +91,8 @@ def surely_fused(settings: TrainSettings) -> bool:
     network = settings.network
     if not isinstance(network, NetworkSettings) or unfused_parts(settings):
         return False
-    suits = max(network.layers) <= MAX_FUSED_UNITS
+    memory = () if network.memory is None else (network.memory.size,)
+    suits = max((*network.layers, *(network.scalars or ()), *memory)) <= MAX_FUSED_UNITS
     asked = settings.engine != "torch" and settings.device == "cpu"
     return asked and suits and not settings.options
 

@@ -7,7 +7,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from aimbot_lab.training.engines.engine import Engine, UnsuitedError
 from aimbot_lab.training.engines.torch_engine import TorchEngine
-from aimbot_lab.training.fused.engine import FusedEngine
+from aimbot_lab.training.fused.choice import fused_engine
 
 AUTO = "auto"
 
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
 
 
 ENGINES = (
-    EngineType("fused", FusedEngine, any_threads=True),
+    EngineType("fused", fused_engine, any_threads=True),
     EngineType("torch", TorchEngine, any_threads=False),
 )
 """The faster ones first; the last one suits every policy."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch as th
 from stable_baselines3.common.policies import ActorCriticPolicy
+from torch import nn
 
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
@@ -38,6 +39,12 @@ class ActTask(NamedTuple):
     queue: WorkQueue
     calls: tuple[PackedCall, ...]  # `act` as each thread calls it
 
+    @property
+    def piece(self) -> int:
+        """Rows that a thread takes at a time."""
+        rows: int = self.policy_input.rows.shape[1]
+        return min(PIECE, rows)
+
     def __call__(self, thread_id: int) -> None:
         """Work as this thread; a worker spins for the next step."""
         self.calls[thread_id]()
@@ -58,10 +65,13 @@ class FusedActor:
     def __init__(self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights) -> None:
         self._policy, self._shape, self._weights = policy, shape, weights
         self.rollout = FusedRollout(shape)
-        self._eyes = _eyes(policy)
-        self._act = Packed(keep_act, act_packed)
+        self._eyes = self._found_eyes()
+        self._act = self._kernel()
         self._workers = ThreadPool(1)
         self._task: ActTask | None = None
+
+    def _kernel(self) -> Packed:
+        return Packed(keep_act, act_packed)
 
     def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
@@ -77,13 +87,21 @@ class FusedActor:
             self._weights.load()
         step, task = self.rollout.take_step(), self._fitting_task()
         if self._eyes is None:
-            self.rollout.show(step, features_of(self._policy, observations))
+            self.rollout.show(step, self._features(observations))
         else:
             self._show(self._eyes, observations, task.policy_input)
         _fill(th.rand, task.noise.uniform)
         _fill(th.randn, task.noise.normal)
         self.choose(step)
         return self._answer(task.sampled)
+
+    def _found_eyes(self) -> EgocentricFeatures | None:
+        """What the kernels can see with in place of the policy's extractor."""
+        extractor = plain_extractor(self._policy)
+        return extractor if type(extractor) is EgocentricFeatures else None
+
+    def _features(self, observations: th.Tensor) -> Floats:
+        return features_of(self._policy, observations)
 
     def choose(self, step: int) -> None:
         """Have the kernel do `step`, with the policy input and the noise that it was given."""
@@ -111,10 +129,14 @@ class FusedActor:
         noise = Noise(zeros(len(shape.choices)), zeros(shape.gaussians))
         sampled = Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios))
         queue = new_queue(sync_flags)
-        shared = self._weights.networks, sight, policy_input, noise, sampled, queue
-        workspaces = new_thread_workspaces(shape, min(PIECE, rows), sync_flags)
-        calls = tuple(self._act.call_with(*shared, place) for place in workspaces)
+        calls = self._calls(ActTask(policy_input, noise, sampled, queue, ()), sight)
         return ActTask(policy_input, noise=noise, sampled=sampled, queue=queue, calls=calls)
+
+    def _calls(self, task: ActTask, sight: Sight) -> tuple[PackedCall, ...]:
+        """The kernel as each thread calls it for `task`."""
+        places = new_thread_workspaces(self._shape, task.piece, task.queue.sync_flags)
+        shared = self._weights.networks, sight, *task[:4]
+        return tuple(self._act.call_with(*shared, place) for place in places)
 
     def _show(
         self, eyes: EgocentricFeatures, observations: th.Tensor, policy_input: PolicyInput
@@ -140,12 +162,10 @@ _BLIND = Sight(
 )
 
 
-def _eyes(policy: ActorCriticPolicy) -> EgocentricFeatures | None:
-    """What the kernels can see with in place of the policy's extractor."""
-    extractor = policy.features_extractor
-    if isinstance(extractor, BesideMasks):
-        extractor = extractor.seen
-    return extractor if type(extractor) is EgocentricFeatures else None
+def plain_extractor(policy: ActorCriticPolicy) -> nn.Module:
+    """The policy's extractor without the masks that pass it by."""
+    extractor: nn.Module = policy.features_extractor
+    return extractor.seen if isinstance(extractor, BesideMasks) else extractor
 
 
 def _columns(policy: ActorCriticPolicy) -> int:

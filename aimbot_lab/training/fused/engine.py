@@ -23,6 +23,7 @@ from aimbot_lab.training.fused.core.parts import (
     Doubles,
     Floats,
     Loss,
+    Whole,
 )
 from aimbot_lab.training.fused.gradient import FusedGradient
 from aimbot_lab.training.fused.policy import features_of, fused_weights
@@ -43,24 +44,32 @@ class FusedEngine:
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
-        self.shape, self._weights = fused_weights(policy)
         self.workers = ThreadPool(1)
         self.before_step: Callable[[], None] | None = None  # called before each gradient step
-        self._gradient = FusedGradient(self.shape, self._weights.networks)
-        self.actor = FusedActor(policy, self.shape, self._weights)
+        self._make_parts()
         self._compile()
+
+    def _make_parts(self) -> None:
+        """Make what the kernels work with, for the policy."""
+        self.shape, self._weights = fused_weights(self._policy)
+        self._gradient: Any = FusedGradient(self.shape, self._weights.networks)
+        self.actor = FusedActor(self._policy, self.shape, self._weights)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is an engine of the copied policy: views into arrays would not stay views."""
-        return FusedEngine, (self._policy,)
+        return type(self), (self._policy,)
 
     def _compile(self) -> None:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
         self.actor.choose(0)
-        rows, loss = self.actor.rollout.rows[0], Loss(*np.ones(8, np.float32))
-        gradient, _ = self._gradient.of(rows, np.zeros(1, np.int64), loss)
+        first, loss = np.zeros(1, np.int64), Loss(*np.ones(8, np.float32))
+        gradient, _ = self._gradient.of(self._one_sample(), first, loss)
         self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
+
+    def _one_sample(self) -> Any:
+        """What `_rows` gives, of a single sample."""
+        return self.actor.rollout.rows[0]
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -108,28 +117,38 @@ class FusedEngine:
         if not np.isfinite(self._weights.weights).all():
             raise ValueError("the policy's weights are no numbers any more")
 
-    def _rows(self, buffer: RolloutBuffer) -> Floats:
+    def _features(self, observations: th.Tensor) -> Floats:
+        """What a rollout keeps of observations [N, D]: [N, F + M]."""
+        return features_of(self._policy, observations)
+
+    def _rows(self, buffer: RolloutBuffer) -> Any:
         """The samples [S, W] in `buffer`, in the order in which they were collected."""
         rollout = self.actor.rollout
         if rollout.steps != buffer.buffer_size:  # they were collected in another way
             rollout.begin(buffer.buffer_size, buffer.n_envs)
             seen = th.as_tensor(buffer.observations).flatten(end_dim=1)
-            features = features_of(self._policy, seen)
+            features = self._features(seen)
             rollout.show_all(features.reshape(*buffer.values.shape, -1))
         return rollout.complete(buffer)
 
-    def _epoch(self, model: PPO, rows: Floats, *, ranges: Ranges, tally: Tally) -> bool:
-        """Take the gradient steps of one pass; False where the divergence stopped it."""
-        tally.last_kl.clear()
+    def _minibatches(self, model: PPO) -> Iterator[tuple[Whole, Whole]]:
+        """(what the gradient is asked for, numbers of the samples) of the minibatches of a pass."""
         buffer = model.rollout_buffer
         # stable-baselines3 counts samples environment by environment, the rows are step by step.
-        table = np.arange(len(rows)).reshape(buffer.buffer_size, buffer.n_envs).T.ravel()
-        order = table[np.random.permutation(len(rows))]
-        advantages = buffer.advantages.reshape(-1)[order]
-        for start in range(0, len(order), model.batch_size):
-            part = slice(start, start + model.batch_size)
-            indices, loss = order[part], _loss(model, advantages[part], ranges)
-            gradient, sums = self._gradient.of(rows, indices, loss)
+        size = buffer.buffer_size * buffer.n_envs
+        table = np.arange(size).reshape(buffer.buffer_size, buffer.n_envs).T.ravel()
+        order = table[np.random.permutation(size)]
+        for start in range(0, size, model.batch_size):
+            indices = order[start : start + model.batch_size]
+            yield indices, indices
+
+    def _epoch(self, model: PPO, rows: Any, *, ranges: Ranges, tally: Tally) -> bool:
+        """Take the gradient steps of one pass; False where the divergence stopped it."""
+        tally.last_kl.clear()
+        advantages = model.rollout_buffer.advantages.reshape(-1)
+        for asked, indices in self._minibatches(model):
+            loss = _loss(model, advantages[indices], ranges)
+            gradient, sums = self._gradient.of(rows, asked, loss)
             batch = self._measured(model, sums / len(indices))
             tally.add(batch)
             if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:

@@ -86,13 +86,7 @@ class FusedGradient:
             task = self._rest = self._fitting(self._rest, rows, len(indices) - even)
             task.begin_minibatch(indices[even:], loss)
             self._nobody.run(task)
-        # Of a policy that diverges its weights will tell, after the update.
-        with np.errstate(over="ignore", invalid="ignore"):
-            gradient, sums = (array[:lanes].sum(axis=0) for array in self._lanes)
-            if even < len(indices):
-                gradient += self._lanes.gradients[MAX_LANES]
-                sums += self._lanes.sums[MAX_LANES]
-            return gradient, sums
+        return sum_of_lanes(self._lanes, lanes, rest=even < len(indices))
 
     def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
         """`task` where it is for samples of `rows` and pieces of so many, or a new one."""
@@ -109,3 +103,14 @@ class FusedGradient:
             queue=new_queue(sync_flags),
             thread_workspaces=new_thread_workspaces(self._shape, count, sync_flags),
         )
+
+
+def sum_of_lanes(found: Lanes, used: int, *, rest: bool) -> tuple[Floats, Doubles]:
+    """(gradient [P], sums of the losses [5]) over so many lanes, with `rest` over the last too."""
+    # Of a policy that diverges its weights will tell, after the update.
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradient, sums = (array[:used].sum(axis=0) for array in found)
+        if rest:
+            gradient += found.gradients[MAX_LANES]
+            sums += found.sums[MAX_LANES]
+        return gradient, sums

@@ -26,14 +26,35 @@ RELU = {nn.Tanh: False, nn.ReLU: True}
 
 def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     """Sizes and weights of `policy`. Raises UnsuitedError where it is not of the known kind."""
+    known = check_policy(policy)
+    if known.target is not None:
+        raise UnsuitedError("it does not know train.target")
+    encoded = [part for part in policy.modules() if isinstance(part, EncodedFeatures)]
+    if encoded:
+        key = "units" if encoded[0].encoders else "scalars"
+        raise UnsuitedError(f"it does not know train.network.{key}")
+    shape, tensors = heads_of(known)
+    check_every_weight(policy, tensors)
+    return shape, FusedWeights(shape, tensors)
+
+
+def check_policy(policy: ActorCriticPolicy) -> HybridPolicy:
+    """`policy`. Raises UnsuitedError where its kind or its optimiser is not known."""
     _check_weights(policy)
     if not policy.share_features_extractor:
         raise UnsuitedError("actor and critic must share what extracts their features")
     if not isinstance(policy, HybridPolicy) or policy.use_sde or policy.squash_output:
         raise UnsuitedError("the policy must be a HybridPolicy without state-dependent exploration")
-    _check_parts(policy)
-    actor, relu = _layers(policy.mlp_extractor.policy_net)
-    critic, other = _layers(policy.mlp_extractor.value_net)
+    return policy
+
+
+def heads_of(policy: HybridPolicy) -> tuple[NetShape, list[th.Tensor]]:
+    """Sizes of actor and critic with their heads, and their weights as `FusedWeights` wants them.
+
+    Raises UnsuitedError where they are not of the known kind.
+    """
+    actor, relu = layers_of(policy.mlp_extractor.policy_net)
+    critic, other = layers_of(policy.mlp_extractor.value_net)
     layers = tuple(layer.out_features for layer in actor)
     if layers != tuple(layer.out_features for layer in critic) or relu != other:
         raise UnsuitedError("actor and critic must have the same layers")
@@ -61,21 +82,13 @@ def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
         tensors += [layer.weight, layer.bias]
     if gaussians:
         tensors.append(policy.log_std)
+    return shape, tensors
+
+
+def check_every_weight(policy: ActorCriticPolicy, tensors: list[th.Tensor]) -> None:
+    """Raise UnsuitedError where `tensors` are not all weights of `policy`."""
     if {id(t) for t in tensors} != {id(t) for t in policy.parameters()}:
         raise UnsuitedError("the policy has weights beside those of its two networks")
-    return shape, FusedWeights(shape, tensors)
-
-
-def _check_parts(policy: HybridPolicy) -> None:
-    """Raise UnsuitedError where the policy has a part that is not layers of actor and critic."""
-    if getattr(policy, "memory_shape", None) is not None:
-        raise UnsuitedError("it does not know train.network.memory")
-    if policy.target is not None:
-        raise UnsuitedError("it does not know train.target")
-    encoded = [part for part in policy.modules() if isinstance(part, EncodedFeatures)]
-    if encoded:
-        key = "units" if encoded[0].encoders else "scalars"
-        raise UnsuitedError(f"it does not know train.network.{key}")
 
 
 def features_of(policy: ActorCriticPolicy, observations: th.Tensor) -> Floats:
@@ -103,7 +116,7 @@ def _check_weights(policy: ActorCriticPolicy) -> None:
             raise UnsuitedError("all weights must be learned and in single precision")
 
 
-def _layers(net: nn.Sequential) -> tuple[list[nn.Linear], bool]:
+def layers_of(net: nn.Sequential) -> tuple[list[nn.Linear], bool]:
     """The layers of `net`, and whether ReLU comes between them, not tanh."""
     layers = [layer for layer in net if isinstance(layer, nn.Linear)]
     activations = list(net)[1::2]

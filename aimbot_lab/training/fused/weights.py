@@ -93,13 +93,19 @@ def as_torch_has_it(shape: NetShape, net: Net) -> Iterator[Floats]:
     yield net.log_std
 
 
-class _Place(NamedTuple):
-    """Where a tensor of a policy and its optimiser's means have their copies."""
+class Place(NamedTuple):
+    """Where rows of a tensor of a policy and of its optimiser's means have their copies."""
 
     tensor: th.Tensor
-    weights: Floats  # of the tensor's shape
+    weights: Floats  # of the shape of the tensor's `rows`
     means: Floats
     squares: Floats
+    rows: slice = slice(None)
+
+    def own(self, tensor: th.Tensor) -> Floats:
+        """The memory of the rows in `tensor`, which has this one's shape."""
+        array: Floats = tensor.detach().numpy()
+        return array[self.rows]
 
     def state(self, optimizer: th.optim.Optimizer) -> dict[str, Any]:
         """What `optimizer` keeps of the tensor, made where there is nothing yet."""
@@ -125,17 +131,24 @@ class FusedWeights:
         self.weights, self.means, self.squares = np.zeros((3, net_size(shape)), np.float32)
         nets = [net_views(shape, flat) for flat in (self.weights, self.means, self.squares)]
         views = zip(*(as_torch_has_it(shape, net) for net in nets), strict=True)
-        self._places = [_Place(t, *own) for t, own in zip(tensors, views, strict=False)]
-        assert all(place.tensor.shape == place.weights.shape for place in self._places)
+        self._places = [Place(t, *own) for t, own in zip(tensors, views, strict=False)]
+        self._check_places()
         self.networks = new_networks(shape, nets[0])
         self.steps = 0  # of the optimiser so far
+
+    def _check_places(self) -> None:
+        assert all(place.own(place.tensor).shape == place.weights.shape for place in self._places)
+
+    def _turn(self) -> None:
+        """Follow the weights with what is made of them."""
+        turn_weights(self.networks)
 
     def load(self) -> None:
         """Fetch the weights."""
         self.weights.fill(0.0)
         for place in self._places:
-            place.weights[...] = _array(place.tensor)
-        turn_weights(self.networks)
+            place.weights[...] = place.own(place.tensor)
+        self._turn()
 
     def load_optimizer(self, optimizer: th.optim.Optimizer) -> None:
         """Fetch the optimiser's state."""
@@ -146,18 +159,18 @@ class FusedWeights:
             if optimizer.state.get(place.tensor):
                 state = place.state(optimizer)
                 self.steps = int(state["step"].item())
-                place.means[...] = _array(state["exp_avg"])
-                place.squares[...] = _array(state["exp_avg_sq"])
+                place.means[...] = place.own(state["exp_avg"])
+                place.squares[...] = place.own(state["exp_avg_sq"])
 
     def store(self, optimizer: th.optim.Optimizer) -> None:
         """Bring weights and optimiser's state back."""
         for place in self._places:
-            _array(place.tensor)[...] = place.weights
+            place.own(place.tensor)[...] = place.weights
             if self.steps:
                 state = place.state(optimizer)
                 state["step"].fill_(self.steps)
-                _array(state["exp_avg"])[...] = place.means
-                _array(state["exp_avg_sq"])[...] = place.squares
+                place.own(state["exp_avg"])[...] = place.means
+                place.own(state["exp_avg_sq"])[...] = place.squares
 
     def descend(self, gradient: Floats, optimizer: th.optim.Optimizer, *, max_norm: float) -> None:
         """Take Adam's step against `gradient` [P], whose norm is cut down to `max_norm`."""
@@ -176,10 +189,4 @@ class FusedWeights:
         )
         step = AdamStep(*map(np.float32, numbers))
         adam_step(self.weights, gradient, self.means, self.squares, step)
-        turn_weights(self.networks)
-
-
-def _array(tensor: th.Tensor) -> Floats:
-    """The tensor's own memory."""
-    array: Floats = tensor.detach().numpy()
-    return array
+        self._turn()

@@ -12,6 +12,7 @@ from aimbot_lab.training.networks.hybrid_policy import HybridPolicy, MaskPassing
 from aimbot_lab.training.networks.parts.lstm import Lstm, MemoryShape
 from aimbot_lab.training.networks.parts.rollout_memory import Chunks, RolloutMemory
 
+DRIFT_ROWS = 64  # whose states are recomputed after an update
 Latents = tuple[th.Tensor, th.Tensor]  # of actor and critic, [N, H and what is passed]
 
 
@@ -53,7 +54,7 @@ class RememberingPolicy(HybridPolicy):
         self, obs: th.Tensor, deterministic: bool = False
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
         """(actions, values [N, 1], log-probabilities) for observations [N, D] of a rollout."""
-        if self.memory_shape is None:
+        if self.memory_shape is None or (self.act is not None and not deterministic):
             return super().forward(obs, deterministic)
         state = self.rollout.before(len(obs), obs.device)
         starts = self.rollout.starts(len(obs), obs.device)
@@ -159,15 +160,17 @@ class RememberingPolicy(HybridPolicy):
     def state_drift(self, buffer: Any) -> float:
         """Mean |kept - recomputed| of the states where chunks begin; `buffer` is in its rollout.
 
-        Recomputed with the present weights from the state that the rollout began with.
+        Recomputed with the present weights from the state that the rollout began with, of at most
+        `DRIFT_ROWS` rows spread evenly.
         """
         shape, rollout = self.memory_shape, self.rollout
         assert shape is not None
-        state, apart = rollout.kept[0], [th.zeros(1)]
+        rows = slice(None, None, -(-len(rollout.kept[0]) // DRIFT_ROWS))
+        state, apart = rollout.kept[0][rows], [th.zeros(1)]
         with th.no_grad():
             for number, kept in enumerate(rollout.kept[1:]):
                 chunk = slice(number * shape.length, (number + 1) * shape.length)
-                seen, starts = buffer.chunk_of(chunk)
+                seen, starts = buffer.chunk_of(chunk, rows)
                 _, state = self._remembered(seen, state, starts)
-                apart.append((state - kept).abs().mean().reshape(1))
+                apart.append((state - kept[rows]).abs().mean().reshape(1))
         return float(th.cat(apart[1:] or apart).mean())

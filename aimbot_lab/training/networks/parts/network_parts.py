@@ -26,8 +26,19 @@ def with_keys(train: TrainSettings) -> KindOfNetwork:
 
 def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
     """The keys of `train` that name what the fused engine does not know."""
-    target = ("target",) if train.target != "none" else ()
-    return (*target, *(f"network.{key}" for key in network_parts(train.network)))
+    target, network = ("target",) if train.target != "none" else (), train.network
+    if not isinstance(network, NetworkSettings):
+        return target
+    memory = network.memory
+    if memory is None:
+        return (*target, *(f"network.{key}" for key in network_parts(network)))
+    unknown = {
+        "units": network.units is not None,
+        "layers: []": not network.layers,
+        "memory.critic: own": memory.critic == "own",
+        "memory.burn_in": memory.burn_in > 0,
+    }
+    return (*target, *(f"network.{key}" for key, there in unknown.items() if there))
 
 
 def network_parts(network: KindOfNetwork) -> tuple[str, ...]:

@@ -1,0 +1,187 @@
+"""A memory forward and backward through the steps of a piece (Hochreiter & Schmidhuber 1997).
+
+PyTorch's equations: i, f, o = sigmoid and g = tanh of the gates, c = f c' + i g, h = o tanh(c),
+where c' and h' of the step before are 0 where an episode begins. The products of all inputs are
+one, those of the recurrence one a step, and the weights' derivatives one each over the piece.
+"""
+
+import numpy as np
+
+from aimbot_lab.foundation.kernels.fast_math import exp, tanh
+from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.matmul import multiply
+from aimbot_lab.training.fused.core.layers import activate, through_activation
+from aimbot_lab.training.fused.core.memory_parts import (
+    LstmWeights,
+    MemoryNet,
+    MemoryWorkspace,
+    RememberingNetworks,
+    SequenceArrays,
+)
+from aimbot_lab.training.fused.core.parts import Floats
+
+ZERO, ONE, MOST = np.float32(0.0), np.float32(1.0), np.float32(80.0)
+
+
+@inlined
+def sigmoid(x: np.float32) -> np.float32:
+    """1 / (1 + e**-x)."""
+    value: np.float32 = ONE / (ONE + exp(min(-x, MOST)))
+    return value
+
+
+@inlined
+def open_gates(gates: Floats, recurrent: Floats, bias: Floats) -> None:
+    """Turn a sample's `gates` [4 H] into their values; `recurrent` and `bias` [4 H] are added."""
+    size = gates.size // 4
+    for k in range(gates.size):
+        gates[k] += recurrent[k] + bias[k]
+    both, new, out = gates[: 2 * size], gates[2 * size : 3 * size], gates[3 * size :]
+    for k in range(2 * size):
+        both[k] = sigmoid(both[k])
+    for k in range(size):
+        new[k] = tanh(new[k])
+    for k in range(size):
+        out[k] = sigmoid(out[k])
+
+
+@called
+def step_forward(lstm: LstmWeights, bias: Floats, sequence: SequenceArrays, first: int) -> None:
+    """The step whose samples begin with `first`; its gates hold the products of the inputs."""
+    rows, size = sequence.cells.shape
+    multiply(sequence.hidden_before[first : first + rows], lstm.hidden, sequence.recurrent)
+    for row in range(rows):
+        n = first + row
+        gates, cells = sequence.gates[n], sequence.cells[row]
+        open_gates(gates, sequence.recurrent[row], bias)
+        come, stay, new, out = (
+            gates[:size],
+            gates[size : 2 * size],
+            gates[2 * size : 3 * size],
+            gates[3 * size :],
+        )
+        before, squashed, hidden = (
+            sequence.cells_before[n],
+            sequence.squashed[n],
+            sequence.hidden[n],
+        )
+        for k in range(size):
+            cells[k] = stay[k] * before[k] + come[k] * new[k]
+        for k in range(size):
+            squashed[k] = tanh(cells[k])
+        for k in range(size):
+            hidden[k] = out[k] * squashed[k]
+
+
+@inlined
+def carry_over(sequence: SequenceArrays, first: int) -> None:
+    """Give the step whose samples begin with `first` what the step before has left."""
+    rows, size = sequence.cells.shape
+    for row in range(rows):
+        n = first + row
+        kept, hidden, cells = sequence.kept[n], sequence.hidden[n - rows], sequence.cells[row]
+        hidden_before, cells_before = sequence.hidden_before[n], sequence.cells_before[n]
+        for k in range(size):
+            hidden_before[k] = hidden[k] * kept
+        for k in range(size):
+            cells_before[k] = cells[k] * kept
+
+
+@called
+def remember(whole: RememberingNetworks, workspace: MemoryWorkspace) -> None:
+    """From the inputs, and what the first step is given, to the memory's outputs."""
+    memory, layers, sequence = whole.memory, workspace.layers, workspace.sequence
+    for number in range(1, whole.depth + 1):
+        layer = memory.encoder[number]
+        multiply(layers[number - 1], layer.weights, layers[number])
+        activate(layers[number], layer.bias, whole.networks.relu)
+    multiply(layers[whole.depth], memory.lstm.inputs, sequence.gates)
+    rows = sequence.cells.shape[0]
+    for first in range(0, sequence.gates.shape[0], rows):
+        if first > 0:
+            carry_over(sequence, first)
+        step_forward(memory.lstm, whole.turned.bias, sequence, first)
+
+
+@called
+def step_backward(sequence: SequenceArrays, first: int) -> None:
+    """Turn the gates of the step that begins with `first` into the loss's derivatives.
+
+    Adds to the derivatives by its outputs what the later step has left, and leaves those by the
+    cells that the step was given; none pass where an episode begins.
+    """
+    rows, size = sequence.cells.shape
+    for row in range(rows):
+        n = first + row
+        gates, squashed, kept = sequence.gates[n], sequence.squashed[n], sequence.kept[n]
+        come, stay, new, out = (
+            gates[:size],
+            gates[size : 2 * size],
+            gates[2 * size : 3 * size],
+            gates[3 * size :],
+        )
+        of_hidden, of_next, of_cells = (
+            sequence.of_hidden[n],
+            sequence.of_next[row],
+            sequence.of_cells[row],
+        )
+        before = sequence.cells_before[n]
+        for k in range(size):
+            of_hidden[k] += of_next[k]
+        for k in range(size):
+            of_cells[k] += of_hidden[k] * out[k] * (ONE - squashed[k] * squashed[k])
+        for k in range(size):
+            out[k] = of_hidden[k] * squashed[k] * out[k] * (ONE - out[k])
+        for k in range(size):
+            given, value = come[k], new[k]
+            come[k] = of_cells[k] * value * given * (ONE - given)
+            new[k] = of_cells[k] * given * (ONE - value * value)
+        for k in range(size):
+            share, of_cell = stay[k], of_cells[k]
+            stay[k] = of_cell * before[k] * share * (ONE - share)
+            of_cells[k] = of_cell * share * kept
+
+
+@called
+def remember_backward(
+    whole: RememberingNetworks, workspace: MemoryWorkspace, of: MemoryNet, of_above: Floats
+) -> None:
+    """From the derivatives `of_above` [N, 2 U] by actor's and critic's first layer, before its
+    activation, to those by all weights below, which are written to `of`.
+    """
+    sequence, turned, layers = workspace.sequence, whole.turned, workspace.layers
+    gates, rows = sequence.gates, sequence.cells.shape[0]
+    multiply(of_above, turned.first, sequence.of_hidden)
+    sequence.of_next[:] = ZERO
+    sequence.of_cells[:] = ZERO
+    for first in range(gates.shape[0] - rows, -1, -rows):
+        step_backward(sequence, first)
+        if first > 0:
+            multiply(gates[first : first + rows], turned.hidden, sequence.of_next)
+            for row in range(rows):
+                of_next, kept = sequence.of_next[row], sequence.kept[first + row]
+                for k in range(of_next.size):
+                    of_next[k] *= kept
+    multiply(sequence.hidden_before.T, gates, of.lstm.hidden)
+    multiply(layers[whole.depth].T, gates, of.lstm.inputs)
+    sum_of_rows(gates, of.lstm.input_bias)
+    for k in range(gates.shape[1]):
+        of.lstm.hidden_bias[k] = of.lstm.input_bias[k]
+    if whole.depth > 0:
+        multiply(gates, turned.inputs, workspace.of_layers[whole.depth])
+    for number in range(whole.depth, 0, -1):
+        above = workspace.of_layers[number]
+        through_activation(above, layers[number], of.encoder[number].bias, whole.networks.relu)
+        multiply(layers[number - 1].T, above, of.encoder[number].weights)
+        if number > 1:
+            multiply(above, turned.encoder[number], workspace.of_layers[number - 1])
+
+
+@inlined
+def sum_of_rows(rows: Floats, total: Floats) -> None:
+    """Write to `total` [W] the sum of `rows` [N, W]."""
+    total[:] = ZERO
+    for n in range(rows.shape[0]):
+        row = rows[n]
+        for k in range(total.size):
+            total[k] += row[k]
