@@ -38,10 +38,10 @@ def export(
 
     An ONNX file takes raw observations [N, D] and gives the world's actions [N, A], with all
     scaling inside. To draw actions at a temperature above 0 it takes noise [N, A] as well:
-    random numbers from 0 to 1. It is written only where onnxruntime plays 10,000 observations as
-    torch does, for agents without memory in worlds with one continuous action column. It needs
-    pip install 'aimbot-lab[onnx]'. A folder gets the weights and their
-    description, which run no code when they are read and play at any temperature.
+    random numbers from 0 to 1. What an agent remembers is an input and an output. It is written
+    only where onnxruntime plays 10,000 observations as torch does, in worlds with at most one
+    continuous action column. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
+    and their description, which run no code when they are read and play at any temperature.
 
     \b
     Examples:
@@ -72,10 +72,14 @@ def _write_onnx(saved: "SavedAgent", output: Path, temperature: "Temperature | N
 
     played = saved.agent.temperature(temperature)
     check = export_onnx(saved, output, temperature=played)
+    episodes, steps = check.observations // check.steps, check.steps
+    what = (
+        f"{episodes} episodes of {steps} steps, from memory to memory,"
+        if steps > 1
+        else (f"{check.observations:,} observations")
+    )
     click.echo(
-        f"written to {output}, {played.label}; onnxruntime plays {check.observations:,} "
-        "observations as torch does",
-        err=True,
+        f"written to {output}, {played.label}; onnxruntime plays {what} as torch does", err=True
     )
 
 

@@ -10,6 +10,7 @@ from aimbot_lab.adapters.sb3_actions import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
+from aimbot_lab.training.agents.remembered import remembering_distribution
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.foreign_failures import foreign_failure
 from aimbot_lab.training.networks.parts.network_parts import memory_shape
@@ -98,9 +99,13 @@ class Agent:
             if failed is None:
                 raise
             raise failed from error
+        return self.world_actions(chosen, observations), state
+
+    def world_actions(self, chosen: Any, observations: Float32Array) -> Float32Array:
+        """The world's actions [B, A] for the policy's own, `chosen` for `observations` [B, D]."""
         actions = np.zeros((len(observations), self._width), np.float32)
         self._codec.to_world(chosen, actions, observations)
-        return actions, state
+        return actions
 
     def _shown(
         self, observations: Float32Array, branch_masks: BoolArray | None
@@ -123,14 +128,29 @@ class Agent:
     ) -> Probabilities:
         """How likely actions are for raw observations [B, D] at `temperature`, which is not 0.
 
-        For an agent that samples and remembers nothing.
+        For an agent that samples; each observation is taken for the first of its episode.
         """
+        return self.likely(observations, branch_masks=branch_masks, temperature=temperature)[0]
+
+    def likely(
+        self,
+        observations: Float32Array,
+        *,
+        state: Any = None,
+        starts: BoolArray | None = None,
+        branch_masks: BoolArray | None = None,
+        temperature: Temperature = SAMPLED,
+    ) -> tuple[Probabilities, Any]:
+        """(`probabilities`, memory) from the memory of the step before, as `choose` takes it."""
         seen, given = self._shown(observations, branch_masks)
         policy: Any = self.policy
         policy.set_training_mode(False)
         with th.no_grad(), at_temperature(policy, temperature):
-            drawn = policy.get_distribution(policy.obs_to_tensor(seen)[0], **given)
-            return probabilities_of(drawn)
+            shown = policy.obs_to_tensor(seen)[0]
+            if not self.recurrent:
+                return probabilities_of(policy.get_distribution(shown, **given)), None
+            drawn, state = remembering_distribution(policy, shown, state=state, starts=starts)
+            return probabilities_of(drawn), state
 
     def player(
         self, world: BatchWorld, *, temperature: Temperature | None = None, seed: int = 0

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import torch as th
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
@@ -14,11 +15,15 @@ from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.agents.deployed_parts import (
+    AimedMouse,
+    deployed_memory,
+    remembered_scores,
+)
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
 from aimbot_lab.training.networks.branches import FORBIDDEN
-from aimbot_lab.training.networks.parts.network_parts import unfused_parts
 
 OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
 NEAR = (
@@ -30,6 +35,7 @@ FAR = (
     *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
 )
 """Coefficients of Giles's polynomials for the middle and the tails."""
+MEMORY = ("memory_h", "memory_c")  # inputs: hidden and cell of the step before
 Scores = Callable[[Any, th.Tensor], th.Tensor]
 
 
@@ -46,11 +52,11 @@ class DeployedPolicy(nn.Module):
 
     Takes raw observations [N, D] and, where the agent learned with masks, those of the choices of
     the world's branches [N, C]; `masked` says so. Where the temperature is not 0 it takes noise
-    [N, A], a
-    number of an even distribution from 0 to 1 for each column of the action, and is a function:
-    the same observation and noise give the same action. Scores are logits as trained; for a
-    continuous mouse the last column is its mean, for algorithms that value actions they are these
-    values.
+    [N, `columns`], a number of an even distribution from 0 to 1 for each column of the action (and,
+    before the mouse's, one for the target), and is a function: the same observation and noise give
+    the same action. Scores are logits as trained; for a continuous mouse the last column is its
+    mean, for algorithms that value actions they are these values. An agent that remembers takes
+    hidden and cell [N, `memory.size`], zeros where an episode begins, and gives those after.
     """
 
     bins: th.Tensor  # [M]
@@ -59,29 +65,21 @@ class DeployedPolicy(nn.Module):
     def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
         super().__init__()
         agent, train = saved.agent, saved.train
-        if agent.recurrent:
-            raise ConfigurationError(
-                f"{train.algo}: its agent remembers, so no ONNX file can play it; export it to a "
-                "folder, as safetensors"
-            )
-        parts = [part for part in unfused_parts(train) if train.algo == HYBRID_PPO.name]
-        if parts:
-            raise ConfigurationError(
-                f"train.{parts[0]}: an ONNX file can't hold it yet; export the agent to a folder, "
-                "as safetensors"
-            )
         if agent.spec.continuous > 1:
             raise ConfigurationError(
                 "an ONNX file can hold agents whose actions have at most one continuous column "
                 f"(this one's have {agent.spec.continuous}); export it to a folder, as safetensors"
             )
         policy: Any = agent.policy
-        self.policy = policy
+        self.policy, self.spec = policy, agent.spec
         self.temperature = agent.temperature(temperature)
         self.noisy = self.temperature != LIKELIEST
         algorithm = algorithm_of(train)
         self.masked, self._masks_seen = agent.masked, algorithm.adapter(train).masks_shown
         self._scores = _scores_of(policy, train.algo)
+        self.memory = deployed_memory(policy)
+        self.aimed = AimedMouse(agent.spec) if train.target != "none" else None
+        target = () if self.aimed is None else (1 + self.aimed.slots,)
         self._has_mouse = agent.spec.continuous == 1
         hybrid = train.aim == "hybrid" and self._has_mouse
         bins = () if hybrid or not self._has_mouse else (len(train.aim_bins),)
@@ -89,43 +87,72 @@ class DeployedPolicy(nn.Module):
         if hybrid:
             (low,), (high,) = agent.spec.action_bounds
             limits = float(low), float(high)
-        self.heads = Heads((*agent.spec.branches, *bins), limits, algorithm.ranks_actions)
+        choices = *agent.spec.branches, *target, *bins
+        self.heads = Heads(choices, limits, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
         self.register_buffer("bins", th.from_numpy(agent.bins[:1].flatten()))
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
         deviation = th.exp(log_std) * float(self.temperature)
         self.register_buffer("deviation", deviation)
 
+    @property
+    def columns(self) -> int:
+        """Numbers of noise that a decision takes."""
+        return len(self.heads.choices) + (self.heads.limits is not None)
+
+    def nothing(self, rows: int) -> dict[str, Float32Array]:
+        """What it remembers of so many episodes that begin, by name; empty without a memory."""
+        if self.memory is None:
+            return {}
+        return {name: np.zeros((rows, self.memory.size), np.float32) for name in MEMORY}
+
+    def as_memory(self, state: Any) -> dict[str, Float32Array]:
+        """What `Agent.choose` gave as the `state` of N episodes, by the same names."""
+        if isinstance(state, tuple):  # of sb3-contrib: hidden and cell [layers, N, H]
+            parts = [np.concatenate(list(part), axis=1) for part in state]
+        else:
+            parts = [state[:, 0], state[:, 1]]
+        return dict(zip(MEMORY, parts, strict=True))
+
     def forward(
         self,
         observation: th.Tensor,
         action_masks: th.Tensor | None = None,
         noise: th.Tensor | None = None,
-    ) -> tuple[th.Tensor, th.Tensor]:
-        """(actions, scores) for raw observations."""
+        memory_h: th.Tensor | None = None,
+        memory_c: th.Tensor | None = None,
+    ) -> tuple[th.Tensor, ...]:
+        """(actions, scores) for raw observations, then the memory after them where there is one."""
+        seen, after = observation, cast(tuple[th.Tensor, ...], ())
         if self._masks_seen and action_masks is not None:
             seen = th.cat([observation, action_masks.to(observation.dtype)], dim=1)
+        if self.memory is None:
             scores = self._scores(self.policy, seen)
         else:
-            scores = self._scores(self.policy, observation)
-            if action_masks is not None:
-                allowed, free = scores[:, : self._branches], scores[:, self._branches :]
-                forbidden = th.full_like(allowed, FORBIDDEN)
-                scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
-        return self._actions(scores, noise), scores
+            assert memory_h is not None
+            assert memory_c is not None
+            before = memory_h, memory_c
+            scores, after = remembered_scores(self.policy, self.memory, seen, before)
+        if action_masks is not None and not self._masks_seen:
+            allowed, free = scores[:, : self._branches], scores[:, self._branches :]
+            forbidden = th.full_like(allowed, FORBIDDEN)
+            scores = th.cat([th.where(action_masks, allowed, forbidden), free], dim=1)
+        return self._actions(scores, noise, observation), scores, *after
 
-    def _actions(self, scores: th.Tensor, noise: th.Tensor | None) -> th.Tensor:
+    def _actions(
+        self, scores: th.Tensor, noise: th.Tensor | None, observation: th.Tensor
+    ) -> th.Tensor:
         heads = self.heads
         if heads.flat:
             return self._from_flat(scores.argmax(dim=1))
         if heads.limits is None:
-            return self._with_bins(self._chosen(scores, noise))
+            return self._with_bins(self._chosen(scores, noise), observation)
         count = sum(heads.choices)
-        columns = [index.to(scores.dtype) for index in self._chosen(scores[:, :count], noise)]
+        chosen = self._chosen(scores[:, :count], noise)
         mouse = scores[:, count]
         if noise is not None:
             mouse = mouse + self.deviation * normal_quantile(noise[:, -1])
-        return th.stack([*columns, mouse.clamp(*heads.limits)], dim=1)
+        return self._with_mouse(chosen, mouse.clamp(*heads.limits), observation)
 
     def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
         """An index [N] of each branch."""
@@ -142,11 +169,22 @@ class DeployedPolicy(nn.Module):
             index = th.div(index, size, rounding_mode="floor")
         return self._with_bins(chosen[::-1])
 
-    def _with_bins(self, chosen: list[th.Tensor]) -> th.Tensor:
+    def _with_bins(
+        self, chosen: list[th.Tensor], observation: th.Tensor | None = None
+    ) -> th.Tensor:
         if not self._has_mouse:
             return th.stack([index.to(self.bins.dtype) for index in chosen], dim=1)
-        aim = self.bins[chosen[-1]]
-        return th.stack([*(index.to(aim.dtype) for index in chosen[:-1]), aim], dim=1)
+        return self._with_mouse(chosen[:-1], self.bins[chosen[-1]], observation)
+
+    def _with_mouse(
+        self, chosen: list[th.Tensor], mouse: th.Tensor, observation: th.Tensor | None
+    ) -> th.Tensor:
+        """The world's action: the target, where one is chosen, is worked into the mouse."""
+        if self.aimed is not None:
+            assert observation is not None
+            *chosen, target = chosen
+            mouse = self.aimed(target, mouse, observation)
+        return th.stack([*(index.to(mouse.dtype) for index in chosen), mouse], dim=1)
 
 
 def drawn(logits: th.Tensor, uniform: th.Tensor) -> th.Tensor:

@@ -4,37 +4,39 @@ import json
 import logging
 import warnings
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch as th
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
+from aimbot_lab.training.agents.onnx_check import (
+    MEMORY_OUTPUTS,
+    OUTPUTS,
+    OnnxCheck,
+    compare_onnx,
+    inputs_of,
+    mouse_tolerance,
+    sample,
+)
+from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks, target_blocks
+from aimbot_lab.training.networks.settings import NetworkSettings
 
 OPSET = 18
-OUTPUTS = ("action", "scores")
-CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
-MOUSE_CLOSE = 1e-4  # share of the mouse's range, which float32 keeps to where logits are large
 NOISE = (
     "random numbers of an even distribution from 0 to 1, one for each column of the action, drawn "
     "anew for each decision; the same ones give the same action"
 )
-
-
-@dataclass(frozen=True)
-class OnnxCheck:
-    """How an ONNX file compares with the agent in torch."""
-
-    observations: int
-    other_choices: int  # rows with another choice, ties within CLOSE left out
-    mouse_difference: float  # the largest, where choices agree
+NOISE_OF_TARGET = "; the one before the last chooses the target"
+MEMORY = (
+    "zero memory_h and memory_c where an episode begins, and give the outputs memory_h_out and "
+    "memory_c_out back with the next observation of the same episode"
+)
+STATE_CLOSE = 1e-4  # by which what is remembered may differ after 100 steps
 
 
 def export_onnx(
@@ -47,26 +49,37 @@ def export_onnx(
     """The file `path` written: raw observations in, the world's actions out, scaling inside.
 
     It plays at `temperature`, or at the one that is advised. It appears only where onnxruntime
-    plays it as torch plays the agent, on so many observations. Raises ConfigurationError where
-    the libraries for ONNX are missing, for an agent with a memory and for one that can't play at
-    the temperature, LabError where the two differ.
+    plays it as torch plays the agent, on so many observations; those of an agent that remembers
+    are episodes of 100 steps, played on from state to state. Raises ConfigurationError where the
+    libraries for ONNX are missing and for an agent that can't play at the temperature, LabError
+    where the two differ.
     """
     deployed = DeployedPolicy(saved, temperature).eval()
     _check_libraries()
     fresh = path.with_name(f".{path.name}.part")
     try:
         _write(deployed, saved, fresh)
-        given = sample(saved.agent.spec, observations)
+        given = sample(deployed.spec, observations, columns=deployed.columns)
         check = compare_onnx(saved, fresh, given, temperature=deployed.temperature)
-        if check.other_choices or check.mouse_difference > mouse_tolerance(saved.agent.spec):
-            raise LabError(
-                f"the ONNX file plays otherwise than the agent: {check.other_choices} of "
-                f"{check.observations} choices, mouse by up to {check.mouse_difference:g}"
-            )
+        refuse_difference(check, mouse=mouse_tolerance(saved.agent.spec))
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
     return check
+
+
+def refuse_difference(check: OnnxCheck, *, mouse: float) -> None:
+    """Raise LabError where the file plays otherwise, its mouse by more than `mouse`."""
+    if check.other_choices or check.mouse_difference > mouse:
+        raise LabError(
+            f"the ONNX file plays otherwise than the agent: {check.other_choices} of "
+            f"{check.observations} choices, mouse by up to {check.mouse_difference:g}"
+        )
+    if check.memory_difference > STATE_CLOSE:
+        raise LabError(
+            "the ONNX file remembers otherwise than the agent, by up to "
+            f"{check.memory_difference:g} after {check.steps} steps"
+        )
 
 
 def _check_libraries() -> None:
@@ -84,7 +97,8 @@ def _check_libraries() -> None:
 def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
     import onnx
 
-    given = inputs_of(deployed, sample(saved.agent.spec, 2))
+    few = sample(deployed.spec, 2, columns=deployed.columns)
+    given = inputs_of(deployed, few, deployed.nothing(2))
     rows = th.export.Dim("rows", min=1)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
@@ -95,7 +109,7 @@ def _write(deployed: DeployedPolicy, saved: SavedAgent, path: Path) -> None:
             dynamo=True,
             opset_version=OPSET,
             input_names=list(given),
-            output_names=OUTPUTS,
+            output_names=OUTPUTS if deployed.memory is None else (*OUTPUTS, *MEMORY_OUTPUTS),
             dynamic_shapes={name: {0: rows} for name in given},
         )
     assert program is not None
@@ -131,7 +145,10 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "about": saved.about,
     }
     if deployed.noisy:
-        about["noise"] = NOISE
+        about["noise"] = NOISE + (NOISE_OF_TARGET if deployed.aimed else "")
+    if deployed.memory is not None:
+        about |= {"memory": MEMORY, "memory_size": deployed.memory.size}
+    about |= _about_units(deployed, saved)
     if deployed.heads.limits is None and spec.continuous:
         about["aim_bins"] = saved.agent.bins[0].tolist()
     elif deployed.heads.limits is not None:
@@ -141,100 +158,18 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
     }
 
 
-class Given(NamedTuple):
-    """What a file may take; it says which."""
-
-    observation: Float32Array  # [N, D]
-    action_masks: BoolArray  # [N, sum of branches]
-    noise: Float32Array  # [N, columns of an action], from 0 to 1
-
-
-def sample(spec: WorldSpec, rows: int, *, seed: int = 1) -> Given:
-    """Observations drawn evenly from their declared ranges, masks and noise.
-
-    No branch is masked as a whole.
-    """
-    random = np.random.default_rng(seed)
-    low, high = spec.observation_low, spec.observation_high
-    drawn = random.uniform(low, high, (rows, len(low))).astype(np.float32)
-    masks = random.random((rows, sum(spec.branches))) < 0.7
-    starts = np.cumsum([0, *spec.branches[:-1]])
-    masks[:, starts] = True
-    columns = len(spec.branches) + spec.continuous
-    return Given(drawn, masks, random.random((rows, columns), np.float32))
-
-
-def inputs_of(deployed: DeployedPolicy, given: Given) -> dict[str, Any]:
-    """Those of what is `given` that `deployed` takes, by name."""
-    taken = {"action_masks": deployed.masked, "noise": deployed.noisy}
-    return {name: array for name, array in given._asdict().items() if taken.get(name, True)}
-
-
-def compare_onnx(
-    saved: SavedAgent, path: Path, given: Given, *, temperature: Temperature
-) -> OnnxCheck:
-    """The file at `path` in onnxruntime against the agent in torch, at `temperature`."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    deployed = DeployedPolicy(saved, temperature)
-    actions, scores = session.run(list(OUTPUTS), inputs_of(deployed, given))
-    if deployed.noisy:
-        wanted, tied = drawn_actions(saved, given, temperature)
-    else:
-        wanted, _ = saved.agent.choose(
-            given.observation, branch_masks=given.action_masks, temperature=temperature
-        )
-        tied = _tied(deployed, scores)
-    bins = saved.train.aim == "bins"
-    other = (actions != wanted)[:, : None if bins else -1].any(axis=1)
-    apart = np.zeros(1) if bins else np.abs(actions[~other, -1] - wanted[~other, -1])
-    count = int((other & ~tied).sum())
-    return OnnxCheck(len(actions), count, float(apart.max(initial=0.0)))
-
-
-def drawn_actions(
-    saved: SavedAgent, given: Given, temperature: Temperature
-) -> tuple[Float32Array, BoolArray]:
-    """Actions [N, A] that the agent's probabilities make of the noise, in double precision.
-
-    And the rows [N] in which a number of it lies where one choice passes into the next.
-    """
-    agent = saved.agent
-    likely = agent.probabilities(
-        given.observation, branch_masks=given.action_masks, temperature=temperature
-    )
-    noise = given.noise.astype(np.float64)
-    columns, tied = [], np.zeros(len(noise), np.bool_)
-    for column, chances in enumerate(likely.choices):
-        below = np.cumsum(chances, axis=1)[:, :-1] - noise[:, [column]]
-        columns.append((below <= 0).sum(axis=1))
-        tied |= (np.abs(below) <= CLOSE).any(axis=1)
-    if likely.means is None and agent.spec.continuous:
-        columns[-1] = agent.bins[0][columns[-1]]
-    elif likely.means is not None:
-        apart = th.special.ndtri(th.from_numpy(noise[:, -1])).numpy()
-        (low,), (high,) = agent.spec.action_bounds
-        columns.append((likely.means + likely.deviation * apart).clip(low, high))
-    return np.column_stack(columns).astype(np.float32), tied
-
-
-def mouse_tolerance(spec: WorldSpec) -> float:
-    """By how much a continuous mouse may differ: this share of its range; 0 without one."""
-    if not spec.continuous:
-        return 0.0
-    (low,), (high,) = spec.action_ranges
-    return float(MOUSE_CLOSE * (high - low))
-
-
-def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:
-    """Rows [N] in which the two best scores of a branch are as good as equal."""
-    heads = deployed.heads
-    ends = [scores.shape[1]] if heads.flat else np.cumsum(heads.choices).tolist()
-    tied = np.zeros(len(scores), np.bool_)
-    for begin, end in zip([0, *ends], ends, strict=False):
-        best = np.sort(scores[:, begin:end], axis=1)[:, -2:]
-        tied |= best[:, 1] - best[:, 0] <= CLOSE * np.maximum(1.0, np.abs(best[:, 1]))
-    return tied
+def _about_units(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, Any]:
+    """Which columns are units: those that an encoder reads, and those that may be the target."""
+    spec, network = saved.agent.spec, saved.train.network
+    encoded = encoded_blocks(network, spec) if isinstance(network, NetworkSettings) else ()
+    targets = target_blocks(spec) if deployed.aimed else ()
+    shown = {one.kind for one in (*encoded, *targets)}
+    units = [
+        {"kind": one.kind, "features": list(one.features), "columns": one.columns.tolist()}
+        for one in spec.units
+        if one.kind in shown
+    ]
+    about: dict[str, Any] = {"units": units} if units else {}
+    if deployed.aimed:
+        about["target"] = [[one.kind, slot] for one in targets for slot in range(one.slots)]
+    return about

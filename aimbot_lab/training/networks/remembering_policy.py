@@ -100,9 +100,14 @@ class RememberingPolicy(HybridPolicy):
         """The distribution of actions for observations [N, D], each the first of its episode."""
         if self.memory_shape is None:
             return super().get_distribution(obs)
-        state, starts = self._nothing(len(obs))
-        (actor, _), _ = self._remembered(obs, state, starts)
-        return self._get_action_dist_from_latent(actor)
+        return self.distribution_after(obs, *self._nothing(len(obs)))[0]
+
+    def distribution_after(
+        self, obs: th.Tensor, state: th.Tensor, starts: th.Tensor
+    ) -> tuple[Distribution, th.Tensor]:
+        """(distribution, memory [N, S, H]) for `obs` [N, D] and the memory before them."""
+        (actor, _), after = self._remembered(obs, state, starts)
+        return self._get_action_dist_from_latent(actor), after
 
     def predict(
         self,

@@ -75,7 +75,7 @@ class TargetHead(nn.Module):
         branches = output[:, :count]
         if self._masks:
             branches = masked_logits(branches, masks, self._choices)
-        scores = self.scores(latent, keys.reshape(len(keys), target.slots, target.keys))
+        scores = self.scores(latent, keys.reshape(keys.shape[0], target.slots, target.keys))
         if target.masked:
             nobody = th.ones_like(seen[:, :1], dtype=th.bool)
             allowed = th.cat([nobody, seen > 0.5], dim=1)

@@ -62,7 +62,7 @@ class UnitFeatures(nn.Module):
             yield 1.0 - 2.0 * th.where(distance > 0.0, near, th.zeros_like(near))
         if block.place is not None:
             yield self._place(*(units[..., block.features.index(name)] for name in block.place))
-        yield self.fixed.expand(len(units), -1, -1)
+        yield self.fixed.expand(units.shape[0], -1, -1)
 
     def _place(self, ahead: th.Tensor, right: th.Tensor) -> th.Tensor:
         distance = th.sqrt(ahead * ahead + right * right).clamp_min(1e-6)

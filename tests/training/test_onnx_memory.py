@@ -1,0 +1,186 @@
+"""Exported agents with encoders, a target and a memory play as the agent does, step after step."""
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch as th
+from tiny_training import plan
+from units_training import ENCODED, units_plan
+
+from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.training.agents.agent_files import SavedAgent, load_agent, save_agent
+from aimbot_lab.training.agents.deployed_parts import AimedMouse
+from aimbot_lab.training.agents.export_policy import DeployedPolicy
+from aimbot_lab.training.agents.onnx_check import OnnxCheck, compare_onnx, sample
+from aimbot_lab.training.agents.onnx_export import export_onnx, refuse_difference
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
+from aimbot_lab.training.training import TrainingPlan
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.registry import spec_of
+
+onnxruntime = pytest.importorskip("onnxruntime")
+PAGE = Path(__file__).parents[2] / "aimbot_lab" / "evaluation" / "README.md"
+SHAKE = 0.5
+REMEMBERING = NetworkSettings(
+    layers=(12,), scalars=(10,), units=ENCODED.units, memory=MemorySettings(size=7, critic="own")
+)
+EVERYTHING = {
+    "network": REMEMBERING,
+    "target": "attention",
+    "aim": "hybrid",
+    "masks": True,
+    "objective": "per_branch",
+}
+LINEAR = {"network": NetworkSettings(layers=(9,)), "target": "linear"}
+LAYERED = {"lstm_hidden_size": 6, "n_lstm_layers": 2}
+
+
+def saved_agent(folder: Path, made: TrainingPlan) -> SavedAgent:
+    """An agent whose weights were shaken, so that its choices and what it remembers differ."""
+    policy = new_policy(made.train, spec_of(made.env))
+    th.manual_seed(3)
+    with th.no_grad():
+        for weight in policy.parameters():
+            weight.add_(th.randn_like(weight) * SHAKE)
+    save_agent(policy, folder, env=made.env, train=made.train, about={"step": 7})
+    return load_agent(folder)
+
+
+class Exported(NamedTuple):
+    saved: SavedAgent
+    path: Path
+    check: OnnxCheck
+
+
+def exported(folder: Path, made: TrainingPlan, temperature: Temperature) -> Exported:
+    saved, path = saved_agent(folder / "agent", made), folder / "agent.onnx"
+    return Exported(saved, path, export_onnx(saved, path, temperature=temperature))
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return exported(tmp_path_factory.mktemp("everything"), units_plan(**EVERYTHING), LIKELIEST)
+
+
+def test_onnxruntime_plays_and_remembers_as_torch_from_state_to_state(everything: Exported) -> None:
+    saved, path, check = everything
+    assert (check.observations, check.steps, check.other_choices) == (10_000, 100, 0)
+    assert 0 < check.mouse_difference < 1e-4
+    assert check.memory_difference < 1e-4
+    told = metadata(path)
+    assert int(told["memory_size"]) == saved_size(saved) == 7
+    assert "zero memory_h and memory_c where an episode begins" in told["memory"]
+    assert [block["kind"] for block in json.loads(told["units"])] == ["rays", "enemies"]
+    assert json.loads(told["target"]) == [["enemies", slot] for slot in range(6)]
+    assert json.loads(told["choices"]) == [3, 3, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("made", "steps"),
+    [(units_plan(**LINEAR), 1), (plan("recurrent_ppo", options=LAYERED), 100)],
+    ids=["target linear, bins", "recurrent_ppo, two layers"],
+)
+def test_it_plays_as_torch_with_noise_as_well(
+    tmp_path: Path, made: TrainingPlan, steps: int
+) -> None:
+    saved, path, check = exported(tmp_path, made, Temperature(0.5))
+    assert (check.observations, check.steps, check.other_choices) == (10_000, steps, 0)
+    assert check.mouse_difference < 1e-4
+    assert check.memory_difference < 1e-4
+    few = sample(saved.agent.spec, 33, seed=5, columns=DeployedPolicy(saved).columns)
+    again = compare_onnx(saved, path, few, temperature=Temperature(0.5))
+    assert (again.observations, again.steps, again.other_choices) == (33, min(steps, 33), 0)
+
+
+def saved_size(saved: SavedAgent) -> int:
+    memory = DeployedPolicy(saved).memory
+    assert memory is not None
+    return memory.size
+
+
+def metadata(path: Path) -> dict[str, str]:
+    session = onnxruntime.InferenceSession(path)
+    told: dict[str, str] = session.get_modelmeta().custom_metadata_map
+    return told
+
+
+def test_the_names_and_sizes_of_what_goes_in_and_out_are_those_that_the_page_names(
+    everything: Exported,
+) -> None:
+    session = onnxruntime.InferenceSession(everything.path)
+    size = len(everything.saved.agent.spec.observation_names)
+    assert {one.name: one.shape[1] for one in session.get_inputs()} == {
+        **{"observation": size, "action_masks": 8, "memory_h": 7, "memory_c": 7},
+    }
+    names = ["action", "scores", "memory_h_out", "memory_c_out"]
+    assert [one.name for one in session.get_outputs()] == names
+    part = PAGE.read_text(encoding="utf-8").split("## Export")[1]
+    assert all(f"`{name}`" in part for name in ("memory_h", "memory_c", "action_masks", "noise"))
+    assert DeployedPolicy(everything.saved).columns == 5  # of noise: one for the target
+
+
+@pytest.mark.parametrize("weight", ["memory.cell.weight_hh", "memory.cell.bias_ih"])
+def test_an_agent_that_remembers_otherwise_is_noticed(everything: Exported, weight: str) -> None:
+    saved, path, _ = everything
+    given = sample(saved.agent.spec, 400)
+    before = dict(saved.agent.policy.named_parameters())[weight]
+    kept = before.detach().clone()
+    try:
+        with th.no_grad():
+            before.add_(1e-2)
+        check = compare_onnx(saved, path, given, temperature=LIKELIEST)
+    finally:
+        with th.no_grad():
+            before.copy_(kept)
+    assert check.memory_difference > 1e-4
+    with pytest.raises(LabError, match="otherwise than the agent"):
+        refuse_difference(check, mouse=1.0)
+
+
+def test_a_deployed_target_turns_the_mouse_as_the_worlds_adapter_does(tmp_path: Path) -> None:
+    saved = saved_agent(tmp_path / "agent", units_plan(**LINEAR))
+    given = sample(saved.agent.spec, 2_000, columns=5)
+    chosen = np.random.default_rng(1).integers(0, [3, 3, 2, 7, 11], (2_000, 5))
+    wanted = saved.agent.world_actions(chosen, given.observation)
+    aimed = AimedMouse(saved.agent.spec)
+    mouse = th.from_numpy(saved.agent.bins[0][chosen[:, 4]])
+    turned = aimed(th.from_numpy(chosen[:, 3]), mouse, th.from_numpy(given.observation))
+    np.testing.assert_allclose(turned.numpy(), wanted[:, 3], atol=1e-5)
+    assert (turned != mouse).float().mean() > 0.3
+    assert (turned[chosen[:, 3] == 0] == mouse[chosen[:, 3] == 0]).all()
+
+
+def test_the_lines_of_the_page_play_the_file_as_the_agent_plays(
+    everything: Exported, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = PAGE.read_text(encoding="utf-8").split("## Export")[1]
+    (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(everything.path.parent)
+    easy = lines.replace("num_envs=100, ", "num_envs=100, goto_win_radius=12.0, time_limit=3.0, ")
+    assert easy != lines
+    exec(easy, {})
+    assert 0.0 < float(capsys.readouterr().out) == played_win_rate(everything.saved)
+
+
+def played_win_rate(saved: SavedAgent) -> float:
+    """Of the first episodes of a hundred rows, played by the agent itself."""
+    settings = {"num_envs": 100, "goto_win_radius": 12.0, "time_limit": 3.0}
+    arena = Arena(type(saved.env)(observation=saved.env.observation, **settings))
+    arena.set_scenario(Scenario({"goto": 1}))
+    buffers = step_buffers(arena)
+    player = saved.agent.player(arena, temperature=LIKELIEST)
+    arena.reset(1, buffers.observations)
+    starts, won = np.ones(100, np.bool_), {}
+    while len(won) < 100:
+        episodes = arena.step(player(buffers.observations, starts), buffers)
+        for row, is_won in zip(episodes.row, episodes.won, strict=True):
+            won.setdefault(int(row), bool(is_won))
+        starts = buffers.finished.copy()
+    return sum(won.values()) / 100
