@@ -1,9 +1,11 @@
 """What each switch brings: which trainings are compared, and what they come to."""
 
+from dataclasses import replace
+
 import pytest
 
-from aimbot_lab.bench.ablation import (
-    SWITCHES,
+from aimbot_lab.bench.ablation.tasks import task_names, task_of
+from aimbot_lab.bench.ablation.trainings import (
     AblationPlan,
     Attempt,
     Spread,
@@ -11,36 +13,76 @@ from aimbot_lab.bench.ablation import (
     spread,
     summaries,
 )
+from aimbot_lab.bench.ablation.variants import ALONE, EVERYTHING, LEFT_OUT
+from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.training.settings import TrainSettings
 
-TINY = AblationPlan(target="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
+TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
+FEW = replace(TINY, variants=("bins", "masks"))
 
 
 def test_variants_differ_in_their_switch_alone() -> None:
     plain = AblationPlan().training({}, 1)
-    assert next(iter(SWITCHES.values())) == {}
-    for name, switches in SWITCHES.items():
+    assert next(iter(ALONE.values())) == {}
+    for name, switches in {**ALONE, **LEFT_OUT}.items():
         other = AblationPlan().training(switches, 1)
-        changed = {
-            key for key, value in vars(plain.train).items() if getattr(other.train, key) != value
-        }
-        assert changed == set(switches), name
+        assert differing(plain.train, other.train) == set(switches), name
         assert (other.seed, other.env, other.lessons) == (plain.seed, plain.env, plain.lessons)
-    alone = [switches for switches in SWITCHES.values() if len(switches) == 1]
-    assert len(alone) == 4
-    assert {key for switches in alone for key in switches} == {
-        "aim",
-        "masks",
-        "objective",
-        "dual_clip",
+    alone = [switches for switches in ALONE.values() if len(switches) == 1]
+    assert {key for switches in alone for key in switches} == set(EVERYTHING)
+    assert plain.env.observation.units  # seen by all, so that agents alone differ
+
+
+def differing(one: TrainSettings, other: TrainSettings) -> set[str]:
+    """The keys in which two settings differ, those of the network behind "network."."""
+    keys = {key for key, value in vars(one).items() if getattr(other, key) != value}
+    inner = {
+        f"network.{key}"
+        for key, value in vars(one.network).items()
+        if getattr(other.network, key) != value
     }
+    return keys - {"network"} | inner
+
+
+def test_leaving_out_switches_off_one_thing_of_everything() -> None:
+    whole = AblationPlan(leave_one_out=True)
+    assert next(iter(whole.switches)) == "everything"
+    off = [set(EVERYTHING) - set(switches) for switches in LEFT_OUT.values()]
+    assert set().union(*off) == set(EVERYTHING)
+    assert all(len(keys) <= 1 for keys in off)
+    assert LEFT_OUT["target linear"] == {**EVERYTHING, "target": "linear"}
+
+
+def test_recall_is_the_shipped_curriculum_with_and_without_a_memory() -> None:
+    plan = AblationPlan(task="recall", most_steps=1000, num_envs=32)
+    assert list(plan.switches) == ["bins", "memory"]
+    without, with_it = (plan.training(switches, 1) for switches in plan.switches.values())
+    assert without.train.network.memory is None
+    assert with_it.train.network.memory.sequence_length == 64
+    assert replace(with_it.train.network, memory=None) == without.train.network
+    for one in (without, with_it):
+        assert (one.env.recall_seconds, one.env.shipped_presets) == (1.0, False)
+        assert one.lessons[0].completion_criteria.threshold == 0.8
+        assert one.train.total_steps == 1000
+    assert AblationPlan(task="recall", threshold=0.5).learned.lesson.difficulty == {
+        "goto": (1.0, 0.0, 0.0, 0.0, 0.0)
+    }
+
+
+def test_every_task_is_one_of_the_worlds_targets_or_recall() -> None:
+    assert task_names() == ("attack", "free", "goto", "recall")
+    assert [task_of(name).lesson.targets for name in task_names()[:3]] == [
+        {name: 1.0} for name in task_names()[:3]
+    ]
 
 
 def test_every_variant_is_trained_from_every_seed() -> None:
     said: list[str] = []
-    done = list(attempts(TINY, said.append))
+    done = list(attempts(FEW, said.append))
     assert [(one.variant, one.seed) for one in done] == [
-        (name, seed) for seed in (1, 2) for name in SWITCHES
+        (name, seed) for seed in (1, 2) for name in ("bins", "masks")
     ]
+    assert {one.episodes for one in done} == {16}
     assert {one.steps for one in done} == {512}
     assert not any(one.reached for one in done)
     assert all(one.seconds > 0 for one in done)
@@ -56,8 +98,8 @@ def test_a_spread_is_median_and_range_and_never_lies_beyond_all() -> None:
 
 def test_what_never_reached_the_threshold_is_not_counted_as_fast() -> None:
     done = [
-        Attempt("bins", 1, reached=True, steps=100, seconds=1.0),
-        Attempt("bins", 2, reached=False, steps=50, seconds=0.5),
+        Attempt("bins", 1, reached=True, steps=100, seconds=1.0, wins=9, episodes=10),
+        Attempt("bins", 2, reached=False, steps=50, seconds=0.5, wins=1, episodes=10),
         Attempt("bins", 3, reached=True, steps=300, seconds=3.0),
         Attempt("masks", 1, reached=True, steps=70, seconds=7.0),
     ]
@@ -67,3 +109,11 @@ def test_what_never_reached_the_threshold_is_not_counted_as_fast() -> None:
     assert found["bins"].steps == Spread(300, 100, None)
     assert found["bins"].seconds == Spread(3.0, 1.0, None)
     assert found["masks"].seconds.median == pytest.approx(7.0)
+    assert found["bins"].won == wilson(10, 20)
+    assert found["masks"].won.win_rate is None
+
+
+def test_everything_at_once_is_trained_and_played() -> None:
+    plan = replace(TINY, most_steps=256, seeds=1, leave_one_out=True, variants=("everything",))
+    (attempt,) = attempts(plan, lambda _: None)
+    assert (attempt.variant, attempt.steps, attempt.episodes) == ("everything", 256, 16)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from aimbot_lab.bench import ablation as trainings
-from aimbot_lab.bench.ablation import SWITCHES, AblationPlan, Attempt
+from aimbot_lab.bench.ablation import trainings
+from aimbot_lab.bench.ablation.trainings import AblationPlan, Attempt
+from aimbot_lab.bench.ablation.variants import ALONE, LEFT_OUT
 from aimbot_lab.cli.bench.command import bench
 
 
@@ -19,7 +20,7 @@ class Stub:
     few: int | None = None
 
     def __call__(self, plan: AblationPlan, say: Any) -> Iterator[Attempt]:
-        for count, name in enumerate(SWITCHES):
+        for count, name in enumerate(plan.switches):
             if count == self.few:
                 raise KeyboardInterrupt
             say(f"{name} done")
@@ -41,7 +42,7 @@ def test_the_table_has_a_line_for_every_variant(stub: Stub) -> None:
     result = run("--target", "free", "--threshold", "0.6", "--seeds", "3")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Free, all difficulties, until a win rate above 0.6 is proved")
-    for name in SWITCHES:
+    for name in ALONE:
         steps = "never" if name == "masks" else "3,000"
         assert re.search(rf"^{name} +[01] of 1 +{steps} \[", result.stdout, re.MULTILINE), name
         assert f"{name} done" in result.stderr
@@ -50,13 +51,32 @@ def test_the_table_has_a_line_for_every_variant(stub: Stub) -> None:
 def test_json_holds_every_attempt(stub: Stub) -> None:
     document = json.loads(run("--json").stdout)
     assert document["schema"] == 1
-    assert document["plan"]["target"] == "attack"
+    assert document["plan"]["task"] == "attack"
     assert document["plan"]["seeds"] == 5
-    assert [one["variant"] for one in document["variants"]] == list(SWITCHES)
+    assert [one["variant"] for one in document["variants"]] == list(ALONE)
     bins, masks = document["variants"][0], document["variants"][2]
     assert bins["steps"] == {"median": 5000, "lowest": 5000, "highest": 5000}
     assert bins["attempts"][0]["seconds"] == 2.0
     assert masks["steps"] == {"median": None, "lowest": None, "highest": None}
+
+
+def test_variants_are_chosen_by_name_and_left_out_in_turn(stub: Stub) -> None:
+    chosen = run("--task", "free", "--variant", "target linear", "--variant", "memory")
+    assert re.findall(r"^(target linear|memory|bins) ", chosen.stdout, re.MULTILINE) == [
+        "target linear",
+        "memory",
+    ]
+    turned = json.loads(run("--leave-one-out", "--json").stdout)
+    assert [one["variant"] for one in turned["variants"]] == list(LEFT_OUT)
+    assert run("--task", "recall").stdout.startswith("Recall, until a win rate above 0.8 is proved")
+
+
+def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(stub: Stub) -> None:
+    result = run("--variant", "without memory")
+    assert "--variant without memory: there is no such variant; there are bins" in str(
+        result.exception
+    )
+    assert run("--leave-one-out", "--variant", "without memory").exit_code == 0
 
 
 def test_ctrl_c_shows_what_is_done_so_far(stub: Stub) -> None:

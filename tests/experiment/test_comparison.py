@@ -23,8 +23,9 @@ from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
-from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings, RaySettings
 from aimbot_lab.worlds.arena.spec import arena_spec
 
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
@@ -36,11 +37,16 @@ CURVE = LearningCurve(
 
 
 def agent(
-    name: str, env: ArenaSettings = EASY, *, always: int | None = None, **lesson: Any
+    name: str,
+    env: ArenaSettings = EASY,
+    *,
+    always: int | None = None,
+    train: TrainSettings = TRAIN,
+    **lesson: Any,
 ) -> TrackedAgent:
     """An agent with random weights, or one that always makes the move `always`."""
     th.manual_seed(3)
-    policy = new_policy(TRAIN, arena_spec(env))
+    policy = new_policy(train, arena_spec(env))
     if always is not None:
         with th.no_grad():
             policy.action_net.weight.zero_()
@@ -49,11 +55,11 @@ def agent(
     config = CurriculumFile(
         name=name,
         env=env,
-        train=TRAIN,
+        train=train,
         lessons=(Lesson(**{"name": "<only>", "targets": {"goto": 1.0}, **lesson}),),
     )
     run = RunSummary(f"{name}-id", name, "e", "1", "FINISHED", datetime.now(UTC), None, {}, {})
-    saved = SavedAgent(Agent(policy, arena_spec(env), TRAIN), env, TRAIN, {"step": 5})
+    saved = SavedAgent(Agent(policy, arena_spec(env), train), env, train, {"step": 5})
     return TrackedAgent(run, "last", config, saved)
 
 
@@ -92,6 +98,18 @@ def test_the_second_plays_in_the_arena_of_the_first_with_its_own_rays() -> None:
     assert [run.scores.overall.win_rate for run in found.runs] == [1.0, 1.0]
     assert found.settings["env.goto_win_radius"] == ("60.0", "0.1")
     assert found.settings["env.rays.tags"] == ("label", "one_hot")
+
+
+def test_an_agent_with_encoders_target_and_memory_is_compared_with_one_without() -> None:
+    network = NetworkSettings(layers=(8,), units=UnitsSettings(), memory=MemorySettings(size=6))
+    parts = replace(TRAIN, algo="hybrid_ppo", network=network, target="attention", masks=True)
+    shown = replace(EASY, observation=ObservationSettings(units=True))
+    found = compared([agent("plain", always=1), agent("parts", shown, train=parts)])
+    assert [run.scores.overall.episodes for run in found.runs] == [300, 300]
+    assert found.settings["env.observation.units"] == ("False", "True")
+    assert found.settings["train.target"] == ("none", "attention")
+    again = compared([agent("parts", shown, train=parts), agent("plain", always=1)])
+    assert again.runs[1].scores == found.runs[0].scores
 
 
 def test_only_cells_that_all_end_on_are_compared() -> None:

@@ -8,7 +8,8 @@ from test_environment_parameters import COURSE
 
 from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.ml_agents.conversion import PPO, SHARED, Conversion, convert
+from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
+from aimbot_lab.experiment.ml_agents.counterparts import PPO, SHARED
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.algorithms.schedules import Linear
@@ -150,6 +151,44 @@ def test_normalised_observations_are_scaled_by_what_was_seen() -> None:
     text = "behaviors: {B: {network_settings: {normalize: true}}}\n"
     assert curriculum(text).config.train.network.scaling == "running"
     assert len(converted(text).notes) == 1
+
+
+REMEMBERING = """\
+behaviors:
+  B:
+    time_horizon: 64
+    hyperparameters: {batch_size: 128, buffer_size: 2048}
+    network_settings: {hidden_units: 32, num_layers: 1, memory: {memory_size: 96}}
+"""
+
+
+def test_a_memory_is_that_of_hybrid_ppo_of_half_the_size_which_holds_both_its_parts() -> None:
+    train = curriculum(REMEMBERING).config.train
+    assert (train.algo, train.n_steps, train.batch_size) == ("hybrid_ppo", 64, 128)
+    assert train.network.layers == (32,)
+    assert (train.network.memory.size, train.network.memory.sequence_length) == (48, 64)
+    assert len(converted(REMEMBERING).notes) == 1  # that a target is taken
+
+
+@pytest.mark.parametrize(
+    ("length", "batch", "taken"), [(30, 128, (32, 128)), (64, 32, (64, 64)), (500, 100, (64, 128))]
+)
+def test_sequences_divide_the_steps_and_minibatches_hold_whole_ones(
+    length: int, batch: int, taken: tuple[int, int]
+) -> None:
+    text = REMEMBERING.replace("memory_size: 96", f"sequence_length: {length}")
+    text = text.replace("batch_size: 128", f"batch_size: {batch}")
+    train = curriculum(text).config.train
+    assert (train.network.memory.sequence_length, train.batch_size) == taken
+    assert train.network.memory.size == 64
+    notes = "\n".join(converted(text).notes)
+    assert ("it must divide 64 steps" in notes) == (length != taken[0])
+
+
+def test_without_a_memory_there_is_none() -> None:
+    text = REMEMBERING.replace("{memory_size: 96}", "null")
+    assert curriculum(text).config.train.algo == "ppo"
+    assert curriculum(text).config.train.network.memory is None
 
 
 def test_other_trainers_are_named_and_ppo_is_taken() -> None:

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 from broken_curriculum import GOOD, faults
+from click.testing import CliRunner
 
+from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.worlds.registry import spec_of
 
 OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")
@@ -120,6 +123,12 @@ BROKEN = [
         "train.target",
         "does nothing with ppo: leave it out",
     ),
+    (("train.network.memory.sequence_length=0",), "memory.sequence_length", "at least 1"),
+    (("train.network.memory.burn_in=-1",), "train.network.memory.burn_in", "at least 0"),
+    (("train.network.memory=64",), "train.network.memory", "must be a mapping"),
+    (("train.network.units.keys=5000",), "train.network.units.keys", "at most 4096"),
+    (("train.network.scalars=[0]",), "train.network.scalars.0", "at least 1"),
+    (("train.network.picture={}",), "train.network.picture", "unknown key"),
 ]
 
 
@@ -131,6 +140,19 @@ def test_a_part_that_does_not_fit_is_refused_at_its_key(
     assert len(lines) == 1, lines
     assert key in lines[0]
     assert what in lines[0]
+
+
+def test_a_check_of_each_says_its_line_ends_with_2_and_creates_nothing(folder: Path) -> None:
+    Path("c.yaml").write_text(OURS, encoding="utf-8")
+    assert len(BROKEN) >= 30
+    for overrides, _, what in BROKEN:
+        words = [word for one in overrides for word in ("--set", one)]
+        checked = CliRunner().invoke(cli, ["check", "c.yaml", *words], standalone_mode=False)
+        assert checked.return_value == 2, checked.output
+        (line,) = checked.stderr.splitlines()
+        assert what in line
+        assert checked.stdout == ""
+    assert [path.name for path in folder.iterdir()] == ["c.yaml"]
 
 
 def test_all_that_is_wrong_with_a_network_is_said_at_once() -> None:
@@ -168,6 +190,24 @@ def test_a_plan_counts_the_weights_that_the_network_has(variant: str) -> None:
     policy = new_policy(config.train, spec_of(config.env))
     there = sum(weight.numel() for weight in policy.parameters())
     assert sum(part.weights for part in plan.network) == there
+
+
+def test_an_update_of_encoded_units_costs_as_much_as_each_of_them() -> None:
+    encoded = ("train.network.units={layers: [32, 16]}", "train.network.layers=[8]")
+    plain, units = (cost_of(*more, *encoded[1:]) for more in ((), encoded[:1]))
+    summary = {part.name: part for part in planned(*encoded).network}
+    rays = summary["rays (19 units)"]
+    assert units.multiply_adds > 18 * rays.weights / summary["scalars"].inputs
+    samples = 3 * 128 * 64 * 4  # passes, steps, rows, epochs
+    assert units.multiply_adds == pytest.approx(
+        samples * sum(part.weights * part.times for part in summary.values()), rel=0.01
+    )
+    assert units.multiply_adds > 3 * plain.multiply_adds
+
+
+def cost_of(*overrides: str) -> UpdateCost:
+    config = planned(*overrides).curriculum.config
+    return update_cost(config.train, config.env)
 
 
 def test_a_plan_says_which_engine_computes_and_why_not_the_faster_one() -> None:

@@ -48,17 +48,18 @@ def memory_plan(variant: str, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("rollouts", [1, 2])
+@pytest.mark.parametrize(("rollouts", "double", "near"), [(1, False, 1e-5), (2, True, 1e-6)])
 def test_before_the_first_step_every_sample_is_as_likely_as_in_the_rollout(
-    variant: str, rollouts: int
+    variant: str, rollouts: int, double: bool, near: float
 ) -> None:
-    model = with_rollout(memory_plan(variant, total_steps=8 * STEPS * rollouts))
+    """Within 1e-6; in single precision within what sums in another order leave of it."""
+    model = with_rollout(memory_plan(variant, total_steps=8 * STEPS * rollouts), double=double)
     model.policy.set_training_mode(True)
     seen = []
     for data in model.rollout_buffer.get(64):
         values, log_prob, _ = evaluated(model, data)
-        th.testing.assert_close(log_prob, data.old_log_prob, rtol=0, atol=1e-5)
-        th.testing.assert_close(values.flatten(), data.old_values, rtol=0, atol=1e-5)
+        for now, then in ((log_prob, data.old_log_prob), (values.flatten(), data.old_values)):
+            assert float((now.detach().double() - then.double()).abs().max()) <= near
         seen.append(data.returns)
     assert len(th.cat(seen)) == 8 * STEPS
     np.testing.assert_allclose(

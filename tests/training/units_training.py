@@ -3,9 +3,12 @@
 from typing import Any
 
 from tiny_training import Sink
+from torch import nn
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
 from aimbot_lab.training.networks.settings import NetworkSettings, UnitsSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
@@ -43,17 +46,37 @@ def units_plan(*, env: dict[str, Any] | None = None, **train: Any) -> TrainingPl
     )
 
 
+def _compute_in_double(policy: nn.Module) -> None:
+    """Let all weights have 64 bits; what goes into the first of them is widened, bit for bit."""
+    for weight in policy.parameters():
+        weight.data = weight.data.double()
+    for module in policy.modules():
+        if isinstance(module, ScaledFeatures):
+            module.register_forward_hook(lambda _, __, features: features.double())
+        elif isinstance(module, UnitFeatures):
+            module.register_forward_hook(lambda _, __, units: (units[0].double(), units[1]))
+    memory = getattr(policy, "rollout", None)
+    if memory is not None:
+        empty = memory.empty
+        memory.empty = lambda *form: empty(*form).double()
+
+
 def learned(plan: TrainingPlan) -> Training:
     training = Training(plan)
     training.learn(Sink(), SilentObserver(), lambda: False)
     return training
 
 
-def with_rollout(plan: TrainingPlan) -> HybridPPO:
-    """The model of `plan` after its first rollout, before anything is learned from it."""
+def with_rollout(plan: TrainingPlan, *, double: bool = False) -> HybridPPO:
+    """The model of `plan` after its first rollout, before anything is learned from it.
+
+    With `double` its layers compute with 64 bits, so that sums of another order are the same.
+    """
     training = Training(plan)
     model = training.model
     assert isinstance(model, HybridPPO)
+    if double:
+        _compute_in_double(model.policy)
     model.engine.update = lambda *_args, **_named: None  # type: ignore[method-assign]
     training.learn(Sink(), SilentObserver(), lambda: False)
     return model

@@ -11,23 +11,46 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
-    from aimbot_lab.bench.ablation import AblationPlan, Attempt, Spread
+    from aimbot_lab.bench.ablation.trainings import AblationPlan, Attempt, Spread
+    from aimbot_lab.foundation.statistics.intervals import WinRate
+
+
+class TaskChoice(options.TargetChoice):
+    """A target of the world that is meant where none is named, or the task of a memory."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every task's name."""
+        return (*super().choices, "recall")
 
 
 @click.command(short_help="Compare hybrid_ppo's switches, each by itself.")
 @click.option(
+    "--task",
     "--target",
+    "task",
     cls=options.TargetOption,
-    type=options.TargetChoice(lambda world: world.hardest_target()),
+    type=TaskChoice(lambda world: world.hardest_target()),
     show_default=True,
-    help="What is learned, in all its difficulties.",
+    help="What is learned: a target in all its difficulties, or recall, which needs a memory.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
+    "bins and memory]",
+)
+@click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Begin with everything on and switch off one thing at a time.",
 )
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.7,
-    show_default=True,
-    help="Win rate that a training must prove to exceed.",
+    help="Win rate that a training must prove to exceed. [default: 0.7; of recall 0.8]",
 )
 @click.option(
     "--seeds",
@@ -44,19 +67,23 @@ if TYPE_CHECKING:
     help="Environment steps after which a training has failed.",
 )
 @options.as_json
-def ablation(target: str, threshold: float, seeds: int, steps: int, as_json: bool) -> None:
+def ablation(variants: tuple[str, ...], steps: int, as_json: bool, **given: Any) -> None:
     """Train with each switch of hybrid_ppo on, alone: steps and seconds to a threshold.
 
-    Bins are plain PPO, and the others stand against it: the same lesson, settings and seeds.
-    Seconds are the processor's. Takes about ten minutes; Ctrl-C shows what is done so far.
+    Bins are plain PPO, and the others stand against it: the same world, in which all observe units
+    (rays and the enemies in sight), the same lesson, settings and seeds. Each trained agent then
+    plays fresh episodes. Seconds are the processor's. A row of encoders or memory takes some
+    minutes a seed, of the others some seconds; Ctrl-C shows what is done so far.
 
     \b
-    Example:
-      aimbot-lab bench ablation --target free --threshold 0.6
+    Examples:
+      aimbot-lab bench ablation --task free --threshold 0.6
+      aimbot-lab bench ablation --task recall --seeds 3
     """
-    from aimbot_lab.bench.ablation import AblationPlan, attempts
+    from aimbot_lab.bench.ablation.trainings import AblationPlan, attempts
 
-    plan = AblationPlan(target=target, threshold=threshold, seeds=seeds, most_steps=steps)
+    _refuse_unknown(variants, leave_one_out=given["leave_one_out"])
+    plan = AblationPlan(variants=variants, most_steps=steps, **given)
     done: list[Attempt] = []
     try:
         for attempt in attempts(plan, lambda line: click.echo(line, err=True)):
@@ -66,8 +93,21 @@ def ablation(target: str, threshold: float, seeds: int, steps: int, as_json: boo
             _show(plan, done, as_json=as_json)
 
 
+def _refuse_unknown(variants: Sequence[str], *, leave_one_out: bool) -> None:
+    """Raise ConfigurationError for the first of `variants` that a table does not have."""
+    from aimbot_lab.bench.ablation.variants import known_variants
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    known = known_variants(leave_one_out=leave_one_out)
+    for name in variants:
+        if name not in known:
+            raise ConfigurationError(
+                f"--variant {name}: there is no such variant; there are {', '.join(known)}"
+            )
+
+
 def _show(plan: "AblationPlan", done: Sequence["Attempt"], *, as_json: bool) -> None:
-    from aimbot_lab.bench.ablation import summaries
+    from aimbot_lab.bench.ablation.trainings import summaries
     from aimbot_lab.bench.machine import this_machine
 
     if not as_json:
@@ -90,26 +130,39 @@ def _show(plan: "AblationPlan", done: Sequence["Attempt"], *, as_json: bool) -> 
 
 
 def _head(plan: "AblationPlan") -> str:
+    task = plan.learned
+    what = task.name.capitalize()
+    if not task.lesson.difficulty:
+        what += ", all difficulties"
+    criteria = task.lesson.completion_criteria
+    assert criteria is not None
     return (
-        f"{plan.target.capitalize()}, all difficulties, until a win rate above {plan.threshold:g} "
-        f"is proved; median [lowest, highest] of {plan.seeds} seeds\n"
+        f"{what}, until a win rate above {criteria.threshold:g} is proved; median [lowest, "
+        f"highest] of {plan.seeds} seeds; win rate in fresh episodes [95 %]\n"
     )
 
 
 def _table(done: Sequence["Attempt"]) -> str:
-    from aimbot_lab.bench.ablation import summaries
+    from aimbot_lab.bench.ablation.trainings import summaries
 
-    head = ("variant", "reached", "steps", "seconds of processor")
+    head = ("variant", "reached", "steps", "seconds of processor", "win rate at the end")
     body = [
         (
             name,
             f"{summary.reached} of {summary.trained}",
             _shown(summary.steps, ",.0f"),
             _shown(summary.seconds, ".1f"),
+            _win_rate(summary.won),
         )
         for name, summary in summaries(done).items()
     ]
     return table(head, body)
+
+
+def _win_rate(won: "WinRate") -> str:
+    if won.win_rate is None:
+        return "-"
+    return f"{won.win_rate:.3f} [{won.lower:.3f}, {won.upper:.3f}]"
 
 
 def _shown(spread: "Spread", form: str) -> str:

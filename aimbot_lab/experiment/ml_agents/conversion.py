@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike, fspath
 from os.path import basename
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.settings import Lesson
@@ -22,6 +21,23 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import validate
 from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
+from aimbot_lab.experiment.ml_agents.counterparts import (
+    BATCH,
+    BUFFER,
+    DEFAULT_STEPS,
+    FLOORS,
+    HORIZON,
+    LAYERS,
+    LIKE_PPO,
+    MEMORY,
+    NORMALIZE,
+    OURS,
+    PPO,
+    REASONS,
+    SHARED,
+    UNITS,
+    Keys,
+)
 from aimbot_lab.experiment.ml_agents.trainer_file import (
     FORM,
     ConversionError,
@@ -31,60 +47,10 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
+from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
 from aimbot_lab.worlds.registry import default_type
 
 MAX_ENVS = 65536
-
-Keys = tuple[str, ...]
-
-# Ours, and theirs with its default.
-SHARED: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
-    {
-        "total_steps": (("max_steps",), 500_000),
-        "gamma": (("reward_signals", "extrinsic", "gamma"), 0.99),
-        "reward_scale": (("reward_signals", "extrinsic", "strength"), 1.0),
-    }
-)
-PPO: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
-    {
-        "n_epochs": (("hyperparameters", "num_epoch"), 3),
-        "learning_rate": (("hyperparameters", "learning_rate"), 3e-4),
-        "gae_lambda": (("hyperparameters", "lambd"), 0.95),
-        "clip_range": (("hyperparameters", "epsilon"), 0.2),
-        "ent_coef": (("hyperparameters", "beta"), 5e-3),
-    }
-)
-# The last value of what falls in a straight line to max_steps unless its schedule is constant.
-FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
-    {
-        "learning_rate": (("hyperparameters", "learning_rate_schedule"), 1e-10),
-        "clip_range": (("hyperparameters", "epsilon_schedule"), 0.1),
-        "ent_coef": (("hyperparameters", "beta_schedule"), 1e-5),
-    }
-)
-UNITS, LAYERS = ("network_settings", "hidden_units"), ("network_settings", "num_layers")
-NORMALIZE = ("network_settings", "normalize")
-BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
-HORIZON = ("time_horizon",)
-LIKE_PPO = ("ppo", "poca")
-
-# Why something has no counterpart in {world}, by the last keys of its place.
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "self_play": "there is no self-play",
-        "memory": "a memory is train.network.memory of hybrid_ppo, or train.algo: recurrent_ppo",
-        "normalize": "observations are scaled by the ranges that the {world} declares",
-        "curiosity": "there is no reward but the {world}'s",
-        "gail": "there is no reward but the {world}'s",
-        "rnd": "there is no reward but the {world}'s",
-        "behavioral_cloning": "there are no demonstrations",
-        "env_settings": "the {world} is no program of its own",
-        "engine_settings": "there is no engine that draws",
-        "checkpoint_settings": "runs are kept by aimbot-lab's tracking",
-        "curriculum": "an old form; ML-Agents' upgrade_config makes environment_parameters of it",
-        "parameter_randomization": "an old form; ML-Agents' upgrade_config brings it up to date",
-    }
-)
 
 
 class Conversion(NamedTuple):
@@ -198,11 +164,11 @@ class _Converter:
         return {name: value for name, value in given.items() if name in known}
 
     def _training(self) -> dict[str, Any]:
-        train: dict[str, Any] = {"algo": "ppo"}
+        train: dict[str, Any] = {"algo": OURS if self._remembers() else "ppo"}
         settings = dict(SHARED)
         kind = self._file.take("trainer_type") or "ppo"
         if kind != "ppo":
-            what = f"ppo is taken in the place of {kind}"
+            what = f"{train['algo']} is taken in the place of {kind}"
             self._notes.append(Diagnostic(self._file.place("trainer_type"), what))
         env: dict[str, Any] = {}
         if kind in LIKE_PPO:
@@ -215,7 +181,39 @@ class _Converter:
             train[ours] = self._scheduled(ours, value) if ours in FLOORS else value
             self._came_from["train", ours] = self._file.place(*theirs)
         train["network"] = self._network()
+        if train["algo"] == OURS:
+            train |= self._remembering(train)
         return {"env": env, "train": train}
+
+    def _remembers(self) -> bool:
+        return isinstance(self._file.at(self._file.place(*MEMORY)), dict)
+
+    def _remembering(self, train: Mapping[str, Any]) -> dict[str, Any]:
+        """The network of `train` with a memory, and minibatches of whole sequences.
+
+        ML-Agents' memory_size is that of hidden and cell together.
+        """
+        size = self._whole((*MEMORY, "memory_size"), usual=128, most=2 * 4096, least=2)
+        length = self._whole((*MEMORY, "sequence_length"), usual=64, most=10**9)
+        network, steps = train["network"], train.get("n_steps", DEFAULT_STEPS)
+        fits = nearest(divisors(steps), length)
+        self._replaced((*MEMORY, "sequence_length"), length, fits, f"it must divide {steps} steps")
+        self._came_from["train", "network", "memory"] = self._file.place(*MEMORY)
+        memory = {"size": size // 2, "sequence_length": fits}
+        remembering: dict[str, Any] = {"network": {**network, "memory": memory}}
+        if "batch_size" in train:
+            samples = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
+            batch = train["batch_size"]
+            whole = nearest([fits * one for one in divisors(samples // fits)], batch)
+            self._replaced(BATCH, batch, whole, f"it must be a multiple of {fits}, a sequence")
+            remembering["batch_size"] = whole
+        return remembering
+
+    def _replaced(self, keys: Keys, given: int, taken: int, why: str) -> None:
+        """Note it where `taken` is another number than was `given`."""
+        if taken != given:
+            what = f"{taken} is taken in the place of {given}: {why}"
+            self._notes.append(Diagnostic(self._file.place(*keys), what))
 
     def _scheduled(self, ours: str, value: Any) -> Any:
         keys, floor = FLOORS[ours]
@@ -245,11 +243,7 @@ class _Converter:
         if buffer // steps > MAX_ENVS:
             steps = buffer
         divides = nearest_divisor(buffer, batch)
-        if divides != batch:
-            what = (
-                f"{divides} is taken in the place of {batch}: it must divide buffer_size {buffer}"
-            )
-            self._notes.append(Diagnostic(self._file.place(*BATCH), what))
+        self._replaced(BATCH, batch, divides, f"it must divide buffer_size {buffer}")
         return {"num_envs": buffer // steps}, {"n_steps": steps, "batch_size": divides}
 
     def _whole(self, keys: Keys, *, usual: int, most: int, least: int = 1) -> int:
@@ -270,10 +264,18 @@ def _written(config: CurriculumFile) -> dict[str, Any]:
         "lessons": [_lesson(lesson) for lesson in config.lessons],
         "train": {
             **{key: _without(train[key], "end_fraction") for key in kept},
-            "network": {key: train["network"][key] for key in ("layers", "scaling")},
+            "network": _network(train["network"]),
         },
         "tracking": {"experiment": config.tracking.experiment},
     }
+
+
+def _network(network: Mapping[str, Any]) -> dict[str, Any]:
+    written = {key: network[key] for key in ("layers", "scaling")}
+    memory = network["memory"]
+    if memory is not None:
+        written["memory"] = {key: memory[key] for key in ("size", "sequence_length")}
+    return written
 
 
 def _lesson(lesson: Lesson) -> dict[str, Any]:

@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
+from aimbot_lab.training.networks.parts.network_parts import network_parts
+from aimbot_lab.training.networks.parts.network_summary import network_summary
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import seats_in, type_of
+from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 PASSES = 3  # over the weights for a sample: forwards, and backwards for weights and for inputs
 NETWORKS = 2  # the policy and the value function; for dqn the network and its target
@@ -47,15 +50,24 @@ def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
     """The cost of an update by a rollout of `env`."""
     if algorithm_of(train).table is not None:
         return UpdateCost(0, 0.0, 0.0)  # a value a step
-    inputs = type_of(env).observation_size(env)
-    weights = network_of(train.network).weights(train.network, inputs, 0)
-    per_sample = float(PASSES * NETWORKS * weights)
+    weights, per_pass = _of_network(train, env)
+    per_sample = float(PASSES * per_pass)
     samples = seats_in(env) * train.n_steps
     return UpdateCost(
         weights,
         per_sample * samples * train.n_epochs,
         per_sample * min(train.batch_size, samples),
     )
+
+
+def _of_network(train: TrainSettings, env: WorldSettings) -> tuple[int, int]:
+    """Weights, and multiply-adds of a pass over an observation: units of a kind share weights."""
+    if train.algo == HYBRID_PPO.name and network_parts(train.network):
+        parts = network_summary(train, spec_of(env))
+        return sum(one.weights for one in parts), sum(one.weights * one.times for one in parts)
+    inputs = type_of(env).observation_size(env)
+    weights = network_of(train.network).weights(train.network, inputs, 0)
+    return weights, NETWORKS * weights
 
 
 def _duration(seconds: float) -> str:

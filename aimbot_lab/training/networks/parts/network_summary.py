@@ -25,6 +25,7 @@ class Part(NamedTuple):
     inputs: int
     outputs: int
     weights: int
+    times: int = 1  # that it computes for an observation: once for each unit of its kind
 
 
 def network_summary(train: TrainSettings, spec: WorldSpec) -> tuple[Part, ...]:
@@ -71,7 +72,8 @@ def _encoders(network: NetworkSettings, train: TrainSettings, spec: WorldSpec) -
         inputs, layers = input_size(block), network.units.layers
         keys = (network.units.keys or KEYS) if _has_keys(train, block.target) else 0
         weights = _stack((inputs, *layers[:-1], layers[-1] + keys))
-        yield Part(f"{block.kind} ({block.slots} units)", inputs, layers[-1], weights)
+        name = f"{block.kind} ({block.slots} units)"
+        yield Part(name, inputs, layers[-1], weights, block.slots)
 
 
 def _has_keys(train: TrainSettings, target: bool) -> bool:

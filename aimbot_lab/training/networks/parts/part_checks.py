@@ -112,20 +112,20 @@ def _memory_faults(
         return
     length, steps = memory.sequence_length, train.n_steps
     if steps % length:
-        nearest = _nearest(divisors(steps), length)
-        what = f"must divide train.n_steps = {steps} (got {length}; nearest that does: {nearest})"
+        fits = nearest(divisors(steps), length)
+        what = f"must divide train.n_steps = {steps} (got {length}; nearest that does: {fits})"
         yield PartFault((*where, "sequence_length"), what)
         return
     if train.batch_size % length:
         fitting = [length * one for one in divisors(rows * steps // length)]
-        nearest = _nearest(fitting, train.batch_size)
-        got = f"got {train.batch_size}; nearest that is: {nearest}"
+        fits = nearest(fitting, train.batch_size)
+        got = f"got {train.batch_size}; nearest that is: {fits}"
         what = f"must be a multiple of train.network.memory.sequence_length = {length} ({got})"
         yield PartFault(("batch_size",), what)
     if memory.burn_in % length or memory.burn_in >= steps:
-        nearest = _nearest(range(0, steps, length), memory.burn_in)
+        fits = nearest(range(0, steps, length), memory.burn_in)
         what = f"must be a multiple of sequence_length = {length} below n_steps = {steps}"
-        got = f"(got {memory.burn_in}; nearest that is: {nearest})"
+        got = f"(got {memory.burn_in}; nearest that is: {fits})"
         yield PartFault((*where, "burn_in"), f"{what} {got}")
 
 
@@ -135,7 +135,8 @@ def divisors(number: int) -> list[int]:
     return sorted({*small, *(number // one for one in small)})
 
 
-def _nearest(fitting: Iterable[int], wanted: int) -> int:
+def nearest(fitting: Iterable[int], wanted: int) -> int:
+    """That of the numbers `fitting` which is nearest to `wanted`, the smaller of two."""
     return min(fitting, key=lambda one: (abs(one - wanted), one))
 
 
