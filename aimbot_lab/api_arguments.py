@@ -5,9 +5,9 @@ from os import PathLike
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
+from aimbot_lab.tracking.runs.agent_names import ALLOWED, is_agent_name
 
 MAX_EPISODES = 65_536
-AGENTS = ("last", "best")
 GROUPS = ("run", "config")
 
 
@@ -23,7 +23,7 @@ def check_playing(episodes: object, agent: object) -> None:
     """Raise ConfigurationError for what neither `evaluate` nor `compare` can be given."""
     whole = isinstance(episodes, int) and 1 <= episodes <= MAX_EPISODES
     _require(whole, "episodes", f"a whole number from 1 to {MAX_EPISODES}", episodes)
-    _require(agent in AGENTS, "agent", " or ".join(map(repr, AGENTS)), agent)
+    _require(is_agent_name(agent), "agent", ALLOWED, agent)
 
 
 def check_runs(runs: object, by: object) -> None:

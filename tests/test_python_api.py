@@ -29,7 +29,8 @@ from aimbot_lab.foundation.errors import LabError
         ),
         (
             lambda to: aimbot_lab.evaluate("a", agent="first", data_dir=to),
-            "agent: must be 'last' or 'best' (got 'first')",
+            "agent: must be best, last, or step-N for an agent that was saved on request at step N "
+            "(got 'first')",
         ),
         (
             lambda to: aimbot_lab.train("goto", tags=["a"], data_dir=to),  # type: ignore[arg-type]

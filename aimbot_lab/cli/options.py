@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
+
+from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
@@ -56,6 +59,23 @@ class TemperatureType(click.ParamType[Any]):
             self.fail(str(error).removeprefix("temperature "), param, ctx)
         except ValueError:
             self.fail(f"{value!r} is not a number.", param, ctx)
+
+
+class AgentNameType(click.ParamType[str]):
+    """The name of an agent of a run."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """The name, where an agent can bear it."""
+        if not is_agent_name(value):
+            self.fail(f"{value!r} must be {ALLOWED}.", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """The names that every finished run has."""
+        del ctx, param
+        return [CompletionItem(name) for name in (BEST, LAST) if name.startswith(incomplete)]
 
 
 class TargetChoice(click.Choice[str]):
@@ -143,10 +163,11 @@ tags = click.option(
 )
 agent = click.option(
     "--agent",
-    type=click.Choice(["best", "last"]),
-    default="last",
+    type=AgentNameType(),
+    default=LAST,
     show_default=True,
-    help="The agent at the end of the training, or that of its best win rate.",
+    help="The agent at the end of the training (last), that of its best win rate, or step-N for "
+    "one that was saved on request at step N.",
 )
 temperature = click.option(
     "--temperature",

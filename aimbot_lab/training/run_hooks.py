@@ -59,13 +59,26 @@ class LivePublisher(Protocol):
         """A rollout begins at environment step `step`; `policy` is None before the first."""
         ...
 
+    def show_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the present agent at once; the answer to that request."""
+        ...
+
+
+class AgentSink(Protocol):
+    """Who keeps the present agent of a training for good, where that is asked for."""
+
+    def keep_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep `policy`, saved `about` a step and a lesson; the answer to that request."""
+        ...
+
 
 @dataclass(frozen=True)
 class RunLinks:
     """The record gets every counted episode and every event of the curriculum.
 
     What is requested is done between two steps. Checkpoints are kept where rollouts begin,
-    and a few replays of every lesson; `live` shows there how the training stands.
+    and a few replays of every lesson; `live` shows there how the training stands. `agents` keeps
+    the present agent where that is requested.
     """
 
     record: RecordSink | None = None
@@ -73,6 +86,7 @@ class RunLinks:
     checkpoints: CheckpointSink | None = None
     replays: TextSink | None = None
     live: LivePublisher | None = None
+    agents: AgentSink | None = None
 
 
 UNLINKED = RunLinks()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.statistics.intervals import student_quantile, wilson
 
 
 def test_the_interval_agrees_with_newcombe_1998() -> None:
@@ -39,3 +39,19 @@ def test_without_episodes_nothing_is_known() -> None:
 def test_impossible_counts_are_refused(wins: int, episodes: int, confidence: float) -> None:
     with pytest.raises(ValueError, match="must lie between"):
         wilson(wins, episodes, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("probability", "degrees", "quantile"),
+    [(0.975, 1, 12.706205), (0.95, 2, 2.919986), (0.975, 9, 2.262157), (0.975, 29, 2.045230)],
+)
+def test_quantiles_of_students_t_are_those_of_the_tables(
+    probability: float, degrees: int, quantile: float
+) -> None:
+    assert student_quantile(probability, degrees) == pytest.approx(quantile, abs=1e-5)
+
+
+@pytest.mark.parametrize(("probability", "degrees"), [(0.5, 3), (1.0, 3), (0.975, 0)])
+def test_a_quantile_that_there_is_none_of_is_refused(probability: float, degrees: int) -> None:
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        student_quantile(probability, degrees)

@@ -1,5 +1,6 @@
 """A Chromium without a window, and pages of the panel in it."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,11 +33,17 @@ class Browser:
 
     @contextmanager
     def page(
-        self, panel: PanelUnderTest, part: str = "start", *, size: tuple[int, int] = LARGE
+        self,
+        panel: PanelUnderTest,
+        part: str = "start",
+        *,
+        size: tuple[int, int] = LARGE,
+        **options: Any,
     ) -> Iterator[Any]:
-        """A page of `panel` that shows `part`."""
+        """A page of `panel` that shows `part`, in a context with the `options` of Playwright."""
         width, height = size
-        context = self._browser.new_context(viewport={"width": width, "height": height})
+        viewport = {"width": width, "height": height}
+        context = self._browser.new_context(viewport=viewport, **options)
         context.set_default_timeout(MS)
         try:
             page = context.new_page()
@@ -62,3 +69,19 @@ class Browser:
     def _request(self, address: str, host: str) -> None:
         if not address.startswith((f"http://{host}/", f"ws://{host}/", "data:", "blob:")):
             self.faults.append(f"request: {address}")
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """A Chromium as long as the block is open."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        window = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield Browser(window)
+        window.close()
+
+
+def wait_for_text(page: Any, selector: str, text: str) -> None:
+    """Until one that `selector` finds has a text in which the pattern `text` is found."""
+    page.locator(selector).filter(has_text=re.compile(text)).first.wait_for(timeout=MS)

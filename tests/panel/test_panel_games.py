@@ -1,6 +1,7 @@
 """Games of the page: the test mode and episodes that a person plays."""
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,22 @@ from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.scenes.editing import Placement
-from aimbot_lab.panel.server.games.actors import Actor, find_actor, playable_settings
+from aimbot_lab.panel.server.games.actors import (
+    Actor,
+    find_actor,
+    playable_settings,
+    present_agent,
+)
 from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame, played_by
 from aimbot_lab.panel.server.games.game import Keys
 from aimbot_lab.panel.server.games.scene_game import SceneGame
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.worlds.registry import type_of
 
 SETTINGS = playable_settings()
@@ -175,7 +183,7 @@ def test_the_test_mode_of_the_page(panel: PanelUnderTest) -> None:
         ):
             assert words in page.refused("test", "choose", **body)
         page.ask("test", "leave")
-        assert "not open" in page.refused("test", "undo")
+        assert "no game is open" in page.refused("test", "undo")
 
 
 def test_the_part_play_begins_an_episode_that_waits_for_its_player(panel: PanelUnderTest) -> None:
@@ -198,6 +206,7 @@ class FakeLab:
     """A run whose folder holds an agent, in a lab of no other run."""
 
     data_folder, tracking_uri = None, None
+    is_free, saved = False, ()
 
     def __init__(self, folder: Path) -> None:
         self.run_list, self.loader = self, Loader()
@@ -227,6 +236,36 @@ def test_an_agent_acts_in_the_world_that_it_learned_in(tmp_path: Path) -> None:
     for _ in range(5):
         test.decide()
     assert test.game.view.seconds_left == pytest.approx(8.5)
+
+
+def test_a_run_that_shows_no_agent_in_time_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="has no agent yet: it gets ready, or is in a long update"):
+        present_agent(FakeLab(tmp_path), seconds=0.0)
+    assert list((tmp_path / "mail").iterdir()) == []  # the request is withdrawn
+
+
+def test_a_run_is_asked_for_its_present_agent_unless_it_has_just_shown_one(tmp_path: Path) -> None:
+    run, channel, asked = FakeLab(tmp_path), ControlChannel(tmp_path), []
+
+    class Alive(FakeLab):
+        @property
+        def is_free(self) -> bool:  # looked at while the answer is waited for
+            for key, document in channel.requests():
+                asked.append(document)
+                channel.answer(key, answer)
+            return False
+
+    answer = {"error": "the disk did not take the agent"}
+    with pytest.raises(LabError, match="shows no agent: the disk did not take"):
+        present_agent(Alive(tmp_path), seconds=60.0)
+    shown = LiveFolder.of(tmp_path).agent
+    shown.mkdir(parents=True)
+    (shown / "agent.json").write_text("{}")
+    assert present_agent(run) == shown
+    os.utime(shown / "agent.json", (1.0, 1.0))
+    answer = {"step": 7, "lesson": 1}
+    assert present_agent(Alive(tmp_path), seconds=60.0) == shown
+    assert asked == [{"kind": "show_agent"}] * 2
 
 
 def test_what_stands_does_not_depend_on_who_acts() -> None:

@@ -44,8 +44,9 @@ def test_requests_take_no_more_than_their_form_has() -> None:
 def test_what_is_told_fits_its_schema(panel: PanelUnderTest) -> None:
     served = json.loads(panel.http("/messages.schema.json").text)["parts"]
     with panel.page() as page:
-        for part, kind in (("start", "offer"), ("replays", "list"), ("training", "list")):
+        for part, kind in (("start", "offer"), ("replays", "of_folder"), ("training", "list")):
             jsonschema.validate(page.ask(part, kind), served[part]["answers"][kind])
+        page.ask("replays", "list")
         for part, kind in (("start", "holding"), ("training", "runs"), ("replays", "runs")):
             jsonschema.validate(page.wait_for(part, kind), served[part]["tells"][kind])
 

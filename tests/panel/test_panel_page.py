@@ -13,20 +13,16 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
-from browser_page import LARGE, MS, SMALL, Browser, chromium, needs_chromium
+from browser_page import LARGE, SMALL, Browser, needs_chromium, wait_for_text
+from page_audit import AUDIT, AXE, FILLED, TINY, axe_script
 from panel_server import PanelUnderTest, running_panel
 
-from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 from aimbot_lab.panel.server.parts.table import PARTS
-from aimbot_lab.panel.server.trainings import Started
-from aimbot_lab.replay.files import replay_text
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import recorders
-from aimbot_lab.worlds.registry import make_world, settings_with, type_of
+from aimbot_lab.panel.server.runs.trainings import Started
 
 pytestmark = needs_chromium
 
-HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 CURRICULUM = """
 # A training without an end.
 name: endless
@@ -43,21 +39,6 @@ train:
   n_epochs: 1
   network: {layers: [8]}
 """
-AUDIT = """() => {
-  const seen = [...document.querySelectorAll("*")].filter((one) => one.checkVisibility());
-  const named = (one) => one.getAttribute("aria-label") || one.textContent.trim() ||
-    one.labels?.length || one.getAttribute("aria-labelledby");
-  const ids = seen.map((one) => one.id).filter(Boolean);
-  const used = "button, a[href], input, select, [role=tab], [role=img]";
-  return [
-    ...seen.filter((one) => one.matches(used) && !named(one))
-      .map((one) => "no name: " + one.outerHTML.slice(0, 80)),
-    ...seen.filter((one) => one.matches("[tabindex]") && one.tabIndex > 0).map(() => "tabindex"),
-    ...seen.filter((one) => one.matches("img:not([alt])")).map(() => "a picture without alt"),
-    ...ids.filter((id, k) => ids.indexOf(id) !== k).map((id) => "twice: #" + id),
-    ...(document.querySelectorAll("h1").length === 1 ? [] : ["not one h1"]),
-  ];
-}"""
 SHOWN = "els => els.map(one => one.value)"
 
 
@@ -67,49 +48,18 @@ class Stage(NamedTuple):
     here: Path
 
 
-def recorded() -> str:
-    """A replay of a scripted episode, whose lesson has a name that would be a script."""
-    settings = settings_with(num_envs=1, time_limit=3.0)
-    world = make_world(settings)
-    target = type_of(settings).default_target()
-    world.set_scenario(Scenario({target: 1.0}))
-    buffers = step_buffers(world)
-    world.reset(7, buffers.observations)
-    play = type_of(settings).baselines(settings)["random"](world, 7)
-    (recorder,) = recorders(world)
-    while True:
-        actions = play(buffers.observations, buffers.finished)
-        episode = recorder.add(actions, world.step(actions, buffers))
-        if episode is not None:
-            about = {"lesson": 1, "lesson_name": HOSTILE, "player": "random"}
-            return replay_text(as_replay(episode, about))
-
-
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    from playwright.sync_api import sync_playwright
-
+def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     here = tmp_path_factory.mktemp("here")
     (here / "endless.yaml").write_text(CURRICULUM)
-    (here / "broken.yaml").write_text(f"name: {HOSTILE!r}\nlessons: 7\n{HOSTILE!r}: 1\n")
-    (here / "episode.json").write_text(recorded())
-    with running_panel(here / "data", here=here) as panel, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield Stage(Browser(browser), panel, here)
-        browser.close()
+    (here / "broken.yaml").write_text("name: broken\nlessons: 7\n")
+    with running_panel(here / "data", here=here) as panel:
+        yield Stage(browser, panel, here)
         started = panel.lab.trainings.look()
         if started is not None and started.alive:
             os.kill(started.pid, signal.SIGKILL)
             with suppress(psutil.NoSuchProcess):
                 psutil.Process(started.pid).wait()
-
-
-def saying(text: str) -> re.Pattern[str]:
-    return re.compile(text)
-
-
-def wait_for_text(page: Any, selector: str, text: str) -> None:
-    page.locator(selector).filter(has_text=saying(text)).first.wait_for(timeout=MS)
 
 
 def test_a_choice_starts_a_training_holds_and_shows_it_live(stage: Stage) -> None:
@@ -124,7 +74,7 @@ def test_a_choice_starts_a_training_holds_and_shows_it_live(stage: Stage) -> Non
         assert page.locator("button.card:not([disabled])").count() == 0
         page.wait_for_url("**/#training/*")
         wait_for_text(page, "h1", "^endless$")
-        wait_for_text(page, ".tile", r"^steps[\d,]+of 1\.00 G")
+        wait_for_text(page, ".tile", r"^steps[\d,]+of 1 G")
         assert page.locator(".lessons .now strong").text_content() == "<b>first</b>"
         assert page.locator(".cells tbody tr").count() == 2
 
@@ -210,6 +160,46 @@ def test_two_open_pages_agree_on_the_weights_of_targets(stage: Stage) -> None:
         assert weights_of(one, "Targets") == weights_of(other, "Targets") == [0.0, 1.0]
 
 
+def test_the_agent_of_a_run_that_trains_acts_in_test_and_play_though_nobody_watched_it(
+    stage: Stage,
+) -> None:
+    run = str(training_of(stage).run_id)
+    with stage.panel.page() as page:
+        opened = page.ask("test", "choose", actor=f"run:{run}")
+        assert opened["actor"] == f"run:{run}"
+        assert opened["step"] > 0
+        assert page.wait_for("test", "frame")["view"]["target"] == "Stay"
+        page.ask("test", "leave")
+        label = f"agent: endless ({run[:6]}), newest"
+        chosen = {"target": "goto", "difficulty": 1, "seed": 3, "beside": f"run:{run}"}
+        begun = page.ask("play", "begin", **chosen)
+        assert label in [one["label"] for one in begun["actors"]]
+
+
+def test_an_agent_saved_from_the_page_is_found_by_its_name_everywhere(stage: Stage) -> None:
+    run, lab = str(training_of(stage).run_id), stage.panel.lab
+    with stage.browser.page(stage.panel, "training") as page:
+        page.get_by_role("button", name="Save agent").click()
+        wait_for_text(page, ".notice.done", r"^The agent of step [\d,]+ is saved as step-\d+\.$")
+        said = str(page.locator(".saved code").text_content())
+        name = re.findall(r"step-\d+", said)[0]
+        assert said.startswith(f"aimbot-lab evaluate {run[:12]} --agent {name} --data-dir ")
+        page.locator(".saved li", has_text="Watch").get_by_role("link").click()
+        page.wait_for_url(f"**/#watch/{run}/{name}")
+        step = int(name.removeprefix("step-"))
+        wait_for_text(page, ".state", f"^weights of step {step:,}$")
+    assert fetch_agent(run, name, data_folder=lab.data_folder).step == step
+    with stage.panel.page() as page:
+        assert page.ask("test", "choose", actor=f"run:{run}:{name}")["step"] == step
+        assert "there is none such" in page.refused("test", "choose", actor=f"run:{run}:step-1")
+        assert "saved no such agent" in page.refused("watch", "watch", run=run, agent="step-1")
+        assert "saved already" in page.ask("test", "save_agent")["said"]
+        page.ask("test", "choose", actor=f"run:{run}")
+        assert "has saved its present agent as step-" in page.ask("test", "save_agent")["said"]
+        page.ask("test", "choose", actor="script:greedy")
+        assert "nothing was saved" in page.ask("test", "save_agent")["said"]
+
+
 def test_the_newest_agent_is_watched_at_play(stage: Stage) -> None:
     with stage.browser.page(stage.panel, "watch") as page:
         wait_for_text(page, ".state", r"^weights of step [\d,]+$")
@@ -223,39 +213,6 @@ def test_the_newest_agent_is_watched_at_play(stage: Stage) -> None:
         assert painted > 20
 
 
-def test_a_replay_is_scrubbed_stepped_and_played(stage: Stage) -> None:
-    with stage.browser.page(stage.panel, "replays") as page:
-        page.locator("aside button", has_text="episode.json").click()
-        at, scrub = page.locator(".player output"), page.locator(".scrub")
-        wait_for_text(page, ".player output", "^0 of 30$")
-        assert HOSTILE in str(page.locator("p.lead").text_content())
-        page.get_by_label("One decision ahead").click()
-        assert at.text_content() == "1 of 30"
-        assert "reward" in str(page.locator("figcaption").text_content())
-        scrub.focus()
-        page.keyboard.press("End")
-        assert at.text_content() == "30 of 30"
-        wait_for_text(page, "figcaption", r"Warning\|Result\|")
-        page.keyboard.press("Home")
-        page.get_by_label("Speed").select_option("8")
-        page.get_by_role("button", name="Play").click()
-        wait_for_text(page, ".player output", "^30 of 30$")
-        wait_for_text(page, "button.play", "^Play$")
-
-
-def test_a_file_that_is_no_replay_is_refused_in_a_line_and_the_page_goes_on(stage: Stage) -> None:
-    with stage.browser.page(stage.panel, "replays") as page:
-        page.locator("aside button", has_text="episode.json").wait_for()
-        name = "bad.json"
-        page.locator("#replay-file").set_input_files(
-            {"name": name, "mimeType": "application/json", "buffer": HOSTILE.encode()}
-        )
-        wait_for_text(page, ".notice", "this is not a replay")
-        good = stage.here / "episode.json"
-        page.locator("#replay-file").set_input_files(good)
-        wait_for_text(page, ".player output", "^0 of 30$")
-
-
 def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
     stage: Stage,
 ) -> None:
@@ -266,49 +223,51 @@ def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
                 page.keyboard.press("ArrowRight")
                 page.wait_for_url(f"**/#{name}")
                 assert page.evaluate("document.activeElement.id") == f"tab-{name}"
-                page.locator(f"main.part-{name} h1").first.wait_for()
+                page.locator(f"main.part-{name} {FILLED[name]}").first.wait_for(state="attached")
                 wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 assert wider <= 0, (name, size)
                 assert page.evaluate(AUDIT) == [], name
+                assert size == LARGE or page.evaluate(TINY) == [], name
 
 
-def test_nothing_of_others_becomes_more_than_text(stage: Stage) -> None:
-    with stage.browser.page(stage.panel) as page:
-        page.locator(".card.faulty").first.wait_for()
-        assert HOSTILE in " ".join(page.locator(".card.faulty").all_text_contents())
-        assert page.locator("main img, main script").count() == 0
+@pytest.mark.parametrize(("scheme", "size"), [("light", LARGE), ("dark", SMALL)])
+def test_axe_finds_no_serious_fault_in_any_part(
+    stage: Stage, scheme: str, size: tuple[int, int]
+) -> None:
+    script = axe_script()
+    with stage.browser.page(stage.panel, size=size, color_scheme=scheme, bypass_csp=True) as page:
+        page.evaluate(script)
+        for name in PARTS:
+            page.locator(f"#tab-{name}").click()
+            page.locator(f"main.part-{name} {FILLED[name]}").first.wait_for(state="attached")
+            found = page.evaluate(AXE)
+            assert found == [], name
 
 
 def test_a_killed_run_keeps_its_last_state_and_can_be_resumed(stage: Stage) -> None:
     with stage.browser.page(stage.panel, "training") as page:
         wait_for_text(page, ".run-head .state", "^trains$")
-        page.locator(".tiles").wait_for()
+        page.locator(".progress .tiles").wait_for()
         os.kill(training_of(stage).pid, signal.SIGKILL)
         wait_for_text(page, ".run-head .state", "^its process died$")
         wait_for_text(page, ".progress .lead", "last state it showed; Resume continues")
-        assert page.locator(".tiles").is_visible()
+        assert page.locator(".progress .tiles").is_visible()
         page.get_by_role("button", name="Resume").click()
         wait_for_text(page, ".run-head .state", "^trains$")
         page.get_by_role("button", name="Stop").click()
         wait_for_text(page, ".run-head .state", "^stopped$")
 
 
-def test_a_page_waits_for_a_panel_that_is_started_again(stage: Stage, tmp_path: Path) -> None:
-    with running_panel(tmp_path / "data", here=tmp_path) as first:
-        port = first.door.port
-        context = stage.browser.page(first)
-        page = context.__enter__()
-        page.locator(".card").first.wait_for()
-    try:
-        wait_for_text(page, "#connection", "offline")
-        with running_panel(tmp_path / "data", here=tmp_path, port=port):
-            page.locator("#connection").wait_for(state="hidden", timeout=MS)
-            page.locator(".card").first.wait_for()
-            page.locator("#tab-training").click()
-            wait_for_text(page, ".lead", "Nothing trains here yet")
-    finally:
-        context.__exit__(None, None, None)
-
-
-def test_no_page_had_an_error_or_asked_for_anything_elsewhere(stage: Stage) -> None:
-    assert stage.browser.faults == []
+def test_a_run_that_is_over_shows_what_it_came_to_and_what_can_be_done_with_it(
+    stage: Stage,
+) -> None:
+    run = str(training_of(stage).run_id)
+    with stage.browser.page(stage.panel, f"training/{run}") as page:
+        wait_for_text(page, ".outcome", r"^Stopped in lesson 1 \(<b>first</b>\)\.$")
+        wait_for_text(page, ".report .tile", r"^steps[\d,]+seed 1$")
+        (row,) = page.locator(".report table").first.locator("tbody tr").all_text_contents()
+        assert re.match(r"1<b>first</b>not passed[\d,]+\d+\.\d %", row)
+        told = page.locator(".report code").all_text_contents()
+        assert any(one.startswith(f"aimbot-lab evaluate {run[:12]}") for one in told)
+        assert page.locator(".progress").is_hidden()
+        assert page.locator(".saved li").count() == 2

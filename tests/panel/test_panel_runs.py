@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from aimbot_lab.panel.server.loading import Loader
-from aimbot_lab.panel.server.run_list import RunLine, RunList
+from aimbot_lab.panel.server.runs.run_list import RunLine, RunList
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder

@@ -10,7 +10,7 @@ import pytest
 from aimbot_lab.experiment.config.document import check_files
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.curricula import Curricula
-from aimbot_lab.panel.server.trainings import Started, Trainings
+from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.shipped.named_files import CURRICULUM, shipped_names
 from aimbot_lab.tracking.data_folder import DataFolder
 

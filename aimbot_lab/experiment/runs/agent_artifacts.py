@@ -3,15 +3,42 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import AGENT_FOLDER, saved_name, saved_tag
 from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.training.agents.agent_files import DISK_ERRORS, save_agent
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 
-AGENT_FOLDER = "agent"
+
+class AgentsOnRequest:
+    """Keeps the present agent of a run that trains, where that is asked for, as `agent/step-N`."""
+
+    def __init__(self, tracker: Tracker, *, env: WorldSettings, train: TrainSettings) -> None:
+        self._tracker, self._env, self._train = tracker, env, train
+
+    def keep_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """`about` with the agent's name, or why it could not be kept; the training goes on."""
+        name = saved_name(about["step"])
+        try:
+            with tempfile.TemporaryDirectory("-agent") as folder:
+                paths = save_agent(
+                    policy, Path(folder), env=self._env, train=self._train, about={**about}
+                )
+                kept = [self._tracker.log_file(path, f"{AGENT_FOLDER}/{name}") for path in paths]
+        except DISK_ERRORS:
+            kept = [False]
+        if not all(kept):
+            return {"error": "no agent was saved: the disk has no room for it"}
+        self._tracker.set_tags(saved_tag(name, lesson=about["lesson"]))
+        return {**about, "name": name}
 
 
 def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder) -> Path | None:

@@ -7,6 +7,14 @@ from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.tracking.tracker import RunStatus
 
+RESULT_NAME = "result.json"  # among the run's artifacts
+NOT_KEPT = frozenset(
+    {
+        *("run_id", "tracking_uri", "experiment_id", "seconds", "steps_per_second"),
+        *("entries_waiting", "entries_dropped", "agent_folder", "resumes_at"),
+    }
+)
+
 
 @dataclass(frozen=True)
 class RunResult:
@@ -35,6 +43,10 @@ class RunResult:
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
         return {"schema": 1, **asdict(self)}
+
+    def kept(self) -> dict[str, Any]:
+        """What the run keeps of it: plain values that do not depend on the machine or the store."""
+        return {key: value for key, value in self.as_json().items() if key not in NOT_KEPT}
 
 
 def percent(rate: float | None) -> str:

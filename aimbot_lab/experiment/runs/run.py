@@ -1,13 +1,14 @@
 """One run of a curriculum: assembled, trained, tracked and reported."""
 
 import hashlib
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from aimbot_lab.experiment.runs.agent_artifacts import log_agents
+from aimbot_lab.experiment.runs.agent_artifacts import AgentsOnRequest, log_agents
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
 from aimbot_lab.experiment.runs.failure import keep_traceback
@@ -16,7 +17,7 @@ from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.plan import cost_of
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
-from aimbot_lab.experiment.runs.result import RunResult
+from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
 from aimbot_lab.experiment.runs.run_record import (
     SOURCE_NAME,
     InitialAgentRef,
@@ -34,7 +35,7 @@ from aimbot_lab.experiment.runs.starting import (
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
@@ -200,10 +201,11 @@ def _begin(
     folder, config = request.data_folder.run_folder(tracker.run_id), curriculum.config
     return RunLinks(
         record=tracker,
-        requests=ControlChannel(folder),
+        requests=ControlChannel(folder, look_seconds=LOOK_SECONDS),
         checkpoints=checkpoints,
         replays=tracker,
         live=LivePublication(LiveFolder.of(folder), env=config.env, train=config.train),
+        agents=AgentsOnRequest(tracker, env=config.env, train=config.train),
     )
 
 
@@ -242,6 +244,7 @@ def _conclude(
     """End the run, and report what is missing of it."""
     if result.status != "FINISHED":
         result = replace(result, resumes_at=_resumes_at(checkpoints))
+    tracker.log_text(json.dumps(result.kept(), indent=1) + "\n", RESULT_NAME)
     tracker.set_note(note(result))
     tracker.set_tags({**outcome_tags(result), "lab.state_sha256": result.state_sha256})
     if result.status == "FAILED":  # after all that whoever ends it for a dead process would lack

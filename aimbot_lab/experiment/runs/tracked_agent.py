@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.agent_artifacts import AGENT_FOLDER
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import AGENT_FOLDER, saved_agents
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
@@ -21,7 +21,7 @@ class TrackedAgent:
     """An agent, the run it is from, and the run's curriculum."""
 
     run: RunSummary
-    which: str  # "best" or "last"
+    which: str  # a name as `agent_names` has them
     config: CurriculumFile
     saved: SavedAgent
 
@@ -41,7 +41,7 @@ class AgentFiles(NamedTuple):
 def fetch_agent(
     run: str, which: str, *, data_folder: DataFolder, tracking_uri: str | None = None
 ) -> TrackedAgent:
-    """The `which` ("best" or "last") agent of the one run whose id begins with `run`.
+    """The `which` agent ("best", "last", "step-N") of the one run whose id begins with `run`.
 
     Before that, what dead processes left undelivered is delivered: the agent may be among it.
     Raises ConfigurationError where no single training is meant, LabError, which says why, where it
@@ -76,10 +76,16 @@ def fetch_agent_files(
 
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
-    """Why there is nothing to fetch: agents are saved at the end of a training."""
-    reasons = {
-        "RUNNING": "it still trains, and its agents are saved when that ends",
-        "KILLED": f"it was stopped; aimbot-lab resume {run.run_id[:12]} resumes it",
-    }
-    reason = reasons.get(run.status, str(error))
+    """Why there is nothing to fetch: agents are saved at the end of a training, or on request."""
+    if saved := saved_agents(run.tags):
+        reason = f"it was asked to save {', '.join(saved)}"
+    elif run.status == "RUNNING":
+        reason = (
+            "it still trains, and its agents are saved when that ends; the button Save agent of "
+            "aimbot-lab panel saves one before"
+        )
+    elif run.status == "KILLED":
+        reason = f"it was stopped; aimbot-lab resume {run.run_id[:12]} resumes it"
+    else:
+        reason = str(error)
     return f"run {run.run_id} has no {which} agent that can be read: {reason}"

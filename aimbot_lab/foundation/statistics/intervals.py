@@ -1,10 +1,11 @@
 """Win rates and means with the interval that says how well they are known."""
 
 from collections.abc import Sequence
-from math import sqrt
+from math import cos, exp, lgamma, pi, sqrt, tan
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
+SIMPSON = 200  # parts of an integral, an even number
 MIN_EPISODES = 30  # with fewer, a share of won episodes is not tracked as a win rate
 
 
@@ -38,6 +39,25 @@ def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
     centre = (rate + weight / 2) / (1 + weight)
     half = z * sqrt(rate * (1 - rate) / episodes + weight / (4 * episodes)) / (1 + weight)
     return WinRate(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)))
+
+
+def student_quantile(probability: float, degrees: int) -> float:
+    """The quantile of Student's t with so many `degrees` of freedom, for a probability over 0.5.
+
+    By bisection of the distribution, which is c times the integral of cos(a)^(degrees - 1) up to
+    the angle a = atan(t / sqrt(degrees)), by Simpson's rule. Raises ValueError for other arguments.
+    """
+    if not 0.5 < probability < 1 or degrees < 1:
+        raise ValueError(f"not 0.5 < {probability} < 1, or {degrees} degrees of freedom")
+    scale = exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2)) / sqrt(pi)
+    low, high = 0.0, pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        values = [cos(angle * k / SIMPSON) ** (degrees - 1) for k in range(SIMPSON + 1)]
+        whole = values[0] + values[-1] + 4 * sum(values[1::2]) + 2 * sum(values[2:-1:2])
+        below = 0.5 + scale * whole * angle / (3 * SIMPSON)
+        low, high = (angle, high) if below < probability else (low, angle)
+    return sqrt(degrees) * tan((low + high) / 2)
 
 
 class MeanInterval(NamedTuple):

@@ -7,13 +7,13 @@ export function count(value) {
   return isNumber(value) ? whole.format(Math.round(value)) : "–";
 }
 
-/** 412 k, 3.2 M. */
+/** 412 k, 3.2 M; 0.5. */
 export function brief(value) {
   if (!isNumber(value)) return "–";
   for (const [size, name] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (Math.abs(value) >= size) return `${(value / size).toPrecision(3)} ${name}`;
+    if (Math.abs(value) >= size) return `${Number((value / size).toPrecision(3))} ${name}`;
   }
-  return String(Math.round(value));
+  return String(Math.abs(value) < 10 ? Number(value.toPrecision(2)) : Math.round(value));
 }
 
 /** 83.1 %. */

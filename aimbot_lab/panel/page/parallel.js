@@ -1,6 +1,7 @@
 // Parallel coordinates: an axis for each value that is searched, a line for each trial.
 
-import { isNumber } from "./format.js";
+import { Chart } from "./chart.js";
+import { brief, isNumber } from "./format.js";
 
 const [TOP, BOTTOM, SIDE] = [34, 30, 70]; // px of room for words
 const WIDE = 30; // how many times the smallest value the largest is on a logarithmic axis
@@ -13,37 +14,21 @@ export function shortNames(keys) {
 
 export class Parallel {
   constructor(canvas) {
-    this.canvas = canvas;
     this.told = null;
-    this.paint = () => this.frame();
-    this.scheme = matchMedia("(prefers-color-scheme: dark)");
-    this.scheme.addEventListener("change", this.paint);
-    this.sized = new ResizeObserver(this.paint);
-    this.sized.observe(canvas);
+    this.chart = new Chart(canvas, (context, size) => this.told && this.paint(context, size));
   }
 
   close() {
-    this.scheme.removeEventListener("change", this.paint);
-    this.sized.disconnect();
+    this.chart.close();
   }
 
   draw(told) {
     this.told = told;
-    this.frame();
+    this.chart.frame();
   }
 
-  frame() {
-    const { canvas, told } = this;
-    if (!told || !canvas.clientWidth) return;
-    const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
-    const context = canvas.getContext("2d");
-    if (!context) return; // no canvas: the page has said so
-    context.scale(ratio, ratio);
-    const style = getComputedStyle(canvas);
-    const colour = (role) => style.getPropertyValue(`--${role}`).trim();
+  paint(context, { width, height, colour }) {
+    const { told } = this;
     const ended = told.trials.filter((one) => isNumber(one.value));
     const axes = [...told.keys.map((key, k) => axis(shortNames(told.keys)[k],
       told.trials.map((one) => one.values[k]))), axis(told.measure, ended.map((one) => one.value))];
@@ -82,6 +67,10 @@ function drawAxes(context, axes, { x, y, ink, quiet, height }) {
   });
 }
 
+function short(value) {
+  return Math.abs(value) >= 1000 ? brief(value) : String(Number(value.toPrecision(3)));
+}
+
 /**
  * Where values lie on an axis, from 0 to 1: numbers evenly, or by their logarithm where the largest
  * is many times the smallest; others in the order of their names.
@@ -93,7 +82,7 @@ function axis(name, values) {
     const scale = low > 0 && high / low > WIDE ? Math.log : (value) => value;
     const width = scale(high) - scale(low);
     const share = (value) => (width > 0 ? (scale(value) - scale(low)) / width : 0.5);
-    return { name, share, low: String(Number(low.toPrecision(3))), high: String(Number(high.toPrecision(3))) };
+    return { name, share, low: short(low), high: short(high) };
   }
   const kinds = [...new Set(known.map(String))].sort();
   const share = (value) => (kinds.length > 1 ? kinds.indexOf(String(value)) / (kinds.length - 1) : 0.5);

@@ -118,9 +118,13 @@ def _capital(name: str) -> str:
 
 
 def _rank(choice: Choice) -> tuple[object, ...]:
-    """Shipped ones of the main world by their targets, single ones first; then the others."""
+    """Shipped ones of the main world by their targets, then the others.
+
+    Those that bear a target's name come first, then those of all targets.
+    """
     order = {target: place for place, target in enumerate(default_type().targets(None))}
     places = [order.get(target, len(order)) for target in choice.targets]
-    several = len(places) > 1
-    first = -len(places) if several else (places or [0])[0]
-    return not choice.shipped, not choice.main, several, first, choice.title
+    is_plain = [choice.key] == [f"shipped:{target}" for target in choice.targets]
+    is_whole = order.keys() <= {*choice.targets}
+    first = min(places, default=0) if is_plain else len(order) + (not is_whole)
+    return not choice.shipped, not choice.main, first, choice.title

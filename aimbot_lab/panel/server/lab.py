@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.live_run import LiveRun
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.panel.server.replays.replay_list import ReplayList
-from aimbot_lab.panel.server.run_list import RunLine, RunList
+from aimbot_lab.panel.server.runs.live_run import LiveRun
+from aimbot_lab.panel.server.runs.run_list import RunLine, RunList
+from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.panel.server.sweeps import Sweeps
-from aimbot_lab.panel.server.trainings import Started, Trainings
 from aimbot_lab.tracking.data_folder import DataFolder
 
-MAX_KEPT = 6  # plays of runs, which hold networks
+MAX_KEPT = 16  # plays of runs, which hold networks, and reports
 Kept = TypeVar("Kept")
 MAX_FEEDS = 64  # runs that are looked at in turn before the first are forgotten
 

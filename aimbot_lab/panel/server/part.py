@@ -4,7 +4,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aimbot_lab.panel.server.messages import Asked, Done, MessageError, read_body, schema_of
+from aimbot_lab.panel.server.messages import (
+    Asked,
+    Done,
+    MessageError,
+    Nothing,
+    read_body,
+    schema_of,
+)
 from aimbot_lab.panel.server.session import Session
 
 
@@ -32,6 +39,21 @@ class Part:
             "answers": {kind: schema_of(ask.answer) for kind, ask in self.asks.items()},
             "tells": {kind: schema_of(form) for kind, form in self.tells.items()},
         }
+
+
+def leaving(name: str, *, forgets: bool = True) -> Ask:
+    """The request `leave` of the part `name`: all that goes on for it ends.
+
+    What it keeps for the page is forgotten unless it `forgets` nothing.
+    """
+
+    async def leave(session: Session, _: Nothing) -> Done:
+        session.leave(name)
+        if forgets:
+            session.state.pop(name, None)
+        return Done()
+
+    return Ask(Nothing, leave)
 
 
 async def do(session: Session, asked: Asked, parts: Mapping[str, Part]) -> Any:

@@ -9,16 +9,18 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.messages import (
     Asked,
     MessageError,
     Refusal,
+    plain,
     read_message,
     written,
 )
@@ -30,6 +32,7 @@ MAX_WAITING = 200  # messages
 MAX_AT_WORK = 16  # requests of one page
 TOO_SLOW, GOING_AWAY = 1013, 1001
 LOG = logging.getLogger(__name__)
+Value = TypeVar("Value")
 
 
 Do = Callable[["Session", Asked], Awaitable[Any]]
@@ -69,11 +72,28 @@ class Session:
         self.stop(part, name=name)
         self._going_on[f"{part}/{name}"] = asyncio.create_task(self._told(part, work))
 
+    def follow(
+        self, part: str, kind: str, feed: Feed[Value], body: Callable[[Value], Any] = plain
+    ) -> None:
+        """Show every value of `feed` as a message of that kind, in place of what did so before."""
+
+        async def shown() -> None:
+            async for value in feed.follow():
+                self.show(part, kind, body(value))
+
+        self.go_on(part, shown(), name=kind)
+
     def stop(self, part: str, *, name: str = "") -> None:
         """End what goes on for `part` under that name, if anything does."""
         task = self._going_on.pop(f"{part}/{name}", None)
         if task is not None:
             task.cancel()
+
+    def leave(self, part: str) -> None:
+        """End all that goes on for `part`."""
+        for key in [*self._going_on]:
+            if key.startswith(f"{part}/"):
+                self._going_on.pop(key).cancel()
 
     async def serve(self) -> None:
         """Listen and answer until the page is gone."""

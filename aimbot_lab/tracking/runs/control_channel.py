@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,25 @@ _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
 _CHANGES = "changes.jsonl"  # what was done, with its steps
 _PAUSE = 0.05  # seconds between two looks for an answer
+LOOK_SECONDS = 0.1  # between two looks of a training for requests: it asks after every step
 
 
 class ControlChannel:
-    """The requests to the training that owns `run_folder`."""
+    """The requests to the training that owns `run_folder`.
 
-    def __init__(self, run_folder: Path) -> None:
+    `requests` looks into the folder at most every `look_seconds`, by `clock`, and has none between.
+    """
+
+    def __init__(
+        self,
+        run_folder: Path,
+        *,
+        look_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder = run_folder / _FOLDER
+        self._look_seconds, self._clock = look_seconds, clock
+        self._look_due = -inf
 
     def send(self, document: Mapping[str, Any]) -> str:
         """The key of a new request. Raises StoreError where the disk refuses it."""
@@ -37,7 +50,14 @@ class ControlChannel:
         return key
 
     def requests(self) -> Sequence[tuple[str, Any]]:
-        """Requests that have no answer, oldest first, each with its key; None if invalid."""
+        """Requests that have no answer, oldest first, each with its key; None if invalid.
+
+        None at all where it is too soon for another look.
+        """
+        now = self._clock()
+        if now < self._look_due:
+            return ()
+        self._look_due = now + self._look_seconds
         try:
             names = os.listdir(self._folder)
         except OSError:

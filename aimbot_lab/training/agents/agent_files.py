@@ -38,6 +38,7 @@ CONTENT = "content"  # what `env` names and does not hold, where it does so
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
 MAX_NAME = 80
+DISK_ERRORS = (OSError, SafetensorError)  # of which safetensors has one for a full disk
 FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError, LabError)
 
 

@@ -1,6 +1,7 @@
 """Lessons beside learning: episodes go to the curriculum, its scenario to the world."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -42,13 +43,30 @@ class LessonCallback(BaseCallback):
         self._links = links
         progress.greedy.play = greedy
         self._stop = StopRequest()
-        asked: dict[str, Answer] = {"stop": self._stop.answer}
-        if links.live is not None:
-            asked["watch"] = links.live.watch
-        self._weights = LiveWeights(progress, env.world, asked)
+        self._weights = LiveWeights(progress, env.world, self._answers(links))
         self._should_stop = should_stop
         self.stopped = False
         self._set_scenario()
+
+    def _answers(self, links: RunLinks) -> dict[str, Answer]:
+        """What answers requests that are not about weights, by their kinds."""
+        answers: dict[str, Answer] = {"stop": self._stop.answer}
+        if links.live is not None:
+            answers["watch"] = links.live.watch
+            answers["show_agent"] = self._of_agent(links.live.show_agent)
+        if links.agents is not None:
+            answers["keep_agent"] = self._of_agent(links.agents.keep_agent)
+        return answers
+
+    def _of_agent(self, give: Callable[[Any, Mapping[str, Any]], dict[str, Any]]) -> Answer:
+        """An answer that is given the present agent. Between two steps no weight changes."""
+
+        def answer(document: Mapping[str, Any]) -> dict[str, Any]:
+            del document
+            about = {"step": self.num_timesteps, "lesson": self._progress.lesson + 1}
+            return give(self.model.policy, about)
+
+        return answer
 
     def _set_scenario(self) -> None:
         if self._progress.wants_scenario:

@@ -15,7 +15,7 @@ from typing import Any
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
-from aimbot_lab.training.agents.agent_files import save_agent
+from aimbot_lab.training.agents.agent_files import DISK_ERRORS, save_agent
 from aimbot_lab.training.settings import TrainSettings
 
 FORMAT = 1
@@ -66,10 +66,23 @@ class LivePublication:
             self._write_status(progress, step, now=now)
             self._status_due, self._last = now + STATUS_SECONDS, (now, step)
         if policy is not None and self._agent_due <= now <= self._agent_wanted_until:
-            about = {"step": step, "lesson": progress.lesson + 1}
-            with suppress(OSError):
-                save_agent(policy, self._live.agent, env=self._env, train=self._train, about=about)
+            self._write_agent(policy, {"step": step, "lesson": progress.lesson + 1})
+
+    def show_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the present agent; `about` it, or why the disk did not take it."""
+        if not self._write_agent(policy, about):
+            return {"error": "the disk did not take the agent"}
+        return {**about}
+
+    def _write_agent(self, policy: Any, about: Mapping[str, Any]) -> bool:
+        """Whether the disk took the agent, which is not written again for a while."""
+        try:
+            save_agent(policy, self._live.agent, env=self._env, train=self._train, about={**about})
+        except DISK_ERRORS:
+            return False
+        finally:
             self._agent_due = self._clock() + AGENT_SECONDS
+        return True
 
     def _write_status(self, progress: CurriculumProgress, step: int, *, now: float) -> None:
         seconds, steps = now - self._last[0], step - self._last[1]

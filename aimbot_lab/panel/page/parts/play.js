@@ -31,7 +31,8 @@ export function open(place, panel) {
     el("thead", {}, el("tr", {}, ["Player", "Episode", "Won", "Win rate (95 %)", "Mean time to win"]
       .map((word) => el("th", { scope: "col" }, word)))),
     body);
-  const scores = el("div", { className: "scroll", hidden: true }, table);
+  const scores = el("div", { className: "scroll", hidden: true, tabIndex: 0, role: "region",
+    aria: { label: "Results of this page" } }, table);
   const log = el("ol", { className: "log", tabIndex: 0, aria: { label: "Log", live: "polite" } });
   stage.eyesBox.append(banner);
   place.append(

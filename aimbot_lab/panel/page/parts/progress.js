@@ -2,6 +2,7 @@
 
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, isNumber, percent } from "../format.js";
+import { tile } from "../tile.js";
 
 export function progressView() {
   const hint = el("p", { className: "lead" });
@@ -17,7 +18,8 @@ export function progressView() {
     lessons,
     el("div", { className: "tiles" }, Object.values(tiles).map((one) => one.node)),
     el("div", { className: "gauges" }, rate.node, evidence.node),
-    el("div", { className: "scroll" }, table));
+    el("div", { className: "scroll", tabIndex: 0, role: "region",
+      aria: { label: "Win rate by target and difficulty" } }, table));
   const node = el("div", { className: "progress" }, hint, data);
 
   function clear() {
@@ -66,9 +68,10 @@ export function progressView() {
     const { win_rate: value, lower, upper } = status.win_rate;
     rate.set({ low: lower, high: upper, value, mark: status.threshold });
     const interval = isNumber(value) ? ` [${percent(lower)} to ${percent(upper)}]` : "";
-    const against = status.threshold === null ? "" : `, threshold ${percent(status.threshold, 0)}`;
-    say(rate.words, `${percent(value)}${interval}${against}`);
-    say(rate.below, `95 % interval, last ${count(status.window)} episodes of the lesson`);
+    const against = status.threshold === null ? "" : `, threshold ${shortPercent(status.threshold)}`;
+    say(rate.words, isNumber(value) ? `${percent(value)}${interval}${against}` : `not known yet${against}`);
+    say(rate.below, status.window ? `95 % interval, last ${count(status.window)} episodes of the lesson`
+      : "the first episodes that begin and end in the lesson are awaited");
   }
 
   function drawEvidence(status) {
@@ -86,9 +89,9 @@ export function progressView() {
     if (!isNumber(found)) return;
     evidence.set({ low: 0, high: clamp(found / bound), value: null, mark: 1 });
     const [e, b] = [Math.exp(found), Math.exp(bound)];
-    say(evidence.words, `${e < 1e6 ? e.toPrecision(3) : e.toExponential(1)} against ` +
-      `1/α = ${count(b)}`);
-    say(evidence.below, "the lesson ends where the bar is full");
+    say(evidence.words, `${e < 1e6 ? e.toPrecision(3) : e.toExponential(1)} of 1/α = ${count(b)}`);
+    say(evidence.below, `odds that it is no luck; the lesson is passed where the bar is full, and a ` +
+      `false pass has at most α = ${shortPercent(1 / b)} chance`);
   }
 
   function drawCells(status) {
@@ -133,12 +136,6 @@ function hintOf(told) {
   return told.state === "trains" ? "" : "This run is over; this was its last state.";
 }
 
-function tile(label) {
-  const value = el("strong", {});
-  const below = el("span", { className: "quiet" });
-  return { node: el("div", { className: "tile" }, el("span", {}, label), value, below), value, below };
-}
-
 /** A bar from `low` to `high` with a stroke at `value` and a mark at `mark`, all from 0 to 1. */
 function gauge(label) {
   const range = el("span", { className: "range" });
@@ -158,6 +155,11 @@ function gauge(label) {
     if (isNumber(at)) mark.style.left = `${100 * at}%`;
   };
   return { node, set, title: heading, words, below };
+}
+
+/** 70 %, 99.5 %. */
+function shortPercent(share) {
+  return `${Number((100 * share).toPrecision(4))} %`;
 }
 
 function clamp(share) {

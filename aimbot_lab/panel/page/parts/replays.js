@@ -19,7 +19,7 @@ export function open(place, panel, rest) {
   const list = el("ul", { className: "runs", aria: { label: "Replays" } });
   const file = el("input", { type: "file", id: "replay-file", accept: ".json", on: { change: give } });
   const heading = el("h1", {}, "Replays");
-  const about = el("p", { className: "lead" }, "Choose a replay: of a run, of this folder, or a file.");
+  const about = el("p", { className: "lead" }, "An episode that was recorded: choose one of a run, of this folder, or open a file.");
   const canvas = el("canvas", { className: "scene", role: "img",
     aria: { label: "The replay from above" } });
   const view = new TopDown(canvas);
@@ -66,6 +66,7 @@ export function open(place, panel, rest) {
       el("button", { type: "button", className: "run-link", data: { key: one.key },
         on: { click: () => choose(one.key) } }, one.title))));
     mark();
+    if (run !== "" && chosen === "" && found.length) choose(found.at(-1).key); // how it does in the end
   }
 
   function mark() {
@@ -135,7 +136,8 @@ export function open(place, panel, rest) {
   }
 
   panel.whenOpen(async () => {
-    own = (await panel.act("list"))?.replays ?? [];
+    own = (await panel.act("of_folder"))?.replays ?? [];
+    panel.act("list");
     if (runs.value === "") listOf("");
     if (chosen && told && moments.length < told.moments) load(chosen);
   });

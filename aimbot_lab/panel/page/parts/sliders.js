@@ -31,7 +31,7 @@ export function slidersView(change) {
       for (const [target, title, names] of wanted) {
         groups.set(target, group(title, names, (...what) => change(target, ...what)));
       }
-      fill(node, el("h2", {}, "What is drawn next"), el("p", { className: "quiet" },
+      fill(node, el("h2", {}, "Steer: which episodes come next"), el("p", { className: "quiet" },
         "Move a slider: the others give way, so that the sum stays 1. A lock keeps a weight. The " +
         "next lesson begins with its own weights."),
       el("div", { className: "groups" }, [...groups.values()].map((one) => one.node)));

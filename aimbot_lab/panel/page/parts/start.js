@@ -19,8 +19,17 @@ export function open(place, panel) {
     el("h1", {}, "What shall the agent learn?"),
     el("p", { className: "lead" }, "Choose a curriculum. The agent trains on this machine, and you " +
       "can watch and steer it."),
-    held, main, more,
+    held, main,
+    el("h2", { className: "self" }, "Or try it yourself"),
+    el("div", { className: "cards" },
+      way("#test", "Test", "Place enemies and target blocks in an arena, and see what an agent or a script does"),
+      way("#play", "Play", "Play the agent's episodes by keys and mouse, with an agent beside you")),
+    more,
   );
+
+  function way(href, name, about) {
+    return el("a", { className: "card", href }, el("strong", {}, name), el("span", { className: "about" }, about));
+  }
 
   function draw() {
     if (state.choices === null) return;

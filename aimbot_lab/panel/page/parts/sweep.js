@@ -19,14 +19,18 @@ export function open(place, panel, rest) {
   const view = new Parallel(canvas);
   const table = el("table", { className: "trials" });
   const links = el("p", { className: "quiet" });
-  const body = el("div", { hidden: true }, best, canvas, el("div", { className: "scroll" }, table), links);
+  const body = el("div", { hidden: true }, best, canvas, el("p", { className: "quiet" }, "A line is a trial; the better it is the stronger the line, and the " +
+      "yellow one is the best."),
+    el("div", { className: "scroll", tabIndex: 0, role: "region", aria: { label: "Trials" } }, table), links);
   place.append(el("aside", {}, el("h2", {}, "Sweeps"), list),
     el("div", {}, el("div", { className: "run-head" }, heading, state), lead, body));
   panel.atEnd(() => view.close());
 
   panel.on("sweeps", ({ sweeps }) => {
     if (!sweeps.length) {
-      say(lead, "No sweep has begun in this data folder. Begin one with: aimbot-lab sweep rewards");
+      fill(lead, "A sweep searches for better settings: it trains again and again, with others each " +
+        "time. None has begun in this data folder; begin one in a terminal with ",
+      el("code", {}, "aimbot-lab sweep rewards"), ".");
     }
     fill(list, sweeps.map((one) => el("li", {}, el("a", { href: `#sweep/${one.name}`,
       className: "run-link", aria: one.name === shown ? { current: "true" } : {} },

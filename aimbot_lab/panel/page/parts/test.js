@@ -1,6 +1,7 @@
 // Test: the test mode of the original. Place things, give targets, see what an agent does.
 
 import { el, fill, say } from "../dom.js";
+import { count } from "../format.js";
 import { Placing } from "../scene/placing.js";
 import { Stage } from "../scene/stage.js";
 
@@ -19,6 +20,7 @@ export function open(place, panel) {
   const step = button("Step", () => { setPaused(true); panel.act("step"); }, "One decision: 0.1 s (.)");
   const modes = el("span", { className: "modes" });
   const undo = button("Undo", () => panel.act("undo"), "The floor as before the last edit (Ctrl+Z)");
+  const acting = el("p", { className: "quiet", role: "status" });
   const log = el("ol", { className: "log", tabIndex: 0, aria: { label: "Log", live: "polite" } });
   const file = el("input", { type: "file", accept: ".yaml,.yml", hidden: true, on: { change: load } });
   const tools = el("div", { className: "tools" }, modes, undo);
@@ -27,16 +29,16 @@ export function open(place, panel) {
   const right = el("section", { className: "eyes-side" },
     stage.line, stage.eyesBox,
     el("div", { className: "tools" },
-      el("label", { htmlFor: "actor" }, "Who acts"), actors, pause, step),
+      el("label", { htmlFor: "actor" }, "Who acts"), actors, pause, step), acting,
     el("div", { className: "tools" },
-      button("Save agent", () => panel.act("save_agent"), "Send the command that asks a trainer to save"),
+      button("Save agent", saveAgent, "Send the command that asks a trainer to save its agent"),
       button("Save scene", save, "The scene as a YAML file"),
       button("Load scene", () => file.click(), "A scene from a YAML file"), file),
     el("h2", {}, "Log"), log);
   place.append(
     el("h1", {}, "Test mode"),
     el("p", { className: "lead" }, "Choose a thing at the right of the floor and place it with a right " +
-      "click. A block gives the agent its target at once; enemies wait for FreeMode."),
+      "click. A block gives the agent its target at once; enemies wait for FreeMode. Without a target the agent stays."),
     el("div", { className: "game" }, left, right),
   );
 
@@ -46,12 +48,15 @@ export function open(place, panel) {
 
   async function choose(actor) {
     actors.disabled = true;
+    if (actor.startsWith("run:")) say(acting, "Its agent is fetched; that may take some seconds …");
     const opened = await panel.ask("choose", { actor }).catch((error) => panel.notice(error.message));
     actors.disabled = false;
     if (!opened) {
       actors.value = state.actor;
+      say(acting, "");
       return;
     }
+    say(acting, opened.step === null ? "" : `It acts with the weights of step ${count(opened.step)}.`);
     state.actor = opened.actor;
     fill(actors, opened.actors.map(({ key, label }) => el("option", { value: key }, label)));
     actors.value = opened.actor;
@@ -84,6 +89,11 @@ export function open(place, panel) {
     log.prepend(el("li", { className: kind }, el("code", {}, line),
       el("span", { className: "quiet" }, detail ? `${detail} · ${time}` : time)));
     while (log.children.length > MAX_LINES) log.lastChild.remove();
+  }
+
+  async function saveAgent() {
+    const sent = await panel.act("save_agent");
+    if (sent) panel.notice(sent.said, "done");
   }
 
   async function save() {

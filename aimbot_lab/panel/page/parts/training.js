@@ -1,13 +1,16 @@
 // Training: a run that trains, live.
 
 import { el, fill, say } from "../dom.js";
-import { clock } from "../format.js";
+import { clock, count } from "../format.js";
 import { progressView } from "./progress.js";
+import { reportView } from "./report.js";
+import { savedView } from "./saved.js";
 import { slidersView } from "./sliders.js";
 
 export const name = "training";
 export const title = "Training";
 
+const OVER = new Set(["FINISHED", "FAILED", "KILLED"]);
 const WORDS = {
   trains: "trains", died: "its process died", FINISHED: "all lessons passed", unknown: "not known",
   FAILED: "its steps are spent", KILLED: "stopped", RUNNING: "trains elsewhere",
@@ -20,11 +23,13 @@ export function stateWords(state) {
 
 export function open(place, panel, rest) {
   let shown = rest;
+  let now = null; // how the run stands
+  let reported = null; // what it has come to
   let chosenByHand = rest !== "";
   const list = el("ul", { className: "runs", aria: { label: "Runs" } });
   const fault = el("p", { className: "fault", hidden: true });
   const empty = el("p", { className: "lead", hidden: true }, "Nothing trains here yet. ",
-    el("a", { href: "#start" }, "Choose a curriculum"), " to begin, or use `aimbot-lab run`.");
+    el("a", { href: "#start" }, "Choose a curriculum"), " to begin one, or type ", el("code", {}, "aimbot-lab run goto"), " in a terminal.");
   const heading = el("h1", {}, "Training");
   const state = el("span", { className: "state", role: "status" });
   const stop = el("button", { type: "button", className: "danger", on: { click: ask("stop") } }, "Stop");
@@ -32,24 +37,43 @@ export function open(place, panel, rest) {
     on: { click: ask("resume") } }, "Resume");
   const curves = el("button", { type: "button", on: { click: openCurves } }, "Curves in MLflow");
   const watchIt = el("a", { className: "button" }, "Watch it play");
-  const steer = el("button", { type: "button", on: { click: () => {
-    sliders.node.scrollIntoView({ block: "start" });
-    sliders.node.querySelector("input")?.focus({ preventScroll: true });
-  } } }, "Steer");
+  const steer = el("button", { type: "button", title: "Move the weights of what is drawn next",
+    on: { click: () => {
+      sliders.node.scrollIntoView({ block: "start" });
+      sliders.node.querySelector("input")?.focus({ preventScroll: true });
+    } } }, "Steer");
+  const save = el("button", { type: "button", title: "Keep the agent as it is now; it trains on",
+    on: { click: saveAgent } }, "Save agent");
   const head = el("div", { className: "run-head" }, heading, state, el("span", { className: "grow" }),
-    steer, watchIt, curves, resume, stop);
+    steer, watchIt, save, curves, resume, stop);
   const view = progressView();
+  const report = reportView(panel.notice);
+  const saved = savedView(panel.notice);
   const sliders = slidersView(change);
-  const body = el("div", { className: "run" }, head, empty, view.node, sliders.node);
+  const parts = [view, saved, sliders, report];
+  const body = el("div", { className: "run" }, head, empty, parts.map((one) => one.node));
   place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), body);
+  panel.atEnd(() => report.close());
   hideRun();
 
   /** Leaves the heading alone, where no run is shown. */
   function hideRun() {
     say(heading, "Training");
-    for (const one of [state, steer, watchIt, curves, resume, stop, view.node, sliders.node]) {
-      one.hidden = true;
-    }
+    for (const one of [state, steer, watchIt, save, curves, resume, stop]) one.hidden = true;
+    for (const one of parts) one.clear();
+  }
+
+  async function saveAgent() {
+    const run = shown;
+    save.disabled = true;
+    say(save, "Saving …");
+    const kept = await panel.act("save_agent", { run });
+    save.disabled = false;
+    say(save, "Save agent");
+    if (!kept) return;
+    const later = kept.stored ? "" : " The store does not answer; it gets the agent later.";
+    panel.notice(`The agent of step ${count(kept.step)} is saved as ${kept.name}.${later}`, "done");
+    if (run === shown) saved.tell(kept);
   }
 
   function ask(kind) {
@@ -106,23 +130,37 @@ export function open(place, panel, rest) {
   });
   panel.on("state", (told) => {
     if (told.run_id !== shown) return;
-    for (const one of [state, watchIt, curves, view.node, sliders.node]) one.hidden = false;
+    for (const one of [state, watchIt, curves]) one.hidden = false;
     say(heading, told.name || told.run_id.slice(0, 8));
     say(state, stateWords(told.state));
     state.className = `state ${told.state}`;
-    stop.hidden = steer.hidden = told.state !== "trains";
+    stop.hidden = steer.hidden = save.hidden = told.state !== "trains";
     body.classList.toggle("over", told.state !== "trains");
     resume.hidden = !told.resumable;
     watchIt.href = `#watch/${told.run_id}`;
-    view.draw(told);
+    now = told;
+    saved.draw(told);
     sliders.draw(told);
+    drawRun();
   });
+  panel.on("report", (told) => {
+    if (told.run !== shown) return;
+    reported = told;
+    drawRun();
+  });
+
+  /** Shows the result of a run that is over, else how it stands. */
+  function drawRun() {
+    const isOver = OVER.has(now?.state);
+    const isKnown = now && reported ? report.draw(reported, isOver) : false;
+    if (now && !isKnown) view.draw(now);
+    view.node.hidden = isKnown || !now;
+  }
 
   function watch(run) {
     shown = run;
+    now = reported = null;
     hideRun();
-    view.clear();
-    sliders.clear();
     drawList(last);
     if (run) panel.act("watch", { run });
   }

@@ -5,13 +5,14 @@ import { count } from "../format.js";
 import { barsView } from "../bars.js";
 import { Eyes } from "../scene/eyes.js";
 import { TopDown } from "../topdown.js";
+import { stepWords } from "./saved.js";
 import { stateWords } from "./training.js";
 
 export const name = "watch";
 export const title = "Watch";
 
 export function open(place, panel, rest) {
-  let shown = rest;
+  let shown = rest; // a run, and after a slash one of the agents that it saved
   const choice = el("select", { aria: { label: "Run" }, on: { change: () => {
     panel.go(`#watch/${choice.value}`);
   } } });
@@ -37,23 +38,30 @@ export function open(place, panel, rest) {
 
   let known = "";
   panel.on("runs", ({ runs }) => {
-    const key = JSON.stringify(runs.map((run) => [run.run_id, run.state, run.name]));
+    const key = JSON.stringify(runs.map((run) => [run.run_id, run.state, run.name, run.saved]));
     if (key !== known) drawChoice(runs);
     known = key;
-    if (!runs.length) say(hint, "There is no run to watch yet: choose a curriculum in Start.");
+    if (!runs.length) {
+      fill(hint, "There is no run to watch yet. ", el("a", { href: "#start" }, "Choose a curriculum"),
+        " to begin one.");
+    }
     if (!shown && runs.length) watch(runs[0].run_id);
   });
 
   function drawChoice(runs) {
-    fill(choice, runs.map((run) => el("option", { value: run.run_id },
-      `${run.name || run.run_id.slice(0, 8)} (${stateWords(run.state)})`)));
+    fill(choice, runs.map((run) => {
+      const title = run.name || run.run_id.slice(0, 8);
+      return [el("option", { value: run.run_id }, `${title} (${stateWords(run.state)})`),
+        run.saved.map((name) => el("option", { value: `${run.run_id}/${name}` },
+          `${title}, saved at ${stepWords(name)}`))];
+    }));
     choice.value = shown;
     choice.hidden = runs.length === 0;
   }
 
   let episode = -1;
   panel.on("scene", (told) => {
-    if (told.run !== shown) return;
+    if (shown !== (told.agent ? `${told.run}/${told.agent}` : told.run)) return;
     stage.hidden = Boolean(told.waiting);
     hint.hidden = !told.waiting;
     agent.hidden = Boolean(told.waiting);
@@ -73,9 +81,10 @@ export function open(place, panel, rest) {
     say(goal, told.scene.target || told.goal);
     const left = told.time_limit === null ? "" : ` of ${told.time_limit}`;
     const what = told.scene.target ? told.goal : "";
-    say(clock, told.ended ? told.ended : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
+    say(clock, told.ended ? `${told.ended.line} ${told.ended.detail}` : `${what}${what ? " · " : ""}${told.seconds}${left} ${told.time_unit}`);
     bars.draw(told.terms);
-    fill(lines, told.lines.map((line) => el("li", {}, line)));
+    fill(lines, told.lines.map(({ line, detail }) => (
+      el("li", {}, line, " ", el("span", { className: "quiet" }, detail)))));
   }
 
   function watch(run) {
@@ -84,7 +93,8 @@ export function open(place, panel, rest) {
     stage.hidden = agent.hidden = true;
     hint.hidden = false;
     say(hint, "The agent is fetched; the first time this takes some seconds …");
-    panel.act("watch", { run });
+    const [id, name = ""] = run.split("/");
+    panel.act("watch", { run: id, agent: name });
   }
 
   panel.whenOpen(() => {

@@ -1,20 +1,31 @@
 """Who may act in a game of the page: the person, the world's scripts, the agents of runs."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
+from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
+from aimbot_lab.tracking.runs.agent_names import BEST, LAST
+from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.run_list import RunLine
+    from aimbot_lab.panel.server.runs.run_list import RunLine
+    from aimbot_lab.tracking.runs.run_folder import RunFolder
     from aimbot_lab.training.agents.agent_files import SavedAgent
 
 PERSON, SCRIPT, RUN = "person", "script:", "run:"
+ANSWER_SECONDS = 20.0  # that a run that trains is given to show its agent
+FRESH_SECONDS = 5.0  # for which an agent that was shown counts as present
 
 
 @dataclass(frozen=True)
@@ -31,17 +42,24 @@ class Actor(NamedTuple):
     key: str
     settings: WorldSettings  # of a world of one row
     make: MakePlayer | None  # None: a person
+    step: int | None = None  # environment step at which an agent's weights were saved
 
 
 def actor_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
     """The person, the scripts of the default world with scenes, and runs, the newest first."""
     settings = playable_settings()
     scripts = [ActorLine(SCRIPT + name, f"script: {name}") for name in _scripts(settings)]
-    runs = [
-        ActorLine(RUN + line.run_id, f"agent: {line.name or line.run_id[:8]} ({line.run_id[:6]})")
-        for line in lines
-    ]
-    return [ActorLine(PERSON, "you"), *reversed(scripts), *runs]
+    runs = (_agents_of(line) for line in lines)
+    return [ActorLine(PERSON, "you"), *reversed(scripts), *chain.from_iterable(runs)]
+
+
+def _agents_of(line: "RunLine") -> Iterator[ActorLine]:
+    """The newest agent of a run, and those that it saved on request."""
+    label = f"agent: {line.name or line.run_id[:8]} ({line.run_id[:6]})"
+    newest = ", newest" if line.state == "trains" else ""
+    yield ActorLine(RUN + line.run_id, label + newest)
+    for name in line.saved:
+        yield ActorLine(f"{RUN}{line.run_id}:{name}", f"{label}, {name.replace('-', ' ')}")
 
 
 def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> Actor:
@@ -64,6 +82,7 @@ def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> A
         key,
         _one_row(saved.env),
         lambda world, seed: saved.agent.player(world, seed=seed),
+        int(saved.about.get("step", 0)),
     )
 
 
@@ -102,23 +121,64 @@ def _one_row(settings: WorldSettings) -> WorldSettings:
     return one
 
 
-def _saved_agent(lab: "Lab", run: str) -> "SavedAgent":
-    """The best agent of a run, or its last one; of one that trains the newest that it has shown."""
+def _saved_agent(lab: "Lab", key: str) -> "SavedAgent":
+    """The agent that `key` means: a run, and after a colon one that it saved on request.
+
+    Without that it is the present one of a run that trains, else its best or its last one.
+    """
     lab.loader.need(*STORE, *AGENTS)
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
-    from aimbot_lab.tracking.runs.live_folder import LiveFolder
     from aimbot_lab.training.agents.agent_files import load_agent
 
-    if lab.run_list.line(run) is None:
-        raise ConfigurationError(f"run {run[:12]}: there is none such on this page")
+    run, _, name = key.partition(":")
+    line = lab.run_list.line(run)
+    if line is None or (name and name not in line.saved):
+        raise ConfigurationError(f"agent {shortened(key, 40)}: there is none such on this page")
     folder = lab.run_list.find(run)
-    if folder is not None and (agent := LiveFolder.of(folder.path).agent).is_dir():
-        return load_agent(agent)
+    if not name and folder is not None and not folder.is_free:
+        return load_agent(present_agent(folder))
+    try:
+        return load_agent(_kept(lab, run, (name,) if name else (BEST, LAST)))
+    except LabError:
+        if name or folder is None or not (shown := LiveFolder.of(folder.path).agent).is_dir():
+            raise
+        return load_agent(shown)  # its process died
+
+
+def _kept(lab: "Lab", run: str, names: Sequence[str]) -> Path:
+    """Where the first of the agents of `names` lies that a run has kept."""
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
+
     fault: LabError | None = None
-    for which in ("best", "last"):
+    for name in names:
         try:
-            found = fetch_agent_files(run, which, data_folder=lab.data_folder, uri=lab.tracking_uri)
-            return load_agent(found.folder)
+            place = fetch_agent_files(run, name, data_folder=lab.data_folder, uri=lab.tracking_uri)
+            return place.folder
         except LabError as error:
             fault = fault or error
-    raise LabError(f"{fault}; one that trains can act here once Watch has shown it")
+    raise fault or ConfigurationError(f"run {run[:12]} has no agent")
+
+
+def present_agent(folder: "RunFolder", *, seconds: float = ANSWER_SECONDS) -> Path:
+    """Where a run that trains shows its present agent, which it is asked for; else its last one.
+
+    One that it has shown within the last seconds is present enough. Raises LabError where it has
+    shown none within so many `seconds`.
+    """
+    from aimbot_lab.training.agents.agent_files import DESCRIPTION
+
+    channel, shown = ControlChannel(folder.path), LiveFolder.of(folder.path).agent
+    with suppress(OSError):
+        if time.time() - (shown / DESCRIPTION).stat().st_mtime < FRESH_SECONDS:
+            return shown
+    key = channel.send({"kind": "show_agent"})
+    answer = channel.wait(key, seconds, still_open=lambda: not folder.is_free)
+    if answer is None:
+        channel.withdraw(key)
+    if (answer is not None and "error" not in answer) or shown.is_dir():
+        return shown
+    if answer is not None:
+        raise LabError(f"run {folder.path.name[:12]} shows no agent: {answer['error']}")
+    raise LabError(
+        f"run {folder.path.name[:12]} has no agent yet: it gets ready, or is in a long update; "
+        "choose it again in a while, or let a script act"
+    )

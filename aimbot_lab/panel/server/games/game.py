@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.result_lines import parse_result, result_line
+from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.scenes.view import SceneView
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.games.actors import Actor, scenes_of
-
-WORDS = {1: "Win", 0: "Draw", -1: "Lose"}
+from aimbot_lab.panel.server.result_words import ResultLine, readable
 
 
 @dataclass(frozen=True)
@@ -111,17 +110,6 @@ class Game:
         )
 
 
-@dataclass(frozen=True)
-class ResultLine:
-    """A line that a game sends, and what this project's own simulator adds to it."""
-
-    line: str  # as Unity sends it: Warning|Result|Win
-    detail: str = ""
-
-
 def line_of(batch: EpisodeBatch) -> ResultLine:
     """How the episode in `batch` ended."""
-    full = result_line(batch, 0)
-    parsed = parse_result(full)
-    short = f"Warning|Result|{WORDS[parsed.outcome]}"
-    return ResultLine(short, full.removeprefix(short).strip("|").replace("|", ", "))
+    return readable(result_line(batch, 0))

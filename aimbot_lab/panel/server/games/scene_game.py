@@ -6,7 +6,8 @@ from typing import Any
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.scenes.editing import Placement, SceneEditor
 from aimbot_lab.panel.server.games.actors import Actor, scenes_of
-from aimbot_lab.panel.server.games.game import Game, ResultLine, line_of
+from aimbot_lab.panel.server.games.game import Game, line_of
+from aimbot_lab.panel.server.result_words import ResultLine
 
 MAX_UNDONE = 100  # edits
 ROW = 0
@@ -22,6 +23,11 @@ class SceneGame:
         self.game = Game(actor, scenes_of(actor.settings).resting, seed=seed)
         self.editor: SceneEditor = self.game.scenes.editor(self.game.world)
         self._floors: deque[Any] = deque(maxlen=MAX_UNDONE)
+
+    @property
+    def over(self) -> bool:
+        """Never: a scene goes on as long as its page."""
+        return False
 
     def decide(self) -> ResultLine | None:
         """One more decision; the line of what it won or lost."""

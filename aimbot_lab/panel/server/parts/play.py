@@ -23,9 +23,10 @@ from aimbot_lab.panel.server.games.episode_game import (
     played_by,
 )
 from aimbot_lab.panel.server.games.game import Frame, line_of
-from aimbot_lab.panel.server.games.real_time import Held, Paused, RealTime
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.games.real_time import RealTime
+from aimbot_lab.panel.server.messages import STRICT, Nothing
+from aimbot_lab.panel.server.part import Ask, Part, leaving
+from aimbot_lab.panel.server.parts.games import game_asks, open_game
 from aimbot_lab.panel.server.session import Session
 from aimbot_lab.worlds.registry import type_of
 
@@ -113,13 +114,6 @@ class OpenPlay:
         self.session.tell(NAME, "ended", Ended(who, result.line, result.detail, table))
 
 
-def _open_play(session: Session) -> OpenPlay:
-    found = session.state.get(NAME)
-    if not isinstance(found, OpenPlay):
-        raise MisuseError("no episode has begun: load the page again")
-    return found
-
-
 async def begin(session: Session, wanted: Wanted) -> Begun:
     """Begin an episode, which waits until it is no longer paused."""
     lines = actor_lines(await session.lab.run_list.look())
@@ -134,7 +128,7 @@ async def begin(session: Session, wanted: Wanted) -> Begun:
         beside, label = None, ""
         if wanted.beside:
             beside = await asyncio.to_thread(find_actor, session.lab, wanted.beside)
-            label = next(one.label for one in lines if one.key == wanted.beside)
+            label = next((one.label for one in lines if one.key == wanted.beside), wanted.beside)
         chosen = ChosenEpisode(target, wanted.difficulty, wanted.seed)
         game = await asyncio.to_thread(EpisodeGame, you, chosen)
         play.beside, play.label = beside, label
@@ -151,28 +145,9 @@ async def begin(session: Session, wanted: Wanted) -> Begun:
     )
 
 
-async def leave(session: Session, _: Nothing) -> Done:
-    """End what is played; the results of the page stay until it is closed."""
-    session.stop(NAME)
-    return Done()
-
-
-async def pause(session: Session, asked: Paused) -> Done:
-    """Make no more decisions, or go on."""
-    play = _open_play(session)
-    play.time.pause(asked.paused or play.game.over)
-    return Done()
-
-
-async def hold(session: Session, held: Held) -> Done:
-    """Take what the person holds."""
-    _open_play(session).game.game.keys = held.keys
-    return Done()
-
-
 async def save_replay(session: Session, _: Nothing) -> ReplayText:
     """The episode that has ended as a replay file."""
-    game = _open_play(session).game
+    game = open_game(session, NAME, OpenPlay).game
     text = await asyncio.to_thread(game.replay)
     return ReplayText(text, f"{game.chosen.target}-{game.chosen.seed}.json")
 
@@ -181,9 +156,8 @@ PLAY = Part(
     name=NAME,
     asks={
         "begin": Ask(Wanted, begin, Begun),
-        "leave": Ask(Nothing, leave),
-        "pause": Ask(Paused, pause),
-        "hold": Ask(Held, hold),
+        "leave": leaving(NAME, forgets=False),  # the results stay until the page is closed
+        **game_asks(NAME, OpenPlay),
         "save_replay": Ask(Nothing, save_replay, ReplayText),
     },
     tells={"frame": Frame, "ended": Ended},

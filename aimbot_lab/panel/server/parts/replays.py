@@ -7,9 +7,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.loading import KERNELS
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part
-from aimbot_lab.panel.server.parts.training import OfRun, Runs
+from aimbot_lab.panel.server.messages import STRICT, Nothing
+from aimbot_lab.panel.server.part import Ask, Part, leaving
+from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.replays.replay_list import ReplayLine
 from aimbot_lab.panel.server.session import Session
 
@@ -50,14 +50,8 @@ class Portion:
     moments: list[dict[str, Any]]
 
 
-async def list_runs(session: Session, _: Nothing) -> Lines:
-    """The replays of the folder; and from now on the runs there are."""
-
-    async def follow() -> None:
-        async for lines in session.lab.runs.follow():
-            session.show("replays", "runs", Runs(lines, session.lab.run_list.fault))
-
-    session.go_on("replays", follow(), name="runs")
+async def of_folder(session: Session, _: Nothing) -> Lines:
+    """The replays of the folder."""
     return Lines(await asyncio.to_thread(session.lab.replays.of_folder))
 
 
@@ -93,21 +87,15 @@ def _played(lab: "Lab", key: str) -> "PlayedReplay":
         return PlayedReplay(path)
 
 
-async def leave(session: Session, _: Nothing) -> Done:
-    """Tell nothing more, and forget the replay."""
-    session.stop("replays", name="runs")
-    session.state.pop("replays", None)
-    return Done()
-
-
 REPLAYS = Part(
     name="replays",
     asks={
-        "list": Ask(Nothing, list_runs, Lines),
+        "list": listing("replays"),
+        "of_folder": Ask(Nothing, of_folder, Lines),
         "of_run": Ask(OfRun, of_run, Lines),
         "choose": Ask(Chosen, choose, dict[str, Any]),
         "moments": Ask(From, moments, Portion),
-        "leave": Ask(Nothing, leave),
+        "leave": leaving("replays"),
     },
     tells={"runs": Runs},
 )

@@ -6,10 +6,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.curricula import Choice
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.messages import STRICT, Nothing
+from aimbot_lab.panel.server.part import Ask, Part, leaving
+from aimbot_lab.panel.server.runs.trainings import Started
 from aimbot_lab.panel.server.session import Session
-from aimbot_lab.panel.server.trainings import Started
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -36,20 +36,9 @@ class Holding:
 
 async def offer(session: Session, _: Nothing) -> Choices:
     """The curricula, checked; and from now on what becomes of the training that was begun."""
-
-    async def follow() -> None:
-        async for started in session.lab.started.follow():
-            session.show("start", "holding", Holding(started))
-
-    session.go_on("start", follow())
+    session.follow("start", "holding", session.lab.started, Holding)
     choices = await asyncio.to_thread(session.lab.curricula.look)
     return Choices(choices, str(session.lab.here))
-
-
-async def leave(session: Session, _: Nothing) -> Done:
-    """Tell nothing more."""
-    session.stop("start")
-    return Done()
 
 
 async def begin(session: Session, chosen: Chosen) -> Holding:
@@ -68,7 +57,7 @@ START = Part(
     name="start",
     asks={
         "offer": Ask(Nothing, offer, Choices),
-        "leave": Ask(Nothing, leave),
+        "leave": leaving("start"),
         "begin": Ask(Chosen, begin, Holding),
     },
     tells={"holding": Holding},

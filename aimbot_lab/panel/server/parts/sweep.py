@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.session import Session
 from aimbot_lab.panel.server.sweeps import SweepLine
 
@@ -36,12 +36,8 @@ async def list_sweeps(session: Session, _: Nothing) -> Done:
     async def look() -> list[SweepLine]:
         return await asyncio.to_thread(lab.sweeps.look)
 
-    async def follow() -> None:
-        feed = lab.kept("sweeps", lambda: Feed(look, seconds=SECONDS))
-        async for lines in feed.follow():
-            session.show("sweep", "sweeps", Lines(lines))
-
-    session.go_on("sweep", follow(), name="sweeps")
+    feed = lab.kept("sweeps", lambda: Feed(look, seconds=SECONDS))
+    session.follow("sweep", "sweeps", feed, Lines)
     return Done()
 
 
@@ -52,19 +48,8 @@ async def watch(session: Session, asked: OfSweep) -> Done:
     async def look() -> dict[str, Any]:
         return await asyncio.to_thread(lab.sweeps.report, asked.name)
 
-    async def follow() -> None:
-        feed = lab.kept(f"sweep/{asked.name}", lambda: Feed(look, seconds=SECONDS))
-        async for document in feed.follow():
-            session.show("sweep", "report", document)
-
-    session.go_on("sweep", follow(), name="report")
-    return Done()
-
-
-async def leave(session: Session, _: Nothing) -> Done:
-    """Tell nothing more."""
-    session.stop("sweep", name="sweeps")
-    session.stop("sweep", name="report")
+    feed = lab.kept(f"sweep/{asked.name}", lambda: Feed(look, seconds=SECONDS))
+    session.follow("sweep", "report", feed)
     return Done()
 
 
@@ -73,7 +58,7 @@ SWEEP = Part(
     asks={
         "list": Ask(Nothing, list_sweeps),
         "watch": Ask(OfSweep, watch),
-        "leave": Ask(Nothing, leave),
+        "leave": leaving("sweep"),
     },
     tells={"sweeps": Lines, "report": dict[str, Any]},
 )

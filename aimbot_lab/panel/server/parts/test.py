@@ -13,12 +13,15 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import COMMAND_LINE
 from aimbot_lab.foundation.scenes.editing import Placement
-from aimbot_lab.panel.server.games.actors import Actor, ActorLine, actor_lines, find_actor
-from aimbot_lab.panel.server.games.game import Frame, ResultLine
-from aimbot_lab.panel.server.games.real_time import Held, Paused, RealTime
+from aimbot_lab.panel.server.games.actors import RUN, Actor, ActorLine, actor_lines, find_actor
+from aimbot_lab.panel.server.games.game import Frame
+from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.games.scene_game import ROW, SceneGame
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part
+from aimbot_lab.panel.server.part import Ask, Part, leaving
+from aimbot_lab.panel.server.parts.games import game_asks, open_game
+from aimbot_lab.panel.server.result_words import ResultLine
+from aimbot_lab.panel.server.runs.saved_agents import keep_agent
 from aimbot_lab.panel.server.session import Session
 
 NAME = "test"
@@ -81,6 +84,7 @@ class Opened:
     """What the page needs to know of the game."""
 
     actor: str
+    step: int | None  # of the weights that act
     actors: list[ActorLine]
     menu: list[Any]  # of MenuEntry
     buttons: list[Any]  # of SceneButton
@@ -89,6 +93,13 @@ class Opened:
     mouse_radians: float  # turned by a unit
     paused: bool
     frame: Any  # a Frame
+
+
+@dataclass(frozen=True, config=STRICT)
+class Sent:
+    """What became of the command to save the agent."""
+
+    said: str
 
 
 class OpenGame:
@@ -120,10 +131,7 @@ class OpenGame:
 
 
 def _open_game(session: Session) -> OpenGame:
-    found = session.state.get(NAME)
-    if not isinstance(found, OpenGame):
-        raise MisuseError("the game is not open: load the page again")
-    return found
+    return open_game(session, NAME, OpenGame)
 
 
 async def choose(session: Session, chosen: Chosen) -> Opened:
@@ -142,6 +150,7 @@ async def choose(session: Session, chosen: Chosen) -> Opened:
     limit, radians = game.game.mouse_limits
     return Opened(
         actor=actor.key,
+        step=actor.step,
         actors=actor_lines(lines),
         menu=[asdict(entry) for entry in game.editor.menu],
         buttons=[asdict(button) for button in game.editor.buttons],
@@ -162,30 +171,11 @@ def _new_game(actor: Actor, text: str) -> SceneGame:
     return game
 
 
-async def leave(session: Session, _: Nothing) -> Done:
-    """End the game."""
-    session.stop(NAME)
-    session.state.pop(NAME, None)
-    return Done()
-
-
-async def pause(session: Session, asked: Paused) -> Done:
-    """Make no more decisions, or go on."""
-    _open_game(session).time.pause(asked.paused)
-    return Done()
-
-
 async def step(session: Session, _: Nothing) -> Done:
     """Make a single decision, paused."""
     game = _open_game(session)
     game.time.pause(True)
     await game.decide()
-    return Done()
-
-
-async def hold(session: Session, held: Held) -> Done:
-    """Take what the person holds."""
-    _open_game(session).game.game.keys = held.keys
     return Done()
 
 
@@ -216,11 +206,18 @@ async def undo(session: Session, _: Nothing) -> Done:
     return Done()
 
 
-async def save_agent(session: Session, _: Nothing) -> Done:
-    """Send the command of the original, which asks a trainer to save its agent."""
-    _open_game(session)
+async def save_agent(session: Session, _: Nothing) -> Sent:
+    """Send the command of the original; a run that trains saves the agent that acts here."""
+    key, lab = _open_game(session).game.game.actor.key, session.lab
     session.tell(NAME, "line", ResultLine(COMMAND_LINE))
-    return Done()
+    run, _colon, name = key.removeprefix(RUN).partition(":")
+    if not key.startswith(RUN):
+        return Sent("The command was sent, and nobody trains here: nothing was saved.")
+    line = await asyncio.to_thread(lab.run_list.line, run)
+    if name or line is None or line.state != "trains":
+        return Sent("The command was sent. That agent is saved already, with its run.")
+    kept = await keep_agent(lab, run)
+    return Sent(f"The run has saved its present agent as {kept.name}: {kept.evaluate}")
 
 
 async def save_scene(session: Session, asked: SceneName) -> SceneText:
@@ -243,15 +240,14 @@ TEST = Part(
     name=NAME,
     asks={
         "choose": Ask(Chosen, choose, Opened),
-        "leave": Ask(Nothing, leave),
-        "pause": Ask(Paused, pause),
+        "leave": leaving(NAME),
+        **game_asks(NAME, OpenGame),
         "step": Ask(Nothing, step),
-        "hold": Ask(Held, hold),
         "preview": Ask(Wanted, preview, Fault),
         "place": Ask(Wanted, place),
         "press": Ask(Pressed, press),
         "undo": Ask(Nothing, undo),
-        "save_agent": Ask(Nothing, save_agent),
+        "save_agent": Ask(Nothing, save_agent, Sent),
         "save_scene": Ask(SceneName, save_scene, SceneText),
         "load_scene": Ask(SceneText, load_scene),
     },

@@ -8,18 +8,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, RunId, plain
-from aimbot_lab.panel.server.part import Ask, Part
-from aimbot_lab.panel.server.run_list import RunLine
+from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
+from aimbot_lab.panel.server.part import Ask, Part, leaving
+from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
+from aimbot_lab.panel.server.runs.run_report import RunReport, report_feed
+from aimbot_lab.panel.server.runs.saved_agents import KeptAgent, keep_agent
 from aimbot_lab.panel.server.session import Session
-
-
-@dataclass(frozen=True, config=STRICT)
-class OfRun:
-    """A run."""
-
-    run: RunId
-
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Annotated[int, Field(ge=1, le=5)]
@@ -65,41 +59,17 @@ class Address:
     address: str
 
 
-@dataclass(frozen=True, config=STRICT)
-class Runs:
-    """The runs there are."""
-
-    runs: list[RunLine]
-    fault: str  # of the store; empty: none
-
-
-async def list_runs(session: Session, _: Nothing) -> Done:
-    """Tell which runs there are, from now on."""
-
-    async def follow() -> None:
-        async for lines in session.lab.runs.follow():
-            session.show("training", "runs", Runs(lines, session.lab.run_list.fault))
-
-    session.go_on("training", follow(), name="runs")
-    return Done()
-
-
 async def watch(session: Session, asked: OfRun) -> Done:
-    """Tell how a run stands, from now on."""
-
-    async def follow() -> None:
-        async for document in session.lab.feed_of(asked.run).follow():
-            session.show("training", "state", document)
-
-    session.go_on("training", follow(), name="state")
+    """Tell how a run stands, and what it has come to, from now on."""
+    lab = session.lab
+    session.follow("training", "state", lab.feed_of(asked.run))
+    session.follow("training", "report", report_feed(lab, asked.run))
     return Done()
 
 
-async def leave(session: Session, _: Nothing) -> Done:
-    """Tell nothing more."""
-    session.stop("training", name="runs")
-    session.stop("training", name="state")
-    return Done()
+async def save_agent(session: Session, asked: OfRun) -> KeptAgent:
+    """Have a run that trains save its present agent, under a name of its own."""
+    return await keep_agent(session.lab, asked.run)
 
 
 async def stop(session: Session, asked: OfRun) -> Done:
@@ -143,7 +113,8 @@ async def resume(session: Session, asked: OfRun) -> Done:
     words = ["resume", line.run_id]
     if line.state == "FAILED":
         words += await asyncio.to_thread(lab.more_steps, line.run_id)
-    await asyncio.to_thread(lab.trainings.start, words, title=line.name or line.run_id[:12])
+    title = line.name or line.run_id[:12]
+    await asyncio.to_thread(lab.trainings.start, words, title=title, run_id=line.run_id)
     await lab.started.look_now()
     return Done()
 
@@ -151,14 +122,15 @@ async def resume(session: Session, asked: OfRun) -> Done:
 TRAINING = Part(
     name="training",
     asks={
-        "list": Ask(Nothing, list_runs),
+        "list": listing("training"),
         "watch": Ask(OfRun, watch),
-        "leave": Ask(Nothing, leave),
+        "leave": leaving("training"),
+        "save_agent": Ask(OfRun, save_agent, KeptAgent),
         "stop": Ask(OfRun, stop),
         "resume": Ask(OfRun, resume),
         "mlflow": Ask(OfRun, mlflow, Address),
         "weights": Ask(MoveLevels, move_levels, Holds),
         "targets": Ask(MoveTargets, move_targets, Holds),
     },
-    tells={"runs": Runs, "state": dict[str, Any]},
+    tells={"runs": Runs, "state": dict[str, Any], "report": RunReport},
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.panel.server.result_words import in_one
 from aimbot_lab.panel.server.scene_document import Show, shower
 from aimbot_lab.replay.captions import cell_words, lesson_title, player_words
 from aimbot_lab.replay.episode import Replay
@@ -37,7 +38,7 @@ class PlayedReplay:
             "title": lesson_title(self.replay),
             "player": player_words(self.replay),
             "cell": cell_words(self.replay),
-            "result": episode.line,
+            "result": in_one(episode.line),
             "moments": len(episode.actions) + 1,
             "period": episode.frame_seconds,
             "terms": [*spec.reward_terms],
@@ -70,7 +71,7 @@ class PlayedReplay:
             "terms": [round(float(total), 3) for total in scene.terms],
             "earned": [round(float(one), 3) for one in step.earned],
             "reward": round(float(step.rewards[0]), 3),
-            "line": step.line,
+            "line": None if step.line is None else in_one(step.line),
         }
         return document, show(scene)
 

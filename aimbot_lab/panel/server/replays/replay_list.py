@@ -1,5 +1,6 @@
 """Which replays there are: of a run, of the folder the panel began in, and given by a page."""
 
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from aimbot_lab.tracking.data_folder import DataFolder
 FOLDER = "replays"  # of a run's artifacts, and of a working directory
 MAX_FILES = 200
 MAX_GIVEN = 8  # files that pages have given, the newest
+WORDS = {"first": "its first episode"}
+_KEPT = re.compile(r"lesson-(\d+)-(\w+)")
 _MARK = '"format": "aimbot-lab replay"'
 
 
@@ -98,4 +101,6 @@ def _is_replay(path: Path) -> bool:
 
 
 def _title(stem: str) -> str:
-    return stem.replace("-", " ")
+    """ "Lesson 1, won" of lesson-01-won; other names as they are."""
+    found = _KEPT.fullmatch(stem)
+    return f"Lesson {int(found[1])}, {WORDS.get(found[2], found[2])}" if found else stem

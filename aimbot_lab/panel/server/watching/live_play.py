@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, step_buffers
+from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import make_world, type_of
@@ -38,7 +39,7 @@ class _Episode:
     number: int
     step: int  # at which the weights that play were saved
     earned: Any = None
-    line: str | None = None
+    line: ResultLine | None = None
     held: int = 0  # decisions since its end
 
 
@@ -51,7 +52,7 @@ class LivePlay:
     mix: LatestMix
     seed: int = field(default_factory=lambda: time.time_ns() % 2**31)
     _episode: _Episode | None = None
-    _lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    _lines: deque[ResultLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
     @property
     def seconds(self) -> float:
@@ -111,7 +112,7 @@ class LivePlay:
         if batch:
             place = int(np.flatnonzero(batch.agent == 0)[0])
             columns = episode.row.world.spec.result_columns
-            episode.line = result_line(batch, place, columns)
+            episode.line = readable(result_line(batch, place, columns))
             self._lines.appendleft(episode.line)
 
     def _document(self, episode: _Episode) -> dict[str, Any]:
@@ -131,6 +132,6 @@ class LivePlay:
                 [name, round(float(total), 3), round(float(one), 3)]
                 for name, total, one in zip(names, terms, earned, strict=True)
             ],
-            "ended": episode.line,
-            "lines": [*self._lines],
+            "ended": None if episode.line is None else asdict(episode.line),
+            "lines": [asdict(line) for line in self._lines],
         }

@@ -12,9 +12,10 @@ from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.panel.server.live_run import LiveRun
+from aimbot_lab.panel.server.runs.live_run import LiveRun
 from aimbot_lab.panel.server.watching.live_play import LivePlay
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import LAST
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
 from aimbot_lab.worlds.registry import spec_of
@@ -29,13 +30,18 @@ class NotYetError(LabError):
 
 
 class WatchedAgent:
-    """The newest agent of a run that trains; of one that is over, its last."""
+    """The newest agent of a run that trains; of one that is over, its last.
 
-    def __init__(self, run: LiveRun, data_folder: DataFolder, *, uri: str | None) -> None:
-        self._run, self._data_folder, self._uri = run, data_folder, uri
+    Or that of the `name` under which the run saved it on request.
+    """
+
+    def __init__(
+        self, run: LiveRun, data_folder: DataFolder, *, uri: str | None, name: str = ""
+    ) -> None:
+        self._run, self._data_folder, self._uri, self._name = run, data_folder, uri, name
         self._loaded: SavedAgent | None = None
         self._time = 0
-        self.folder = self._live_folder()
+        self.folder = None if name else self._live_folder()
         self.config = self._config()
         self.play = LivePlay(self.config, self.newest, self.mix)
 
@@ -74,7 +80,10 @@ class WatchedAgent:
             place = self.folder / "checkpoints" / RESOLVED_NAME
             return load_curriculum(place).config
         found: Any = fetch_agent(
-            self._run.run_id, "last", data_folder=self._data_folder, tracking_uri=self._uri
+            self._run.run_id,
+            self._name or LAST,
+            data_folder=self._data_folder,
+            tracking_uri=self._uri,
         )
         self._loaded = found.saved
         config: CurriculumFile = found.config

@@ -9,6 +9,7 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
+from aimbot_lab.tracking.runs.agent_names import saved_agents
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class RunLine:
     resumable: bool = False
     win_rate: float | None = None
     experiment_id: str = ""
+    saved: tuple[str, ...] = ()  # agents that it saved on request, by their names
 
 
 class RunList:
@@ -44,6 +46,7 @@ class RunList:
         self._asking: asyncio.Task[None] | None = None  # which takes seconds the first time
         self._trained: frozenset[str] | None = None  # those that trained at the last look
         self._store_wanted = True
+        self._saved: dict[str, tuple[str, ...]] = {}  # by run, as pages have requested it
         self.fault = ""  # of the store, at the last look
         self.folders: dict[str, RunFolder] = {}
 
@@ -76,16 +79,31 @@ class RunList:
         """Have the next look ask the store, which knows how a run has ended."""
         self._store_wanted = True
 
+    def another(self, run_id: str) -> str | None:
+        """The newest run that is over beside that one; None: there is none."""
+        others = [one for one in self._stored.values() if one.run_id != run_id]
+        over = [one for one in others if one.state in ("FINISHED", "FAILED", "KILLED")]
+        return max(over, key=lambda one: one.begun_ms).run_id if over else None
+
+    def note_saved(self, run_id: str, name: str) -> None:
+        """Note that a run has saved an agent, until the store lists it."""
+        self._saved[run_id] = tuple(dict.fromkeys([*self._saved.get(run_id, ()), name]))
+
     def _is_shown(self, line: RunLine) -> bool:
         """Whether a run here is a training of its own; trials of a sweep have no record."""
         return line.begun_ms > 0 or line.state == "trains" or line.run_id in self._stored
 
     def _with_result(self, line: RunLine) -> RunLine:
-        """`line` with what the store knows of a run that is over."""
-        stored = self._stored.get(line.run_id)
+        """`line` with what the store knows of it, its end above all."""
+        stored, noted = self._stored.get(line.run_id), self._saved.get(line.run_id, ())
         if stored is None:
-            return line
-        line = replace(line, win_rate=stored.win_rate, experiment_id=stored.experiment_id)
+            return replace(line, saved=noted)
+        line = replace(
+            line,
+            win_rate=stored.win_rate,
+            experiment_id=stored.experiment_id,
+            saved=tuple(dict.fromkeys([*stored.saved, *noted])),
+        )
         ended = line.state == "died" and stored.state in ("FINISHED", "FAILED", "KILLED")
         return replace(line, state=stored.state) if ended else line
 
@@ -129,4 +147,5 @@ def _line(run: "RunSummary") -> RunLine:
         begun_ms=int(run.started.timestamp() * 1000),
         win_rate=None if run.win_rate is None else run.win_rate.value,
         experiment_id=run.experiment_id,
+        saved=saved_agents(run.tags),
     )

@@ -58,8 +58,11 @@ class Trainings:
         self._keep(found)
         return found
 
-    def start(self, words: Sequence[str], *, title: str) -> Started:
-        """Start `aimbot-lab` with `words`. Raises ConfigurationError where one trains already."""
+    def start(self, words: Sequence[str], *, title: str, run_id: str | None = None) -> Started:
+        """Start `aimbot-lab` with `words`; `run_id` is that of a run that is resumed.
+
+        Raises ConfigurationError where one trains already.
+        """
         before = self.look()
         if before is not None and before.alive:
             raise ConfigurationError(f"{before.title} still trains; stop it first")
@@ -79,7 +82,7 @@ class Trainings:
         created = psutil.Process(process.pid).create_time()
         threading.Thread(target=process.wait, daemon=True).start()  # which leaves no zombie
         now_ms = time.time_ns() // 1_000_000
-        self._keep(started := Started(title, process.pid, created, now_ms))
+        self._keep(started := Started(title, process.pid, created, now_ms, run_id))
         return started
 
     def _lives(self, started: Started) -> bool:

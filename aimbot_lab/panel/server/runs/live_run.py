@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.panel.server.run_list import RunList
+from aimbot_lab.panel.server.runs.run_list import RunList
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder

@@ -1,0 +1,138 @@
+"""What a run has come to, as its store tells it: outcome, lessons, cells, curves, commands."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.panel.server.commands import SHORT, command
+from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.loading import STORE
+
+if TYPE_CHECKING:
+    from aimbot_lab.panel.server.lab import Lab
+    from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+
+MAX_POINTS = 240  # of a curve
+SECONDS = 5.0  # between two looks into the store
+CURVES = (
+    ("Win rate, fixed test episodes", names.EVAL_WIN_RATE),
+    ("Win rate, training episodes", names.LEARNING_WIN_RATE),
+    ("Reward of an episode, mean", names.EPISODE_RETURN),
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A number of a run by its steps."""
+
+    title: str
+    is_rate: bool  # from 0 to 1
+    points: list[tuple[int, float]]  # environment step, value
+
+
+@dataclass(frozen=True)
+class Command:
+    """What can be done with the run in a terminal."""
+
+    what: str
+    line: str
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A run, as far as its store knows it.
+
+    `result` is what its artifact `result.json` says, which a run has once it is over.
+    """
+
+    run: str
+    outcome: str = ""
+    curriculum: str = ""
+    seconds: float | None = None  # that it took, pauses included
+    steps_per_second: float | None = None
+    result: dict[str, Any] | None = None
+    curves: list[Curve] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    fault: str = ""  # of the store
+
+
+def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
+    """What a run has come to, looked up now and then while somebody wants it."""
+    final: list[RunReport] = []
+
+    async def look() -> RunReport:
+        if final:
+            return final[0]
+        try:
+            found = await asyncio.to_thread(report_of, lab, run_id)
+        except LabError as error:
+            return RunReport(run_id, fault=str(error))
+        if found.result is not None and found.seconds is not None:
+            final.append(found)
+        return found
+
+    return lab.kept(f"report/{run_id}", lambda: Feed(look, seconds=SECONDS))
+
+
+def report_of(lab: "Lab", run_id: str) -> RunReport:
+    """What the run of that id has come to. Raises LabError where the store does not know it."""
+    lab.loader.need(*STORE)
+    from aimbot_lab.tracking.runs.history import find_run
+
+    run = find_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
+    speed = run.metrics.get(names.STEPS_PER_SECOND)
+    return RunReport(
+        run=run_id,
+        outcome=run.tags.get("lab.outcome", ""),
+        curriculum=run.tags.get("lab.curriculum", ""),
+        seconds=run.seconds,
+        steps_per_second=speed if speed is not None and isfinite(speed) else None,
+        result=_result(lab, run_id),
+        curves=[*_curves(lab, run_id)],
+        commands=[*_commands(lab, run)],
+    )
+
+
+def _result(lab: "Lab", run_id: str) -> dict[str, Any] | None:
+    from aimbot_lab.experiment.runs.result import RESULT_NAME
+    from aimbot_lab.tracking.runs.history import download_artifact
+
+    try:
+        uri = lab.tracking_uri
+        place = download_artifact(lab.data_folder, run_id, name=RESULT_NAME, tracking_uri=uri)
+        found = json.loads(place.read_bytes())
+    except (LabError, OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _curves(lab: "Lab", run_id: str) -> Iterator[Curve]:
+    from aimbot_lab.tracking.runs.history import metric_history
+
+    for title, key in CURVES:
+        history = metric_history(lab.data_folder, run_id, key=key, tracking_uri=lab.tracking_uri)
+        points = thinned([point for point in history if isfinite(point.value)])
+        if len(points) > 1:
+            yield Curve(title, key != names.EPISODE_RETURN, points)
+
+
+def thinned(points: Sequence["MetricPoint"], most: int = MAX_POINTS) -> list[tuple[int, float]]:
+    """`points` by rising step, neighbours averaged so that `most` at most are left."""
+    size = -(-len(points) // most) if points else 1
+    groups = (points[start : start + size] for start in range(0, len(points), size))
+    return [(group[-1].step, sum(one.value for one in group) / len(group)) for group in groups]
+
+
+def _commands(lab: "Lab", run: "RunSummary") -> Iterator[Command]:
+    short = run.run_id[:SHORT]
+    yield Command("Measure its agent on new episodes", command(lab, "evaluate", short))
+    if other := lab.run_list.another(run.run_id):
+        yield Command("Compare it with another run", command(lab, "compare", short, other[:SHORT]))
+    yield Command("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
+    yield Command("Why each lesson ended or did not", command(lab, "explain", short))
+    yield Command("Save its agent as a folder", command(lab, "export", short, "-o", "agent"))

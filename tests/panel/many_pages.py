@@ -1,0 +1,154 @@
+"""32 pages that watch a run which trains, one of them slow: what the panel's memory does.
+
+`python tests/panel/many_pages.py FOLDER SECONDS` writes a JSON document. The panel, the training
+and this are three processes; half of the pages look at Training, the others at Watch.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+from websockets.asyncio.client import ClientConnection, connect
+
+from aimbot_lab.panel.server.access import Door
+
+PAGES = 32
+SLOW_SECONDS = 2.0  # that the slowest page takes for a message
+SAMPLE_SECONDS = 5.0
+CURRICULUM = """
+name: endless
+env: {num_envs: 64, time_limit: 5.0}
+lessons:
+  - name: only
+    targets: {goto: 1}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 1000000}
+train: {total_steps: 1_000_000_000, n_steps: 64, batch_size: 1024, network: {layers: [32]}}
+"""
+
+
+@dataclass
+class Page:
+    """An open page, and how much it was shown."""
+
+    socket: ClientConnection
+    number: int = 0
+    frames: int = 0
+
+    async def ask(self, part: str, kind: str, **body: Any) -> None:
+        self.number += 1
+        message = {"v": 1, "id": self.number, "part": part, "kind": kind, "body": body}
+        await self.socket.send(json.dumps(message))
+
+    async def read(self, pause: float) -> None:
+        """Read what it is shown, with a pause after each message."""
+        async for text in self.socket:
+            self.frames += json.loads(text)["kind"] in ("scene", "state")
+            await asyncio.sleep(pause)
+
+
+def panel_address(process: "subprocess.Popen[str]") -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        for word in line.split():
+            if word.startswith("http://"):
+                return word
+    raise SystemExit("the panel did not begin")
+
+
+async def watched(address: str, seconds: float, server: psutil.Process) -> dict[str, Any]:
+    """What becomes of the pages and the panel's memory in so many seconds."""
+    origin, token = address.split("/?token=")
+    host = origin.removeprefix("http://")
+    name = Door("127.0.0.1", int(host.rsplit(":", 1)[1]), token).cookie
+    headers = {"Cookie": f"{name}={token}", "Origin": origin}
+    async with asyncio.TaskGroup() as group:
+        pages = [
+            Page(await connect(f"ws://{host}/socket", additional_headers=headers, max_queue=2))
+            for _ in range(PAGES)
+        ]
+        run = await begun(pages[0])
+        for number, page in enumerate(pages):
+            body = {"run": run} if number % 2 else {"run": run, "agent": ""}
+            await page.ask("training" if number % 2 else "watch", "watch", **body)
+        slow = pages[2]  # at Watch
+        tasks = [
+            group.create_task(page.read(SLOW_SECONDS if page is slow else 0.0)) for page in pages
+        ]
+        samples = await sampled(server, seconds)
+        counts = [page.frames for page in pages]
+        for task in tasks:
+            task.cancel()
+        for page in pages:
+            await page.socket.close()
+    return {"samples_mb": samples, "slowest": slow.frames, "others": sorted(counts)}
+
+
+async def sampled(server: psutil.Process, seconds: float) -> list[float]:
+    """The server's memory in MB, every few seconds."""
+    found, until = [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        await asyncio.sleep(min(SAMPLE_SECONDS, seconds / 4))
+        found.append(round(server.memory_info().rss / 2**20, 1))
+    return found
+
+
+async def begun(page: Page) -> str:
+    """The id of the run that the page has begun."""
+    await page.ask("start", "offer")
+    await page.ask("start", "begin", key="own:endless.yaml")
+    async for text in page.socket:
+        message = json.loads(text)
+        if message["kind"] == "error":
+            raise SystemExit(message["body"]["message"])
+        started = message["body"].get("started") if message["kind"] == "holding" else None
+        if started and started["run_id"]:
+            await page.ask("start", "leave")
+            return str(started["run_id"])
+    raise SystemExit("the panel is gone")
+
+
+def main(folder: Path, seconds: float) -> None:
+    """Start the panel in `folder`, watch for so many seconds, and write what was found."""
+    (folder / "endless.yaml").write_text(CURRICULUM)
+    words = ["panel", "--no-browser", "--port", "0", "--data-dir", str(folder / "data")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aimbot_lab", *words], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        server = psutil.Process(process.pid)
+        found = asyncio.run(watched(panel_address(process), seconds, server))
+        print(json.dumps(summary(found)))  # noqa: T201
+    finally:
+        with suppress(OSError, ValueError):
+            started = json.loads((folder / "data" / "panel" / "started.json").read_bytes())
+            os.kill(started["pid"], signal.SIGKILL)
+        process.terminate()
+        process.wait()
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """The memory of the second and the last quarter, in MB, and the frames of the pages."""
+    samples = found["samples_mb"]
+    quarter = max(len(samples) // 4, 1)
+    return {
+        "early_mb": median(samples[quarter : 2 * quarter] or samples),
+        "late_mb": median(samples[-quarter:]),
+        "slowest": found["slowest"],
+        "fewest_of_others": found["others"][1],
+        "most": found["others"][-1],
+        **found,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]))

@@ -1,0 +1,71 @@
+"""Play in a browser: a game is won by keys and mouse."""
+
+import json
+import math
+from functools import partial
+from typing import Any
+
+from browser_page import Browser, needs_chromium
+from panel_server import PanelUnderTest
+
+from aimbot_lab.panel.server.games.actors import Actor, playable_settings
+from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame
+from aimbot_lab.worlds.registry import type_of
+
+pytestmark = needs_chromium
+
+PIXEL = 0.0025  # rad that a pixel of the mouse turns
+SETTINGS = type_of(playable_settings()).settings(num_envs=1)
+
+
+def circle_and_seed() -> tuple[list[float], int]:
+    """A seed whose circle is near, with a free way there."""
+    person = Actor("person", SETTINGS, None)
+    for seed in range(200):
+        game = EpisodeGame(person, ChosenEpisode("goto", 1, seed)).game
+        x, z, _ = game.view.circle
+        if not game.view.boxes and math.hypot(x - 2.0, z - 2.0) < 22.0:
+            return [*game.view.circle], seed
+    raise AssertionError("no such seed")
+
+
+def keep_view(views: list[dict[str, Any]], text: str) -> None:
+    """Take the scene of a message, of a decision as of a beginning."""
+    message = json.loads(text)
+    if message["kind"] in ("frame", "begin"):
+        views.append(message["body"].get("frame", message["body"])["view"])
+
+
+def test_a_game_is_won_by_keys_and_mouse(browser: Browser, panel: PanelUnderTest) -> None:
+    circle, seed = circle_and_seed()
+    with browser.page(panel, "play") as page:
+        views: list[dict[str, Any]] = []
+        page.on("websocket", lambda socket: socket.on("framereceived", partial(keep_view, views)))
+        page.reload()
+        page.locator("#level option").nth(5).wait_for(state="attached")
+        page.locator("#seed").fill(str(seed))
+        page.locator("#seed").press("Enter")
+        page.locator("#level").select_option("1")
+        wanted = (circle, "Goto, difficulty 1")
+        while not views or (views[-1]["circle"], views[-1]["target"]) != wanted:
+            page.wait_for_timeout(50)
+        page.locator(".mission strong", has_text="Goto, difficulty 1").wait_for()
+        page.get_by_role("button", name="Start").click()
+        page.wait_for_function("document.pointerLockElement !== null")
+        box = page.get_by_role("button", name="Take the mouse").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.wait_for_timeout(500)  # what that turned is seen below
+        bearing = math.atan2(circle[0] - 2.0, circle[1] - 2.0)
+        turned = views[-1]["yaw"]
+        for step in range(1, 21):  # the mouse turns at most 0.4 rad a decision
+            page.mouse.move(x + (bearing - turned) / PIXEL * step / 20, y)
+            page.wait_for_timeout(60)
+        page.keyboard.down("w")
+        page.locator(".banner.won").wait_for()
+        page.keyboard.up("w")
+        page.locator(".scores tbody tr", has_text="you").filter(has_text="1 of 1").wait_for()
+        page.locator(".scores tbody tr", has_text="greedy").wait_for()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save replay").click()
+        assert download.value.suggested_filename == f"goto-{seed}.json"

@@ -1,0 +1,79 @@
+"""What the panel says of runs that are over, and of results: short, rounded, ready to be copied."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.panel.server.commands import command
+from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.result_words import ResultLine, in_one, readable
+from aimbot_lab.panel.server.runs.run_report import report_of, thinned
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.run_summary import MetricPoint
+from aimbot_lab.tracking.settings import TrackingSettings
+
+
+@pytest.mark.parametrize(
+    ("full", "line", "detail"),
+    [
+        (
+            "Warning|Result|Win|target=goto|difficulty=1|seconds=3.2|return=12.3456789012345",
+            "Warning|Result|Win",
+            "target=goto, difficulty=1, seconds=3.2, return=12.35",
+        ),
+        ("Warning|Result|Lose|return=-0.1", "Warning|Result|Lose", "return=-0.1"),
+        ("Warning|Result|Draw|score=123456.7", "Warning|Result|Draw", "score=123457"),
+        ("Warning|Result|Win", "Warning|Result|Win", ""),
+        ("Warning|Command", "Warning|Command", ""),
+        ("Warning|Result|Win|who=<b>|x", "Warning|Result|Win", "who=<b>, x"),
+    ],
+)
+def test_a_result_line_is_shown_as_unity_sends_it_and_its_numbers_rounded(
+    full: str, line: str, detail: str
+) -> None:
+    assert readable(full) == ResultLine(line, detail)
+    assert in_one(full) == (f"{line} ({detail})" if detail else line)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 239, 240, 241, 2000])
+def test_a_curve_keeps_its_area_and_its_end_however_it_is_thinned(count: int) -> None:
+    points = [MetricPoint(10 * k, 0, float(k % 7)) for k in range(count)]
+    found = thinned(points)
+    assert len(found) <= 240
+    assert [step for step, _ in found][-1:] == [point.step for point in points][-1:]
+    assert count > 240 or found == [(point.step, point.value) for point in points]
+    size = -(-count // 240) or 1
+    whole = count // size * size
+    assert sum(value * size for _, value in found[: whole // size]) == pytest.approx(
+        sum(point.value for point in points[:whole])
+    )
+
+
+def test_a_command_names_the_data_folder_where_another_would_be_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / "a folder"
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(odd))
+    assert command(Lab(DataFolder(odd), here=tmp_path), "runs") == "aimbot-lab runs"
+    monkeypatch.setenv("AIMBOT_LAB_DATA_DIR", str(tmp_path / "other"))
+    words = shlex.split(command(Lab(DataFolder(odd), here=tmp_path), "runs"))
+    assert words == ["aimbot-lab", "runs", "--data-dir", str(odd)]
+    lab = Lab(DataFolder(tmp_path / "other"), here=tmp_path, tracking_uri="http://host:1")
+    assert command(lab, "runs") == "aimbot-lab runs --tracking-uri http://host:1"
+
+
+def test_a_run_that_kept_no_result_is_reported_by_its_curves(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path / "data")
+    tracker = open_run(data, TrackingSettings(), RunDescription("old", tags={"lab.outcome": "Ok."}))
+    for step in (10, 20):
+        tracker.log_metrics(step, {"learning/win_rate": 0.5, "time/steps_per_second": 100.0})
+    tracker.finish("FINISHED")
+    found = report_of(Lab(data, here=tmp_path), tracker.run_id)
+    assert (found.outcome, found.result, found.steps_per_second) == ("Ok.", None, 100.0)
+    (curve,) = found.curves
+    assert (curve.is_rate, curve.points) == (True, [(10, 0.5), (20, 0.5)])
+    assert [one.line.split()[1] for one in found.commands] == [
+        *("evaluate", "record", "explain", "export")
+    ]
