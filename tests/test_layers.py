@@ -38,7 +38,7 @@ HOMES = {
     "scipy": ["sweep/results/gains.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
-    "threadpoolctl": ["bench/products.py"],
+    "threadpoolctl": ["bench/timing/products.py"],
     "sb3_contrib": ["training/"],
     "onnx": ["training/"],
     "onnxruntime": ["training/"],

@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aimbot_lab.bench.play import Play
 from aimbot_lab.bench.sim_plan import BenchPlan
+from aimbot_lab.bench.timing.play import Play
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import StepParts, WorldType
 from aimbot_lab.worlds.registry import default_type, world_types

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from aimbot_lab.bench.fresh_process import Starts, measure_plain_python, measure_starts
-from aimbot_lab.bench.machine import Machine, this_machine
 from aimbot_lab.bench.shares import Shares, measure_mixed, measure_others
 from aimbot_lab.bench.sim_plan import BenchPlan
 from aimbot_lab.bench.speed import Say, Speed, measure_speed
+from aimbot_lab.bench.timing.fresh_process import Starts, measure_plain_python, measure_starts
+from aimbot_lab.bench.timing.machine import Machine, this_machine
 
 
 @dataclass(frozen=True)

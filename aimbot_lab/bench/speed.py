@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from aimbot_lab.bench.play import Play
 from aimbot_lab.bench.sim_plan import BenchPlan
+from aimbot_lab.bench.timing.play import Play
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.registry import default_type, world_types
 

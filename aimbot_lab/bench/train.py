@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aimbot_lab.bench.fresh_process import measure_at_once
-from aimbot_lab.bench.lap import PARTS, Lap, run_lap
-from aimbot_lab.bench.machine import Machine, this_machine
-from aimbot_lab.bench.products import seconds_of_products
 from aimbot_lab.bench.speed import Say
+from aimbot_lab.bench.timing.fresh_process import measure_at_once
+from aimbot_lab.bench.timing.lap import PARTS, Lap, run_lap
+from aimbot_lab.bench.timing.machine import Machine, this_machine
+from aimbot_lab.bench.timing.products import seconds_of_products
 from aimbot_lab.bench.train_plan import OURS, THEIRS, TrainBenchPlan, Variant
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run

@@ -7,23 +7,23 @@ import click
 
 import aimbot_lab
 from aimbot_lab.cli.bench.command import bench
-from aimbot_lab.cli.commands.check import check
 from aimbot_lab.cli.commands.compare import compare
-from aimbot_lab.cli.commands.convert import convert
 from aimbot_lab.cli.commands.delete import delete
 from aimbot_lab.cli.commands.evaluate import evaluate
 from aimbot_lab.cli.commands.explain import explain
 from aimbot_lab.cli.commands.export import export
-from aimbot_lab.cli.commands.init import init
-from aimbot_lab.cli.commands.maps import maps
+from aimbot_lab.cli.commands.files.check import check
+from aimbot_lab.cli.commands.files.convert import convert
+from aimbot_lab.cli.commands.files.init import init
+from aimbot_lab.cli.commands.files.maps import maps
+from aimbot_lab.cli.commands.files.presets import presets
+from aimbot_lab.cli.commands.files.schema import schema
 from aimbot_lab.cli.commands.plot import plot
-from aimbot_lab.cli.commands.presets import presets
 from aimbot_lab.cli.commands.record import record
 from aimbot_lab.cli.commands.replay import replay
 from aimbot_lab.cli.commands.resume import resume
 from aimbot_lab.cli.commands.run import run
 from aimbot_lab.cli.commands.runs import runs
-from aimbot_lab.cli.commands.schema import schema
 from aimbot_lab.cli.commands.sweep import sweep
 from aimbot_lab.cli.commands.ui import ui
 from aimbot_lab.cli.commands.weights import weights

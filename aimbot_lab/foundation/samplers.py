@@ -5,7 +5,7 @@ values in every run; without one they follow from the seed of the reset.
 
 Where the kinds are told apart: `kernels.sampler_kinds`, `kernels.sampler_arrays` and
 `kernels.draw_parameters` for worlds in kernels, `worlds.gymnasium.parameters`,
-`worlds.arena.enemy_capacity`, and `curriculum.settings` for the YAML.
+`worlds.arena.enemy_capacity`, `training.plain_ppo`, and `curriculum.settings` for the YAML.
 """
 
 from math import inf

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.bench import fresh_process
-from aimbot_lab.bench.first_step import seconds_to_first_step
-from aimbot_lab.bench.fresh_process import Starts, measure_plain_python, measure_starts
 from aimbot_lab.bench.sim_plan import QUICK
+from aimbot_lab.bench.timing import fresh_process
+from aimbot_lab.bench.timing.first_step import seconds_to_first_step
+from aimbot_lab.bench.timing.fresh_process import Starts, measure_plain_python, measure_starts
 from aimbot_lab.foundation.errors import LabError
 
 STARTS = replace(QUICK, starts=True)

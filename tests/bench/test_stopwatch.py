@@ -2,8 +2,8 @@
 
 import pytest
 
-from aimbot_lab.bench import stopwatch as module
-from aimbot_lab.bench.stopwatch import Stopwatch
+from aimbot_lab.bench.timing import stopwatch as module
+from aimbot_lab.bench.timing.stopwatch import Stopwatch
 
 
 class Clock:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.bench.lap import PARTS, Lap, run_lap
-from aimbot_lab.bench.machine import Machine, this_machine
 from aimbot_lab.bench.networks.plan import (
     PLAIN,
     RECURRENT,
@@ -16,6 +14,8 @@ from aimbot_lab.bench.networks.plan import (
     NetworkVariant,
 )
 from aimbot_lab.bench.speed import Say
+from aimbot_lab.bench.timing.lap import PARTS, Lap, run_lap
+from aimbot_lab.bench.timing.machine import Machine, this_machine
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings

@@ -108,7 +108,7 @@ def _refuse_unknown(variants: Sequence[str], *, leave_one_out: bool) -> None:
 
 def _show(plan: "AblationPlan", done: Sequence["Attempt"], *, as_json: bool) -> None:
     from aimbot_lab.bench.ablation.trainings import summaries
-    from aimbot_lab.bench.machine import this_machine
+    from aimbot_lab.bench.timing.machine import this_machine
 
     if not as_json:
         click.echo(_head(plan))

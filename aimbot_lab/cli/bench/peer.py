@@ -46,8 +46,8 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int, as_json: bool) -> N
     Example:
       aimbot-lab bench peer --seeds 5
     """
-    from aimbot_lab.bench.machine import this_machine
     from aimbot_lab.bench.peer import peer_trainings, ratio
+    from aimbot_lab.bench.timing.machine import this_machine
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.training.training import TrainingPlan
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.kernels.sampler_kinds import RANGES
+from aimbot_lab.foundation.kernels.sampler_kinds import KINDS
 from aimbot_lab.worlds.arena.core.state import (
     DIFFICULTY_COUNT,
     NO_HIT,
@@ -24,7 +24,7 @@ def check_values(snapshot: Mapping[str, np.ndarray], tables: ArenaTables, *, sce
     """
     limits = {
         **_of_rows(tables, snapshot),
-        scenario + "sampler": (0, RANGES),
+        scenario + "sampler": (0, max(KINDS)),
         scenario + "sampler_range_count": (0, snapshot[scenario + "sampler_ranges"].shape[1]),
         scenario + "number": (0, LARGEST),
     }

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 
-from aimbot_lab.bench.lap import run_lap
+from aimbot_lab.bench.timing.lap import run_lap
 from aimbot_lab.bench.train_plan import FULL, OURS, Variant
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.training import Training

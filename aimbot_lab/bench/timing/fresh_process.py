@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from aimbot_lab.bench.sim_plan import BenchPlan
 from aimbot_lab.foundation.errors import LabError
 
-FIRST_STEP = "aimbot_lab.bench.first_step"
-PLAIN_STEP = "aimbot_lab.bench.plain_step"
-LONE_TRAINING = "aimbot_lab.bench.lone_training"
+FIRST_STEP = "aimbot_lab.bench.timing.first_step"
+PLAIN_STEP = "aimbot_lab.bench.timing.plain_step"
+LONE_TRAINING = "aimbot_lab.bench.timing.lone_training"
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 
-from aimbot_lab.bench.play import Play
 from aimbot_lab.bench.sim_plan import FULL
+from aimbot_lab.bench.timing.play import Play
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.registry import settings_with
 

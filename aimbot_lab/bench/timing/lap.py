@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from aimbot_lab.bench.stopwatch import Stopwatch
+from aimbot_lab.bench.timing.stopwatch import Stopwatch
 from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training

@@ -1,0 +1,1 @@
+"""Commands about files alone: curricula, sweeps, schemas, maps, target blocks, new projects."""
