@@ -26,13 +26,13 @@ class Shares:
 
     world: str
     shares: Mapping[str, float]  # part -> share of the step's time; they sum to 1
-    num_envs: int
+    num_envs: int  # agents, where a row has several
     seconds_per_step: float  # of all rows together
-    resets_per_step: float  # episodes that end in a step, per row
+    resets_per_step: float  # episodes that end in a step, per agent
 
     @property
     def steps_per_second(self) -> float:
-        """Decisions of single environments per second of the whole step."""
+        """Decisions of single agents per second of the whole step."""
         return self.num_envs / self.seconds_per_step
 
 
@@ -49,17 +49,17 @@ def measure_others(plan: BenchPlan) -> tuple[Shares, ...]:
 
 def _measure(plan: BenchPlan, kind: WorldType, targets: Sequence[str]) -> Shares:
     scenario = Scenario(dict.fromkeys(targets, 1.0))
-    play = Play(kind.settings(num_envs=plan.mixed_num_envs), scenario)
+    play = Play.of(kind, scenario, seats=plan.mixed_num_envs)
     parts = play.kind.step_parts(play.world, scenario, play.buffers)
     _time_parts(play, parts)  # compiles them
     counted = play.world.spec.max_steps or UNKNOWN_STEPS
-    resets = play.run(counted) / counted / plan.mixed_num_envs
+    resets = play.run(counted) / counted / play.seats
     rounds = [_time_parts(play, parts) for _ in range(plan.mixed_repeats)]
     best = {name: min(times[name] for times in rounds) for name in rounds[0]}
     if "reset" in best:
         best["reset"] *= resets
     step = best.pop("step")
-    return Shares(kind.name, _shares(best, step), plan.mixed_num_envs, step, resets)
+    return Shares(kind.name, _shares(best, step), play.seats, step, resets)
 
 
 def _time_parts(play: Play, parts: StepParts) -> dict[str, float]:

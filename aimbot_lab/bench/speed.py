@@ -19,9 +19,9 @@ class Speed:
 
     world: str
     target: str
-    num_envs: int
+    num_envs: int  # agents, where a row has several
     threads: int
-    steps_per_second: float  # decisions of single environments
+    steps_per_second: float  # decisions of single agents
 
 
 class Cell(NamedTuple):
@@ -48,9 +48,8 @@ def measure_speed(plan: BenchPlan, say: Say) -> tuple[Speed, ...]:
         best = [
             min(old, play.time_step(plan.seconds)) for old, play in zip(best, plays, strict=True)
         ]
-    return tuple(
-        Speed(*cell, cell.num_envs / seconds) for cell, seconds in zip(cells, best, strict=True)
-    )
+    measured = zip(cells, plays, best, strict=True)
+    return tuple(Speed(*cell, play.seats / seconds) for cell, play, seconds in measured)
 
 
 def _cells(plan: BenchPlan) -> Iterator[Cell]:
@@ -62,5 +61,6 @@ def _cells(plan: BenchPlan) -> Iterator[Cell]:
 
 def _plays(cells: list[Cell]) -> Iterator[Play]:
     for world, target, num_envs, threads in cells:
-        settings = world_types()[world].settings(num_envs=num_envs, threads=threads)
-        yield Play(settings, Scenario({target: 1.0}))
+        yield Play.of(
+            world_types()[world], Scenario({target: 1.0}), seats=num_envs, threads=threads
+        )

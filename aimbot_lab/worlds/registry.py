@@ -16,6 +16,7 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
+from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 from aimbot_lab.worlds.package_type import PackageType
@@ -27,7 +28,7 @@ WORLDS: Registry[WorldType] = Registry(
     noun="world",
     key="world",
     kind=WorldType,
-    own=MappingProxyType({one.name: one for one in (ARENA, GORGE, GYMNASIUM)}),
+    own=MappingProxyType({one.name: one for one in (ARENA, DUEL, GORGE, GYMNASIUM)}),
 )
 _BY_NAME = SettingsByName(WORLDS, default=DEFAULT)
 AnyWorld = Annotated[WorldSettings, _BY_NAME]

@@ -10,6 +10,11 @@ import aimbot_lab
 from aimbot_lab.bench.sim_plan import FULL, QUICK
 from aimbot_lab.cli.bench.command import bench
 
+PLAYED = (
+    *(("arena", target) for target in ("free", "goto", "attack")),
+    ("duel", "duel"),
+    ("gorge", "score"),
+)
 SHARES = {"rays", "movement", "reward", "observation", "reset", "rest"}
 
 
@@ -29,7 +34,7 @@ def test_every_target_rows_and_threads_is_measured_once(report: dict) -> None:
     measured = [tuple(row[key] for key in keys) for row in report["rows"]]
     assert sorted(measured) == sorted(
         (*played, num_envs, threads)
-        for played in (*(("arena", one) for one in ("free", "goto", "attack")), ("gorge", "score"))
+        for played in PLAYED
         for num_envs in QUICK.num_envs
         for threads in QUICK.threads
     )
@@ -40,7 +45,7 @@ def test_the_full_bench_measures_what_the_readme_quotes() -> None:
     assert FULL.num_envs == (1, 16, 256, 1024, 4096)
     assert FULL.threads == (1, 2)
     assert FULL.targets == ("free", "goto", "attack")
-    assert FULL.others == ("gorge",)
+    assert FULL.others == ("duel", "gorge")
     assert FULL.starts
 
 

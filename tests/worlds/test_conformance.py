@@ -16,6 +16,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
@@ -46,8 +48,13 @@ GORGE = Subject(
     lambda rows: Gorge(GorgeSettings(num_envs=rows, max_steps=140, random_start=True)),
     Scenario({"walk": 1.0, "collect": 1.0, "score": 1.0}),
 )
+DUEL = Subject(
+    lambda rows: Duel(DuelSettings(num_envs=rows, time_limit=4.0)), Scenario({"duel": 1.0})
+)
+OF_SEVERAL = {"race of two", "duel"}
 SUBJECTS = {
     "arena": ARENA,
+    "duel": DUEL,
     "gorge": GORGE,
     "race alone": ALONE,
     "race of two": TOGETHER,
@@ -67,7 +74,7 @@ def test_a_world_obeys_the_laws_of_worlds(check, name: str) -> None:
     check(SUBJECTS[name])
 
 
-@pytest.mark.parametrize("name", sorted(SUBJECTS.keys() - {"race of two"}))
+@pytest.mark.parametrize("name", sorted(SUBJECTS.keys() - OF_SEVERAL))
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # of checkers about what they prefer
 def test_a_world_passes_gymnasiums_and_stable_baselines3s_own_checks(name: str) -> None:
     world = SUBJECTS[name].make(1)

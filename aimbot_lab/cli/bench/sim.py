@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def sim(quick: bool, as_json: bool) -> None:
     """Measure the simulator: steps per second, what takes the time, how long a start takes.
 
-    A step is one decision of one environment, under random play. Takes about a minute; close
+    A step is one decision of one agent, under random play; where an environment has
+    several, the columns count agents. Takes about a minute; close
     other programs, and compare only figures of the same run.
 
     \b

@@ -13,9 +13,19 @@ from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 
 STOP, FORWARD = 0, 1  # indices of the vertical branch
 VERTICAL, ATTACK, MOUSE = 0, 2, 3  # columns of an action
-ENEMY_TAG = 1.0
+NO_GOTO = -1  # where there is no such target
 SEARCH_TURN = 0.2  # rad a decision, where there is nothing to turn to
 TURN_PER_UNIT = 0.08  # rad a unit of the mouse action, as in Aimbot-ParallelEnv
+
+
+class Tag(NamedTuple):
+    """How rays tag whom they hit."""
+
+    label: float
+    one_hot: str  # name of the column
+
+
+ENEMY, PLAYER = Tag(1.0, "enemy"), Tag(2.0, "player")
 
 
 class _Sight(NamedTuple):
@@ -31,12 +41,12 @@ class GreedyAgent:
 
     It turns to the seen enemy that takes the least turn, else to the FireBase centre, else it
     walks in a circle to search. It stands and shoots when the gun's line meets an enemy, and
-    walks ahead otherwise. In Goto it ignores enemies.
+    walks ahead otherwise. In Goto, where there is one, it ignores enemies.
 
     `ray_angles` [R] are the rays' angles to the gun's line in rad, left to right. Without them
     the turn grows evenly with the ray's rank, up to the mouse limit for the outermost one: that
     comes nearer with every decision in all but very narrow views, but takes longer.
-    `turn_per_unit` is in rad per unit of the mouse action.
+    `turn_per_unit` is in rad per unit of the mouse action. `enemy` is how rays tag those it hunts.
     """
 
     def __init__(
@@ -45,12 +55,14 @@ class GreedyAgent:
         *,
         ray_angles: Sequence[float] | None = None,
         turn_per_unit: float = TURN_PER_UNIT,
+        enemy: Tag = ENEMY,
     ) -> None:
         self._column = {name: index for index, name in enumerate(spec.observation_names)}
         rays = sum(name.startswith("ray_") and name.endswith("_distance") for name in self._column)
-        tag = "enemy" if "ray_0_enemy" in self._column else "tag"
+        tag = enemy.one_hot if f"ray_0_{enemy.one_hot}" in self._column else "tag"
+        self._enemy_tag = enemy.label if tag == "tag" else 1.0
         self._enemy_tags = [self._column[f"ray_{ray}_{tag}"] for ray in range(rays)]
-        self._goto = spec.targets["goto"]
+        self._goto = spec.targets.get("goto", NO_GOTO)
         self._limit = spec.continuous_limit
         self._turn_per_unit = turn_per_unit
         middle = rays // 2
@@ -76,7 +88,7 @@ class GreedyAgent:
         return actions
 
     def _look(self, observations: Float32Array) -> _Sight:
-        enemies = observations[:, self._enemy_tags] == ENEMY_TAG
+        enemies = observations[:, self._enemy_tags] == self._enemy_tag
         turns = np.where(enemies, np.abs(self._mouse_of_ray), np.inf)
         return _Sight(
             seen=enemies.any(axis=1),

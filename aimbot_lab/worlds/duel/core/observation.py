@@ -1,0 +1,121 @@
+"""What a seat sees: the arena's 13 numbers, its own health and wounds, rays, in its own frame.
+
+The opponent is told where a ray within range hits it, and nowhere else.
+"""
+
+import numpy as np
+
+from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.worlds.arena.core.observation import HEAD, write_head
+from aimbot_lab.worlds.arena.core.rays import ray_count
+from aimbot_lab.worlds.arena.core.state import (
+    NO_HIT,
+    RAY_RANGE,
+    TAG_KINDS,
+    WALL_HIT,
+)
+from aimbot_lab.worlds.duel.core.state import (
+    HEALTH,
+    OPPONENT_COLUMNS,
+    DuelState,
+    DuelTables,
+    Floats32,
+)
+
+WALL_TAG, PLAYER_TAG, NO_TAG = np.float32(0.0), np.float32(2.0), np.float32(-1.0)
+ZERO, ONE = np.float32(0.0), np.float32(1.0)
+
+
+@inlined
+def observe(
+    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, other: int
+) -> None:
+    """Write the observation of `seat` into `observations` [N, D]; its rays must be cast."""
+    write_head(state.seats, observations, seat, 0)
+    observations[seat, HEAD] = state.health[seat] / state.traits[seat, HEALTH]
+    observations[seat, HEAD + 1] = state.hit_from[seat, 0]
+    observations[seat, HEAD + 2] = state.hit_from[seat, 1]
+    at = HEAD + 3
+    for agent in (seat, other):
+        for k in range(tables.observed.size):
+            observations[seat, at] = share_of(state, tables, agent, tables.observed[k])
+            at += 1
+    if tables.shows_opponent:
+        write_opponent(state, tables, observations, seat, other, at)
+        at += OPPONENT_COLUMNS
+    if tables.arena.one_hot:
+        write_one_hot(state, tables, observations, seat, at)
+    else:
+        write_labels(state, tables, observations, seat, at)
+
+
+@inlined
+def share_of(state: DuelState, tables: DuelTables, seat: int, trait: int) -> float:
+    """A trait v as v / (v + u), u what the settings say: 0 to 1, and 0.5 for the usual."""
+    value = state.traits[seat, trait]
+    return value / (value + tables.usual[trait]) if value > 0.0 else 0.0
+
+
+@inlined
+def sees(state: DuelState, tables: DuelTables, seat: int) -> bool:
+    """Whether a ray within range hits the opponent."""
+    limit = np.float32(state.seats.parameters[seat, RAY_RANGE])
+    found = False
+    for ray in range(ray_count(tables.arena)):
+        near = state.seats.ray_distance[seat, ray] <= limit
+        found |= (state.seats.ray_hit[seat, ray] >= 0) & near
+    return bool(found)
+
+
+@inlined
+def write_opponent(
+    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, other: int, at: int
+) -> None:
+    """The opponent as a unit from column `at` on, zeros where it is not seen."""
+    for column in range(at, at + OPPONENT_COLUMNS):
+        observations[seat, column] = ZERO
+    if not sees(state, tables, seat):
+        return
+    seats = state.seats
+    x = seats.enemies[seat, 0, 0] - seats.position[seat, 0]
+    z = seats.enemies[seat, 0, 1] - seats.position[seat, 1]
+    sine, cosine = seats.ahead[seat, 0], seats.ahead[seat, 1]
+    looks_x, looks_z = -seats.ahead[other, 0], -seats.ahead[other, 1]
+    observations[seat, at] = x * sine + z * cosine
+    observations[seat, at + 1] = x * cosine - z * sine
+    observations[seat, at + 2] = state.health[other] / state.traits[other, HEALTH]
+    observations[seat, at + 3] = looks_x * sine + looks_z * cosine
+    observations[seat, at + 4] = looks_x * cosine - looks_z * sine
+    observations[seat, at + 5] = ONE
+
+
+@inlined
+def write_labels(
+    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, at: int
+) -> None:
+    """One tag per ray from column `at` on, then one distance per ray; the opponent is a player."""
+    seats, rays = state.seats, ray_count(tables.arena)
+    limit = np.float32(seats.parameters[seat, RAY_RANGE])
+    for ray in range(rays):
+        seen = seats.ray_distance[seat, ray] <= limit
+        tag = WALL_TAG if seats.ray_hit[seat, ray] == WALL_HIT else PLAYER_TAG
+        observations[seat, at + ray] = tag if seen else NO_TAG
+        observations[seat, at + rays + ray] = seats.ray_distance[seat, ray] if seen else ZERO
+
+
+@inlined
+def write_one_hot(
+    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, at: int
+) -> None:
+    """Three numbers per ray, all 0 where nothing was hit, then one distance per ray."""
+    seats, rays = state.seats, ray_count(tables.arena)
+    limit = np.float32(seats.parameters[seat, RAY_RANGE])
+    for ray in range(rays):
+        seen = seats.ray_distance[seat, ray] <= limit
+        hit = seats.ray_hit[seat, ray] if seen else NO_HIT
+        first = at + TAG_KINDS * ray
+        observations[seat, first] = ONE if hit == WALL_HIT else ZERO
+        observations[seat, first + 1] = ZERO
+        observations[seat, first + 2] = ONE if hit >= 0 else ZERO
+        distance = seats.ray_distance[seat, ray] if seen else ZERO
+        observations[seat, at + TAG_KINDS * rays + ray] = distance

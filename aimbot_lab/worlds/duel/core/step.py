@@ -1,0 +1,128 @@
+"""The entry points that `worlds.duel` calls: step matches, begin them, mask choices.
+
+Of a match the home seat has its number, and the away seat that plus the number of matches.
+"""
+
+from typing import Any
+
+from aimbot_lab.foundation.kernels.jit import inlined, kernel
+from aimbot_lab.foundation.kernels.packed import pack, unpacked
+from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, WorkQueue, take_rows
+from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
+from aimbot_lab.worlds.arena.core.gun import cool_down
+from aimbot_lab.worlds.arena.core.motion import turn
+from aimbot_lab.worlds.arena.core.rays import cast_rays
+from aimbot_lab.worlds.arena.core.state import ThreadWorkspace
+from aimbot_lab.worlds.duel.core.begin import begin_match
+from aimbot_lab.worlds.duel.core.motion import walk_both
+from aimbot_lab.worlds.duel.core.observation import observe
+from aimbot_lab.worlds.duel.core.result import settle
+from aimbot_lab.worlds.duel.core.shots import shoot_both
+from aimbot_lab.worlds.duel.core.state import (
+    ACTION_COLUMNS,
+    EVERY,
+    MOUSE,
+    Bools,
+    DuelState,
+    DuelTables,
+    Floats32,
+    MatchLog,
+)
+
+CHUNK = 8  # matches that a thread takes at a time
+MASKS = 8  # vertical 0 to 2, horizontal 0 to 2, attack 0 and 1
+
+
+@inlined
+def acts_now(state: DuelState, seat: int) -> bool:
+    """Whether the agent decides; between its decisions it repeats its last action."""
+    return bool(state.seats.decisions[seat] % int(state.traits[seat, EVERY]) == 0)
+
+
+@inlined
+def act(state: DuelState, actions: Floats32, match: int, away: int) -> None:
+    """Both turn, both walk, both shoot, and time passes."""
+    for seat in (match, away):
+        if acts_now(state, seat):
+            for k in range(ACTION_COLUMNS):
+                state.held[seat, k] = actions[seat, k]
+        state.mouse[seat] = turn(state.seats, seat, float(state.held[seat, MOUSE]))
+    walk_both(state, match, away)
+    shoot_both(state, match, away)
+    for seat in (match, away):
+        state.seats.decisions[seat] += 1
+        cool_down(state.seats, seat)
+
+
+@inlined
+def see_both(
+    state: DuelState, tables: DuelTables, scratch: Floats32, observations: Floats32, match: int
+) -> None:
+    """Cast the rays of both and write what they see."""
+    away = match + state.layout.size
+    for agent in range(2):
+        seat, other = (match, away) if agent == 0 else (away, match)
+        cast_rays(state.seats, scratch, seat)
+        observe(state, tables, observations, seat, other)
+
+
+@kernel
+def keep_advance(arguments: Any, address: int) -> None:
+    """Leave the arguments of `advance_matches` at `address`, for a `PackedCall`."""
+    pack(arguments, address)
+
+
+@kernel
+def advance_packed(address: int, kind: Any) -> None:
+    """`advance_matches` for a `PackedCall`."""
+    advance_matches(*unpacked(address, kind))
+
+
+@inlined
+def advance_matches(
+    state: DuelState,
+    tables: DuelTables,
+    actions: Floats32,
+    buffers: tuple[Any, Any],
+    log: MatchLog,
+    workspace: ThreadWorkspace,
+    queue: WorkQueue,
+) -> None:
+    """Step the matches, begin the next in those that are finished, or both.
+
+    `queue` says what to do and which of the buffers to write, and receives how many matches
+    ended; a worker goes on so as long as there is work in time. `actions` [N, 4] must have been
+    checked. Writes rewards, finished flags, observations and, where a match ended, `log`.
+    """
+    worker = workspace.thread_id - 1
+    matches = state.layout.size
+    while worker < 0 or begins(queue.sync_flags, worker, workspace.spin_limit):
+        written = buffers[0] if queue.buffers[0] == 0 else buffers[1]
+        first, last = take_rows(queue, workspace.thread_id, matches, CHUNK)
+        while first < last:
+            ended = 0
+            if queue.duty[0] & STEP:
+                for match in range(first, last):
+                    away = match + matches
+                    act(state, actions, match, away)
+                    see_both(state, tables, workspace.scratch, written.observations, match)
+                    ended += settle(state, tables, written, log, match, away)
+                queue.ended[workspace.thread_id * STRIDE] += ended
+            if queue.duty[0] & BEGIN and (ended or not queue.duty[0] & STEP):
+                for match in range(first, last):
+                    if written.finished[match]:
+                        begin_match(state, tables, workspace.scratch, written, match)
+            first, last = take_rows(queue, workspace.thread_id, matches, CHUNK)
+        if worker < 0:
+            wait_for_workers(queue.sync_flags, workspace.spin_limit)
+            return
+        finish(queue.sync_flags, worker)
+
+
+@kernel
+def mask_held(state: DuelState, masks: Bools) -> None:
+    """Leave of `masks` [N, 8] only index 0 to agents that repeat their last action."""
+    for seat in range(state.health.size):
+        if not acts_now(state, seat):
+            for k in range(MASKS):
+                masks[seat, k] = k in (0, 3, 6)

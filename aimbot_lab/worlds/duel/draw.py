@@ -1,0 +1,101 @@
+"""Matches as pictures from above, in the home agent's frame: x to the right, z up."""
+
+import numpy as np
+from PIL import ImageDraw, ImageFont
+
+from aimbot_lab.foundation.world import Picture
+from aimbot_lab.worlds.arena import canvas as paint
+from aimbot_lab.worlds.arena.canvas import Canvas, Colour, Opaque
+from aimbot_lab.worlds.arena.core import state as arena_core
+from aimbot_lab.worlds.arena.core.state import Floats
+from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, NO_SHOT, DuelState
+from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
+from aimbot_lab.worlds.duel.settings import DuelSettings
+
+OUTER_WALL = 1.5  # m of wall that is shown around the floor
+GUN_LENGTH, GUN_WIDTH = 1.0, 2.0  # m and pixels
+CAPTION: Colour = (255, 255, 255)
+SHOT: Opaque = (255, 120, 0)
+AGENTS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home and away
+VIEWS: tuple[Colour, Colour] = ((24, 104, 214, 34), (208, 36, 48, 34))
+NAMES = ("home", "away")
+COLOURS = (
+    *(paint.FLOOR, paint.WALL, paint.OBSTACLE, paint.AGENT, paint.ENEMY, paint.DARK, SHOT),
+    *(paint.blended(paint.FLOOR, view) for view in VIEWS),
+)
+
+
+def draw_match(state: DuelState, row: int, settings: DuelSettings, *, size: int = 480) -> Picture:
+    """Match `row`, [size, size, 3]: the hall, both agents with what they see, shots and healths.
+
+    Home is blue, away red, who is down a cross. Orange lines are the shots of the last decision.
+    The outer wall carries the healths, the layout's difficulty and the time left.
+    """
+    canvas = Canvas(-OUTER_WALL, FLOOR_SIZE + OUTER_WALL, size=size)
+    low, high = -OUTER_WALL, FLOOR_SIZE + OUTER_WALL
+    canvas.box(np.array([low, low, high, high]), paint.WALL)
+    canvas.box(np.array([0.0, 0.0, FLOOR_SIZE, FLOOR_SIZE]), paint.FLOOR)
+    for box in state.seats.obstacles[row, : state.seats.obstacle_count[row]]:
+        canvas.box(box, paint.OBSTACLE, edge=paint.WALL)
+    for agent in range(2):
+        _draw_view(canvas, state, row, agent=agent, rays=settings.rays.count)
+    for agent in range(2):
+        _draw_agent(canvas, state, row, agent=agent, rays=settings.rays.count)
+    picture = canvas.picture()
+    _write(ImageDraw.Draw(picture), state, row, size=size)
+    return np.array(picture)
+
+
+def seat_of(state: DuelState, row: int, agent: int) -> int:
+    """Where the arrays of seats hold this agent."""
+    return row + agent * len(state.layout)
+
+
+def in_home_frame(place: Floats, agent: int) -> Floats:
+    """A place [..., 2] of the agent's own frame as home sees it."""
+    turned: Floats = FLOOR_SIZE - place if agent else place
+    return turned
+
+
+def _draw_view(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays: int) -> None:
+    seat, seats = seat_of(state, row, agent), state.seats
+    reach = seats.parameters[seat, arena_core.RAY_RANGE]
+    distance = np.minimum(seats.ray_distance[seat, :rays].astype(np.float64), reach)
+    turned = np.arctan2(seats.ray_sin[seat, :rays], seats.ray_cos[seat, :rays])
+    bearing = seats.yaw[seat] + turned
+    place = seats.position[seat]
+    ends = place + distance[:, None] * np.stack([np.sin(bearing), np.cos(bearing)], axis=1)
+    canvas.polygon(in_home_frame(np.concatenate([place[None], ends]), agent), VIEWS[agent])
+
+
+def _draw_agent(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays: int) -> None:
+    seat, seats = seat_of(state, row, agent), state.seats
+    ahead = np.array([np.sin(seats.yaw[seat]), np.cos(seats.yaw[seat])])
+    place = seats.position[seat]
+    radius = float(seats.parameters[seat, arena_core.AGENT_RADIUS])
+    at = in_home_frame(place, agent)
+    if state.shot[seat] != NO_SHOT:
+        met = float(seats.ray_distance[seat, rays // 2])
+        end = seats.enemies[seat, 0] if state.shot[seat] == HIT else place + met * ahead
+        canvas.line([at, in_home_frame(end, agent)], SHOT, width=GUN_WIDTH)
+    if state.health[seat] <= 0:
+        canvas.cross(at, radius, AGENTS[agent])
+        return
+    muzzle = in_home_frame(place + GUN_LENGTH * ahead, agent)
+    canvas.line([at, muzzle], paint.DARK, width=GUN_WIDTH)
+    canvas.disc(at, radius, fill=AGENTS[agent], edge=paint.DARK)
+
+
+def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int) -> None:
+    """Healths of both, the difficulty, and the time left."""
+    wall = OUTER_WALL * size / (FLOOR_SIZE + 2 * OUTER_WALL)  # pixels
+    font = ImageFont.load_default(max(wall * 0.8, 8.0))
+    for agent, (x, y) in enumerate(((wall, size - wall / 2), (wall, wall / 2))):
+        seat = seat_of(state, row, agent)
+        health = f"{NAMES[agent]} {state.health[seat]}/{state.traits[seat, HEALTH]:g}"
+        write.text((x, y), health, fill=CAPTION, font=font, anchor="lm")
+    numbers = state.seats.parameters[row]
+    period = numbers[arena_core.DECISION_PERIOD] * numbers[arena_core.FIXED_TIMESTEP]
+    left = max(numbers[arena_core.TIME_LIMIT] - state.seats.decisions[row] * period, 0.0)
+    when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s"
+    write.text((size - wall, wall / 2), when, fill=CAPTION, font=font, anchor="rm")

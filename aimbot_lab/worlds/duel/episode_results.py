@@ -1,0 +1,34 @@
+"""Finished matches as an `EpisodeBatch`: an episode for each agent, home ones first."""
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.worlds.duel.core.state import KINDS, LEVELS, DuelState, MatchLog
+
+CELLS = {
+    (number, difficulty): Cell(kind, difficulty)
+    for number, kind in enumerate(KINDS)
+    for difficulty in range(LEVELS + 1)
+}
+
+
+def episode_batch(matches: npt.NDArray[np.int64], log: MatchLog, state: DuelState) -> EpisodeBatch:
+    """The episodes of `matches`, which just ended and are in their next one already."""
+    seats = np.concatenate([matches, matches + len(state.layout)])
+    rows = np.tile(matches, 2)
+    outcome = log.outcome[seats]
+    kinds = zip(log.kind[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
+    return EpisodeBatch(
+        row=rows,
+        agent=np.repeat([0, 1], len(matches)),
+        order=log.order[seats],
+        scenario=log.scenario[seats],
+        cell=tuple([CELLS[kind] for kind in kinds]),
+        outcome=outcome,
+        length=log.length[rows],
+        terms=log.terms[seats],
+        running_order=state.seats.order,
+        running_scenario=state.seats.scenario,
+        columns={"seconds": log.seconds[rows], "score": (outcome + 1) / 2.0},
+    )

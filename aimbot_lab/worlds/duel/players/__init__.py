@@ -1,0 +1,1 @@
+"""Scripted players to measure agents against, from the weakest: still, random, greedy, aimbot."""

@@ -1,0 +1,1 @@
+"""What the duel says of recorded matches: how one is played again, told and drawn."""

@@ -1,0 +1,142 @@
+"""Every number and choice of the duel, with its unit."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+from pydantic import Field
+
+from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
+from aimbot_lab.worlds.arena.settings import RaySettings
+from aimbot_lab.worlds.duel.bounds import bounds_of
+from aimbot_lab.worlds.duel.core.state import OF_SEATS
+
+MAX_LOADOUTS = 64
+Reward = Annotated[Float, Ge(-1e9), Le(1e9)]
+Reach = Annotated[Float, Gt(0), Le(10_000)]
+Weight = Annotated[Float, Ge(0), Le(1e9)]
+Loadout = Annotated[Mapping[str, Float], MinLen(1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RewardWeights:
+    """What an agent earns by itself; its reward is that less what the other earned, by term."""
+
+    win: Reward = 100.0
+    """The match was won."""
+    hit: Reward = 10.0
+    """A shot that hit the opponent."""
+    facing: Reward = 0.2
+    """Factor on the arena's reward for looking at a seen opponent: 2 a decision at most."""
+    spin_penalty: Reward = 0.2
+    """Factor on the arena's penalty for turning."""
+    move_penalty: Reward = 0.0
+    """A decision in which the agent was displaced."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ObservationSettings:
+    """What an observation holds beside the agent's own numbers and the rays."""
+
+    units: Bool = False
+    """Whether it has columns for the opponent, filled where a ray within range hits it."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class DuelSettings:
+    """The duel: hall, motion, gun, health, rays and rewards."""
+
+    world: Literal["duel"] = "duel"
+    """The world."""
+    num_envs: Annotated[Int, Ge(1), Le(32768)] = 256
+    """Matches stepped together, two agents each."""
+    threads: Annotated[Int, Ge(1), Le(64)] = 1
+    """Threads that step them."""
+    agent_radius: Annotated[Float, Ge(0.05), Le(0.5)] = 0.5
+    """Radius of an agent's disc in metres; layouts let discs of 0.5 m pass."""
+    decision_period: Annotated[Int, Ge(1), Le(20)] = 5
+    """Physics ticks per decision."""
+    decision_every: Annotated[Int, Ge(1), Le(20)] = 1
+    """Slower hands: an agent decides in every so many decisions, and repeats its last between."""
+    fixed_timestep: Annotated[Float, Ge(0.0001), Le(0.1)] = 0.02
+    """Seconds per physics tick."""
+    time_limit: Annotated[Float, Ge(0.0001), Le(3600)] = 30.0
+    """Seconds after which a match ends."""
+    on_timeout: Literal["draw", "health"] = "draw"
+    """What a match at its time limit is: a draw, or won by the healthier agent."""
+    start: Literal["mirrored", "free"] = "mirrored"
+    """Whether both start at the same place of their own frames, or each at its own."""
+    move_speed: Annotated[Float, Ge(0), Le(1000)] = 5.0
+    """Metres per second."""
+    gun_cooldown: Annotated[Float, Ge(0), Le(3600)] = 0.3
+    """Seconds between two shots, counted in ticks."""
+    gun_range: Reach = 100.0
+    """Metres that a shot reaches."""
+    health: Annotated[Int, Ge(1), Le(100)] = 3
+    """Points that an agent has; at 0 it is down."""
+    damage: Annotated[Int, Ge(1), Le(100)] = 1
+    """Points that a hit takes."""
+    mouse_limit: Annotated[Float, Gt(0), Le(1000)] = 5.0
+    """The mouse action is clipped to plus or minus this."""
+    mouse_factor: Annotated[Float, Gt(0), Le(10)] = 0.08
+    """Radians turned per unit of the mouse action."""
+    spin_window: Annotated[Int, Ge(1), Le(1000)] = 40
+    """Actions over which the net turn is summed."""
+    spin_threshold: Annotated[Float, Gt(0), Le(1e6)] = 10.0
+    """Net turn in radians from which spinning is punished by the turn itself."""
+    spin_rate: Annotated[Float, Ge(0), Le(1e6)] = 0.06
+    """Penalty per unit of the mouse action below that threshold."""
+    facing_distance: Annotated[Float, Ge(0), Le(1e6)] = 0.5
+    """An opponent within this distance of the view's centre line earns the full reward, m."""
+    loadouts: Annotated[Mapping[str, Loadout], Field(max_length=MAX_LOADOUTS)] = Field(
+        default_factory=dict
+    )
+    """Named sets of parameters of an agent, such as `{sniper: {gun_cooldown: 1.5, damage: 3}}`."""
+    loadout: Mapping[str, Weight] = Field(default_factory=dict)
+    """Weights by which a match draws one of them; left out, all alike."""
+    mirrored_loadouts: Bool = True
+    """Whether both agents have the same loadout."""
+    observed_parameters: tuple[str, ...] = ()
+    """Parameters of an agent whose values, its own and its opponent's, are observed as v / (v + u),
+    u the value of these settings."""
+    rays: RaySettings = RaySettings()
+    """What an agent sees with."""
+    observation: ObservationSettings = ObservationSettings()
+    """What else it observes."""
+    rewards: RewardWeights = RewardWeights()
+    """What an agent earns."""
+
+    def __post_init__(self) -> None:
+        for name, values in self.loadouts.items():
+            _check_loadout(name, values)
+        for name in self.loadout:
+            if name not in self.loadouts:
+                known = ", ".join(self.loadouts) or "none"
+                raise ValueError(f"loadout: there is no loadout {name!r}; there are {known}")
+        if self.loadout and not any(self.loadout.values()):
+            raise ValueError("loadout: a weight must be above 0")
+        for name in self.observed_parameters:
+            if name not in OF_SEATS:
+                known = ", ".join(OF_SEATS)
+                raise ValueError(f"observed_parameters: no parameter {name!r}; there are {known}")
+        if len(set(self.observed_parameters)) != len(self.observed_parameters):
+            raise ValueError("observed_parameters: each can be named once")
+
+    @property
+    def decision_seconds(self) -> float:
+        """Seconds between two decisions."""
+        return self.decision_period * self.fixed_timestep
+
+
+def _check_loadout(name: str, values: Mapping[str, float]) -> None:
+    """Raise ValueError unless every value is one that the parameter takes."""
+    for trait, value in values.items():
+        if trait not in OF_SEATS:
+            known = ", ".join(OF_SEATS)
+            raise ValueError(f"loadouts: {name}: no parameter {trait!r}; there are {known}")
+        bounds = bounds_of(DuelSettings, trait)
+        if not (isfinite(value) and bounds.low <= value <= bounds.high):
+            raise ValueError(f"loadouts: {name}: {trait} must {bounds} (got {value:g})")
+        if bounds.whole and value != int(value):
+            raise ValueError(f"loadouts: {name}: {trait} must be a whole number (got {value:g})")

@@ -1,0 +1,112 @@
+"""The duel as a kind of world: what is known of it before one is made."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
+from aimbot_lab.worlds.duel.core.state import AWAY
+from aimbot_lab.worlds.duel.parameters import (
+    DECLARED,
+    parameter_bounds,
+    parameter_fault,
+)
+from aimbot_lab.worlds.duel.players.scripts import make_players
+from aimbot_lab.worlds.duel.replays.world_replays import DuelReplays
+from aimbot_lab.worlds.duel.scenario import DIFFICULTIES, TARGET
+from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.spec import duel_spec
+
+
+class DuelType(WorldType):
+    """Two agents in one hall."""
+
+    name = "duel"
+    settings = DuelSettings
+    benched = True
+    shape_keys = ("rays", "observation", "observed_parameters", "mouse_limit")
+    bounding_keys = ("rays", *DECLARED)
+    replays = DuelReplays()
+
+    def spec(self, settings: DuelSettings) -> WorldSpec:
+        """The shape of a duel with `settings`."""
+        return duel_spec(settings)
+
+    def make(self, settings: DuelSettings) -> BatchWorld:
+        """A duel with `settings`, not yet reset; it loads numba."""
+        from aimbot_lab.worlds.duel.duel import Duel
+
+        return Duel(settings)
+
+    def targets(self, settings: DuelSettings | None) -> Mapping[str, int]:
+        """To win."""
+        del settings
+        return DIFFICULTIES
+
+    def baselines(self, settings: DuelSettings) -> Mapping[str, MakePlayer]:
+        """Scripted players, from the weakest to the strongest; each plays all seats."""
+        return make_players(settings)
+
+    def parameters(self, settings: DuelSettings | None) -> Mapping[str, Bounds]:
+        """Every number that a match depends on."""
+        del settings
+        return parameter_bounds()
+
+    def parameter_texts(self) -> Mapping[str, str]:
+        """What the setting of each parameter's name says about itself."""
+        return {name: _description(name) for name in parameter_bounds()}
+
+    def parameter_fault(
+        self, name: str, value: ParameterValue, settings: DuelSettings | None
+    ) -> str | None:
+        """Whether the value lies in the parameter's bounds and those that `settings` declare."""
+        return parameter_fault(name, value, settings)
+
+    def reward_bound(self, settings: DuelSettings) -> float:
+        """The largest of the reward weights."""
+        return float(max(map(abs, asdict(settings.rewards).values())))
+
+    def warm_up(self, settings: DuelSettings) -> None:
+        """Step a single match, which compiles the kernels or reads them from the cache."""
+        world = self.make(replace(settings, num_envs=1))
+        world.set_scenario(Scenario({TARGET: 1.0}))
+        buffers = step_buffers(world)
+        world.reset(0, buffers.observations)
+        world.step(np.zeros((len(buffers.rewards), 4), np.float32), buffers)
+
+    def spread_episodes(
+        self, world: Any, scenario: Scenario, *, seed: int, play: Callable[[int], object]
+    ) -> None:
+        """Matches in full play, over the hall and over the time of their episodes."""
+        world.set_scenario(scenario)
+        world.reset(seed, step_buffers(world).observations)
+        play(1)
+        decisions = world.state.seats.decisions
+        spread = np.random.default_rng(seed).integers(world.spec.max_steps, size=world.num_envs)
+        decisions[:] = np.tile(spread, 2)
+
+    def step_parts(self, world: Any, scenario: Scenario, buffers: StepBuffers) -> StepParts:
+        """The kernels of a step."""
+        from aimbot_lab.worlds.duel.benchmark import step_parts
+
+        return step_parts(world, scenario, buffers)
+
+
+def _description(parameter: str) -> str:
+    """What the duel's setting of that name says about itself."""
+    plain = parameter.removeprefix(AWAY)
+    *sections, key = plain.split(".")
+    kind: Any = DuelSettings
+    for section in sections:
+        kind = next(field.type for field in fields(kind) if field.name == section)
+    assert is_dataclass(kind)
+    text = str(TypeAdapter(kind).json_schema()["properties"][key]["description"])
+    return text if plain == parameter else f"The away agent's: {text}"
+
+
+DUEL = DuelType()
