@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from aimbot_lab.panel.server.access import Door
 
 PAGES = 32
-SLOW_SECONDS = 2.0  # that the slowest page takes for a message
+SLOW = 2  # the page at Watch that reads slowly
+BEGIN_SECONDS = 120.0  # until every page has been shown something, at most
+BUFFER = 2**14  # bytes
+SLOW_SECONDS = 0.3  # that the slowest page takes for a message
 SAMPLE_SECONDS = 5.0
 CURRICULUM = """
 name: endless
@@ -72,25 +76,38 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
     name = Door("127.0.0.1", int(host.rsplit(":", 1)[1]), token).cookie
     headers = {"Cookie": f"{name}={token}", "Origin": origin}
     async with asyncio.TaskGroup() as group:
-        pages = [
-            Page(await connect(f"ws://{host}/socket", additional_headers=headers, max_queue=2))
-            for _ in range(PAGES)
-        ]
+        pages = [Page(await opened(host, headers)) for _ in range(PAGES)]
         run = await begun(pages[0])
         for number, page in enumerate(pages):
             body = {"run": run} if number % 2 else {"run": run, "agent": ""}
             await page.ask("training" if number % 2 else "watch", "watch", **body)
-        slow = pages[2]  # at Watch
         tasks = [
-            group.create_task(page.read(SLOW_SECONDS if page is slow else 0.0)) for page in pages
+            group.create_task(page.read(SLOW_SECONDS if number == SLOW else 0.0))
+            for number, page in enumerate(pages)
         ]
+        until = time.monotonic() + BEGIN_SECONDS  # in which libraries load and an agent is shown
+        while not all(page.frames for page in pages) and time.monotonic() < until:
+            await asyncio.sleep(0.1)
+        before = [page.frames for page in pages]
         samples = await sampled(server, seconds)
-        counts = [page.frames for page in pages]
+        counts = [page.frames - earlier for page, earlier in zip(pages, before, strict=True)]
         for task in tasks:
             task.cancel()
         for page in pages:
             await page.socket.close()
-    return {"samples_mb": samples, "slowest": slow.frames, "others": sorted(counts)}
+    return {"samples_mb": samples, "slowest": counts.pop(SLOW), "others": sorted(counts)}
+
+
+async def opened(host: str, headers: dict[str, str]) -> ClientConnection:
+    """A socket that buffers little, so that a slow page soon holds the server up.
+
+    It sends no pings: answers to them would wait behind what is not read yet.
+    """
+    plain = socket.socket()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+    plain.connect((host.split(":", maxsplit=1)[0], int(host.split(":")[1])))
+    address, limits = f"ws://{host}/socket", {"max_queue": 2, "ping_interval": None}
+    return await connect(address, sock=plain, additional_headers=headers, **limits)
 
 
 async def sampled(server: psutil.Process, seconds: float) -> list[float]:
@@ -144,7 +161,7 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
         "early_mb": median(samples[quarter : 2 * quarter] or samples),
         "late_mb": median(samples[-quarter:]),
         "slowest": found["slowest"],
-        "fewest_of_others": found["others"][1],
+        "fewest_of_others": found["others"][0],
         "most": found["others"][-1],
         **found,
     }

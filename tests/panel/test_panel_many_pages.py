@@ -26,7 +26,7 @@ def test_the_slowest_of_32_pages_gets_frames_and_the_panels_memory_stays_flat(
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found["others"]) == 32
+    assert len(found["others"]) == 31
     assert found["fewest_of_others"] > 0
     assert found["slowest"] > 0
     assert not SECONDS or found["late_mb"] - found["early_mb"] < MAX_GROWTH_MB

@@ -21,3 +21,15 @@ def test_trials_of_a_sweep_are_not_listed_as_runs(tmp_path: Path) -> None:
     assert asyncio.run(runs.look()) == []
     runs._stored = {OWN: RunLine(OWN, "goto seed 1", "FINISHED", 1)}
     assert [line.run_id for line in asyncio.run(runs.look())] == [OWN]
+
+
+def test_that_there_are_no_runs_is_known_once_the_store_was_asked(tmp_path: Path) -> None:
+    runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(lambda name: None))
+
+    async def looks() -> tuple[bool, bool]:
+        before = await runs.listed()
+        assert runs._asking is not None
+        await runs._asking
+        return before.complete, (await runs.listed()).complete
+
+    assert asyncio.run(looks()) == (False, True)

@@ -14,7 +14,7 @@ from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.panel.server.replays.replay_list import ReplayList
 from aimbot_lab.panel.server.runs.live_run import LiveRun
-from aimbot_lab.panel.server.runs.run_list import RunLine, RunList
+from aimbot_lab.panel.server.runs.run_list import Listed, RunList
 from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.panel.server.sweeps import Sweeps
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -41,9 +41,9 @@ class Lab:
         return RunList(self.data_folder, tracking_uri=self.tracking_uri, loader=self.loader)
 
     @cached_property
-    def runs(self) -> Feed[list[RunLine]]:
+    def runs(self) -> Feed[Listed]:
         """The same, looked up while somebody wants them."""
-        return Feed(self.run_list.look, seconds=1.0)
+        return Feed(self.run_list.listed, seconds=1.0)
 
     @cached_property
     def curricula(self) -> Curricula:

@@ -108,8 +108,8 @@ export function open(place, panel, rest) {
     return panel.act("weights", { run: shown, target, ...of });
   }
 
-  function drawList(runs) {
-    empty.hidden = runs.length > 0;
+  function drawList(runs, complete = true) {
+    empty.hidden = runs.length > 0 || !complete;
     const trains = runs.find((run) => run.state === "trains") ?? runs[0];
     if (!chosenByHand && trains && trains.run_id !== shown) watch(trains.run_id);
     fill(list, runs.map((run) => el("li", {}, el("a", {
@@ -126,7 +126,7 @@ export function open(place, panel, rest) {
     last = told.runs;
     fault.hidden = !told.fault;
     say(fault, told.fault);
-    drawList(last);
+    drawList(last, told.complete);
   });
   panel.on("state", (told) => {
     if (told.run_id !== shown) return;

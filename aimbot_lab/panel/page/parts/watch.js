@@ -11,6 +11,8 @@ import { stateWords } from "./training.js";
 export const name = "watch";
 export const title = "Watch";
 
+const LOOKING = "The runs are looked up …";
+
 export function open(place, panel, rest) {
   let shown = rest; // a run, and after a slash one of the agents that it saved
   const choice = el("select", { aria: { label: "Run" }, on: { change: () => {
@@ -37,11 +39,13 @@ export function open(place, panel, rest) {
   panel.atEnd(() => { view.close(); eyes.close(); });
 
   let known = "";
-  panel.on("runs", ({ runs }) => {
+  agent.hidden = choice.hidden = true;
+  panel.on("runs", ({ runs, complete }) => {
     const key = JSON.stringify(runs.map((run) => [run.run_id, run.state, run.name, run.saved]));
     if (key !== known) drawChoice(runs);
     known = key;
-    if (!runs.length) {
+    if (!runs.length && !complete) say(hint, LOOKING);
+    else if (!runs.length) {
       fill(hint, "There is no run to watch yet. ", el("a", { href: "#start" }, "Choose a curriculum"),
         " to begin one.");
     }

@@ -34,16 +34,14 @@ class Runs:
 
     runs: list[RunLine]
     fault: str
+    complete: bool  # whether the store has been asked
 
 
 def listing(part: str) -> Ask:
     """The request of `part` to be told which runs there are, from then on."""
 
     async def list_runs(session: Session, _: Nothing) -> Done:
-        def body(lines: list[RunLine]) -> Runs:
-            return Runs(lines, session.lab.run_list.fault)
-
-        session.follow(part, "runs", session.lab.runs, body)
+        session.follow(part, "runs", session.lab.runs, lambda listed: Runs(*listed))
         return Done()
 
     return Ask(Nothing, list_runs)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import STORE, Loader
@@ -33,6 +33,14 @@ class RunLine:
     saved: tuple[str, ...] = ()  # agents that it saved on request, by their names
 
 
+class Listed(NamedTuple):
+    """The runs there are, as far as they are known."""
+
+    lines: list[RunLine]
+    fault: str  # of the store, which knows those that are over; empty: none
+    complete: bool  # whether the store has been asked
+
+
 class RunList:
     """The runs of a data folder, found again at every look; the store is asked more rarely."""
 
@@ -47,7 +55,7 @@ class RunList:
         self._trained: frozenset[str] | None = None  # those that trained at the last look
         self._store_wanted = True
         self._saved: dict[str, tuple[str, ...]] = {}  # by run, as pages have requested it
-        self.fault = ""  # of the store, at the last look
+        self._fault, self._complete = "", False
         self.folders: dict[str, RunFolder] = {}
 
     async def look(self) -> list[RunLine]:
@@ -64,6 +72,11 @@ class RunList:
         lines = {**self._stored, **{key: self._with_result(line) for key, line in here.items()}}
         order = sorted(lines.values(), key=lambda line: (line.state != "trains", -line.begun_ms))
         return order[: MAX_LISTED + len(trained)]
+
+    async def listed(self) -> Listed:
+        """The same, and how well they are known."""
+        lines = await self.look()
+        return Listed(lines, self._fault, self._complete)
 
     def find(self, run_id: str) -> RunFolder | None:
         """The folder of a run that is not wholly delivered; it is looked up again."""
@@ -133,9 +146,9 @@ class RunList:
         try:
             found = list_runs(self._data_folder, tracking_uri=self._tracking_uri, max_results=200)
         except LabError as error:
-            self.fault = str(error)
+            self._fault, self._complete = str(error), True
             return
-        self.fault = ""
+        self._fault, self._complete = "", True
         self._stored = {one.run_id: _line(one) for one in found if is_own_training(one)}
 
 
