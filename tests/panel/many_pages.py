@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from statistics import median
 from typing import Any
 
 import psutil
+from websockets import ConnectionClosed
 from websockets.asyncio.client import ClientConnection, connect
 
 from aimbot_lab.panel.server.access import Door
@@ -27,7 +29,7 @@ PAGES = 32
 SLOW = 2  # the page at Watch that reads slowly
 BEGIN_SECONDS = 120.0  # until every page has been shown something, at most
 BUFFER = 2**14  # bytes
-SLOW_SECONDS = 0.3  # that the slowest page takes for a message
+SLOW_SECONDS = 0.15  # that the slowest page takes for a message
 SAMPLE_SECONDS = 5.0
 CURRICULUM = """
 name: endless
@@ -47,17 +49,22 @@ class Page:
     socket: ClientConnection
     number: int = 0
     frames: int = 0
+    cuts: int = 0  # how often the connection ended
 
     async def ask(self, part: str, kind: str, **body: Any) -> None:
         self.number += 1
         message = {"v": 1, "id": self.number, "part": part, "kind": kind, "body": body}
         await self.socket.send(json.dumps(message))
 
-    async def read(self, pause: float) -> None:
-        """Read what it is shown, with a pause after each message."""
-        async for text in self.socket:
-            self.frames += json.loads(text)["kind"] in ("scene", "state")
-            await asyncio.sleep(pause)
+    async def read(self, pause: float, reopen: "Callable[[Page], Awaitable[None]]") -> None:
+        """Read what it is shown, with a pause after each message; open anew where it is cut off."""
+        while True:
+            with suppress(ConnectionClosed):
+                async for text in self.socket:
+                    self.frames += json.loads(text)["kind"] in ("scene", "state")
+                    await asyncio.sleep(pause)
+            self.cuts += 1
+            await reopen(self)
 
 
 def panel_address(process: "subprocess.Popen[str]") -> str:
@@ -78,11 +85,20 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
     async with asyncio.TaskGroup() as group:
         pages = [Page(await opened(host, headers)) for _ in range(PAGES)]
         run = await begun(pages[0])
-        for number, page in enumerate(pages):
+
+        async def look(page: Page) -> None:
+            number = pages.index(page)
             body = {"run": run} if number % 2 else {"run": run, "agent": ""}
             await page.ask("training" if number % 2 else "watch", "watch", **body)
+
+        async def reopen(page: Page) -> None:
+            page.socket = await opened(host, headers)
+            await look(page)
+
+        for page in pages:
+            await look(page)
         tasks = [
-            group.create_task(page.read(SLOW_SECONDS if number == SLOW else 0.0))
+            group.create_task(page.read(SLOW_SECONDS if number == SLOW else 0.0, reopen))
             for number, page in enumerate(pages)
         ]
         until = time.monotonic() + BEGIN_SECONDS  # in which libraries load and an agent is shown
@@ -91,11 +107,17 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
         before = [page.frames for page in pages]
         samples = await sampled(server, seconds)
         counts = [page.frames - earlier for page, earlier in zip(pages, before, strict=True)]
+        cuts = [page.cuts for page in pages]
         for task in tasks:
             task.cancel()
         for page in pages:
             await page.socket.close()
-    return {"samples_mb": samples, "slowest": counts.pop(SLOW), "others": sorted(counts)}
+    return {
+        "samples_mb": samples,
+        "slowest": counts.pop(SLOW),
+        "others": sorted(counts),
+        "cuts": cuts,
+    }
 
 
 async def opened(host: str, headers: dict[str, str]) -> ClientConnection:
@@ -122,9 +144,10 @@ async def sampled(server: psutil.Process, seconds: float) -> list[float]:
 async def begun(page: Page) -> str:
     """The id of the run that the page has begun."""
     await page.ask("start", "offer")
-    await page.ask("start", "begin", key="own:endless.yaml")
     async for text in page.socket:
         message = json.loads(text)
+        if message.get("reply") == 1:  # what can be begun is known
+            await page.ask("start", "begin", key="own:endless.yaml")
         if message["kind"] == "error":
             raise SystemExit(message["body"]["message"])
         started = message["body"].get("started") if message["kind"] == "holding" else None
