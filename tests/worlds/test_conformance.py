@@ -17,6 +17,7 @@ from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
@@ -51,10 +52,15 @@ GORGE = Subject(
 DUEL = Subject(
     lambda rows: Duel(DuelSettings(num_envs=rows, time_limit=4.0)), Scenario({"duel": 1.0})
 )
+OPPOSED = Subject(
+    lambda rows: OpposedWorld(DuelSettings(num_envs=rows, time_limit=4.0, learner="home")),
+    Scenario({"still": 1.0, "random": 1.0, "greedy": 1.0, "aimbot": 1.0}),
+)
 OF_SEVERAL = {"race of two", "duel"}
 SUBJECTS = {
     "arena": ARENA,
     "duel": DUEL,
+    "duel against scripts": OPPOSED,
     "gorge": GORGE,
     "race alone": ALONE,
     "race of two": TOGETHER,

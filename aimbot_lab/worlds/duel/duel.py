@@ -1,6 +1,7 @@
 """The duel: a batch of matches of two agents behind the `BatchWorld` protocol."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class Duel:
     ) -> None:
         self.settings, self._kinds = settings, kinds
         self.layouts = shipped_layouts() if layouts is None else tuple(layouts)
-        self.spec = duel_spec(settings)
+        self.spec = duel_spec(replace(settings, learner="both"))  # whoever learns, two play
         self.num_envs = settings.num_envs
         self.keep_endings = False
         self.ended_state: DuelState | None = None
@@ -212,9 +213,13 @@ class Duel:
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on from `snapshot` of a duel with the same settings and layouts, bit for bit."""
-        check_snapshot(snapshot, self.arrays(), self._tables)
+        self.check_restorable(snapshot)
         _overwrite(self.state, snapshot)
         self._tables = self._tables._replace(scenario=scenario_of(snapshot))
+
+    def check_restorable(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Raise MisuseError unless `snapshot` is of such a duel."""
+        check_snapshot(snapshot, self.arrays(), self._tables)
 
     def check_started(self) -> None:
         """Raise MisuseError before the first reset."""

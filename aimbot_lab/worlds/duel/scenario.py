@@ -24,8 +24,8 @@ from aimbot_lab.worlds.duel.parameters import (
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 TARGET = KINDS[0]
-TARGETS = {TARGET: 0}  # of matches that are played from outside
-DIFFICULTIES = {TARGET: LEVELS}
+OPPONENTS = KINDS[1:]
+"""Targets where home plays against scripts: who sits opposite."""
 
 
 def scenario_tables(

@@ -53,6 +53,8 @@ class DuelSettings:
     """Matches stepped together, two agents each."""
     threads: Annotated[Int, Ge(1), Le(64)] = 1
     """Threads that step them."""
+    learner: Literal["both", "home"] = "both"
+    """Who learns: `both` agents, or `home` alone, against the scripted players that are targets."""
     agent_radius: Annotated[Float, Ge(0.05), Le(0.5)] = 0.5
     """Radius of an agent's disc in metres; layouts let discs of 0.5 m pass."""
     decision_period: Annotated[Int, Ge(1), Le(20)] = 5

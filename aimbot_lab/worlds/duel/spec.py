@@ -9,7 +9,7 @@ from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.units import LABELS, ONE_HOT
 from aimbot_lab.worlds.duel.core import state as core
 from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
-from aimbot_lab.worlds.duel.scenario import DIFFICULTIES, TARGETS
+from aimbot_lab.worlds.duel.scenario import OPPONENTS, TARGET
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 Column = tuple[str, float, float]  # name, low, high
@@ -104,6 +104,11 @@ def _columns(prefix: str, slots: int, *, names: tuple[str, ...], labelled: bool)
     return np.array(rows, np.int64)
 
 
+def targets_of(settings: DuelSettings) -> tuple[str, ...]:
+    """The duel itself where both learn, else who sits opposite."""
+    return (TARGET,) if settings.learner == "both" else OPPONENTS
+
+
 def duel_spec(settings: DuelSettings) -> WorldSpec:
     """Observation columns with their ranges, action branches, targets and reward terms."""
     columns = [
@@ -112,6 +117,7 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         *_ray_columns(settings),
     ]
     names, lows, highs = zip(*columns, strict=True)
+    targets = targets_of(settings)
     return WorldSpec(
         observation_names=names,
         observation_low=np.array(lows, np.float32),
@@ -120,14 +126,14 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         continuous=1,
         continuous_limit=settings.mouse_limit,
         turn_per_unit=settings.mouse_factor,
-        targets=TARGETS,
-        difficulties=DIFFICULTIES,
+        targets={name: core.KINDS.index(name) for name in targets},
+        difficulties=dict.fromkeys(targets, core.LEVELS),
         reward_terms=core.REWARD_TERMS,
         parameters=core.PARAMETERS,
         action_names=ACTION_NAMES,
         decision_seconds=settings.decision_seconds,
         abilities=frozenset(ABILITIES),
-        agents=core.AGENTS,
+        agents=core.AGENTS if settings.learner == "both" else 1,
         episode_columns=("seconds", "score"),
         time_column="seconds",
         result_columns=(),

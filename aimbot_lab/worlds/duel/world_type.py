@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
-from aimbot_lab.worlds.duel.core.state import AWAY
+from aimbot_lab.worlds.duel.core.state import AWAY, KINDS, LEVELS
 from aimbot_lab.worlds.duel.parameters import (
     DECLARED,
     parameter_bounds,
@@ -18,9 +18,8 @@ from aimbot_lab.worlds.duel.parameters import (
 )
 from aimbot_lab.worlds.duel.players.scripts import make_players
 from aimbot_lab.worlds.duel.replays.world_replays import DuelReplays
-from aimbot_lab.worlds.duel.scenario import DIFFICULTIES, TARGET
 from aimbot_lab.worlds.duel.settings import DuelSettings
-from aimbot_lab.worlds.duel.spec import duel_spec
+from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 
 class DuelType(WorldType):
@@ -40,13 +39,14 @@ class DuelType(WorldType):
     def make(self, settings: DuelSettings) -> BatchWorld:
         """A duel with `settings`, not yet reset; it loads numba."""
         from aimbot_lab.worlds.duel.duel import Duel
+        from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
 
-        return Duel(settings)
+        return Duel(settings) if settings.learner == "both" else OpposedWorld(settings)
 
     def targets(self, settings: DuelSettings | None) -> Mapping[str, int]:
-        """To win."""
-        del settings
-        return DIFFICULTIES
+        """The duel itself where both agents learn, else who sits opposite; without settings all."""
+        names = KINDS if settings is None else targets_of(settings)
+        return dict.fromkeys(names, LEVELS)
 
     def baselines(self, settings: DuelSettings) -> Mapping[str, MakePlayer]:
         """Scripted players, from the weakest to the strongest; each plays all seats."""
@@ -74,7 +74,7 @@ class DuelType(WorldType):
     def warm_up(self, settings: DuelSettings) -> None:
         """Step a single match, which compiles the kernels or reads them from the cache."""
         world = self.make(replace(settings, num_envs=1))
-        world.set_scenario(Scenario({TARGET: 1.0}))
+        world.set_scenario(Scenario(dict.fromkeys(world.spec.targets, 1.0)))
         buffers = step_buffers(world)
         world.reset(0, buffers.observations)
         world.step(np.zeros((len(buffers.rewards), 4), np.float32), buffers)

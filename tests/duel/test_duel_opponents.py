@@ -1,0 +1,110 @@
+"""Home against scripted players: who sits opposite, and that a match depends on itself alone."""
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.errors import ActionError, ConfigurationError
+from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+from aimbot_lab.worlds.duel.scenario import OPPONENTS
+from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.registry import make_world, spec_of
+
+ALL = Scenario(dict.fromkeys(OPPONENTS, 1.0))
+
+
+def opposed(matches: int, drawn: Scenario = ALL, seed: int = 3, **settings):
+    world = OpposedWorld(DuelSettings(num_envs=matches, learner="home", **settings))
+    world.set_scenario(drawn)
+    buffers = step_buffers(world)
+    world.reset(seed, buffers.observations)
+    return world, buffers
+
+
+def moves(rows: int, step: int) -> np.ndarray:
+    """Actions that depend on row and step alone."""
+    drawn = [np.random.default_rng((row, step)) for row in range(rows)]
+    made = [[*one.integers(0, (3, 3, 2)), one.uniform(-5, 5)] for one in drawn]
+    return np.array(made, np.float32)
+
+
+def test_the_setting_learner_says_whether_a_duel_has_one_agent_or_two() -> None:
+    both, home = DuelSettings(num_envs=2), DuelSettings(num_envs=2, learner="home")
+    assert isinstance(make_world(both), Duel)
+    assert isinstance(make_world(home), OpposedWorld)
+    assert (spec_of(both).agents, tuple(spec_of(both).targets)) == (2, ("duel",))
+    assert (spec_of(home).agents, tuple(spec_of(home).targets)) == (1, OPPONENTS)
+
+
+@pytest.mark.parametrize("target", ["duel", "self", "reference"])
+def test_a_target_that_needs_two_learners_is_refused(target: str) -> None:
+    world = OpposedWorld(DuelSettings(num_envs=1, learner="home"))
+    with pytest.raises(ConfigurationError, match=f"no target '{target}'; there are still, random"):
+        world.set_scenario(Scenario({target: 1.0}))
+
+
+def test_opponents_are_drawn_by_the_weights_and_named_in_the_episodes() -> None:
+    drawn = Scenario(
+        {"still": 3.0, "aimbot": 1.0},
+        difficulty={"still": (1, 0, 0, 0, 0), "aimbot": (0, 0, 0, 0, 1)},
+    )
+    world, buffers = opposed(200, drawn, time_limit=0.2)
+    for step in range(2):
+        batch = world.step(moves(200, step), buffers)
+    names = [cell.target for cell in batch.cell if cell]
+    assert 0.65 < names.count("still") / 200 < 0.85
+    assert set(batch.cell) == {("still", 1), ("aimbot", 5)}
+    assert not batch.agent.any()
+
+
+def test_each_plays_as_its_kind_does() -> None:
+    world, buffers = opposed(80, time_limit=6.0)
+    kinds = world.duel.state.kind.copy()
+    moved = np.zeros(80)
+    for step in range(20):
+        before = world.duel.state.seats.position[80:].copy()
+        world.step(moves(80, step), buffers)
+        moved += np.abs(world.duel.state.seats.position[80:] - before).sum(axis=1) > 1e-9
+    first = world.duel.state.episode == 1
+    assert (moved[first & (kinds == 1)] == 0).all()  # still
+    assert (moved[first & (kinds > 1)] > 5).mean() > 0.9
+
+
+def test_a_match_is_the_same_whatever_the_number_of_matches() -> None:
+    few, some = opposed(5, time_limit=3.0)
+    many, others = opposed(40, time_limit=3.0)
+    for step in range(70):
+        few.step(moves(5, step), some)
+        many.step(moves(40, step), others)
+        for name in ("observations", "rewards", "finished"):
+            np.testing.assert_array_equal(getattr(some, name), getattr(others, name)[:5])
+
+
+def test_it_goes_on_from_a_snapshot_with_what_the_opponents_remember() -> None:
+    world, buffers = opposed(24, time_limit=5.0)
+    for step in range(30):
+        world.step(moves(24, step), buffers)
+    other, others = opposed(24, seed=8, time_limit=5.0)
+    other.restore(world.snapshot())
+    for step in range(30, 110):
+        world.step(moves(24, step), buffers)
+        other.step(moves(24, step), others)
+        np.testing.assert_array_equal(buffers.observations, others.observations)
+        np.testing.assert_array_equal(buffers.rewards, others.rewards)
+
+
+def test_a_snapshot_without_opponents_and_an_impossible_action_change_nothing() -> None:
+    world, buffers = opposed(2)
+    kept = world.snapshot()
+    with pytest.raises(MisuseError, match=r"opponents\.keys is missing"):
+        world.restore({k: v for k, v in kept.items() if k != "opponents.keys"})
+    with pytest.raises(MisuseError, match=r"opponents\.memory holds what is not finite"):
+        world.restore({**kept, "opponents.memory": np.full_like(kept["opponents.memory"], np.nan)})
+    wrong = np.zeros((2, 4), np.float32)
+    wrong[1, 3] = np.inf
+    with pytest.raises(ActionError, match=r"environment 1: mouse is inf.*\(agent home\)"):
+        world.step(wrong, buffers)
+    for name, array in world.snapshot().items():
+        np.testing.assert_array_equal(array, kept[name], err_msg=name)
