@@ -74,8 +74,15 @@ def wait_for_work(process: subprocess.Popen[str], folder: Path, ended: int) -> N
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children()
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process(process.pid).children() if is_worker(child)]
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether it works; one that was killed and not waited for yet does not."""
+    try:
+        return "spawn_main" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def gone(processes: list[psutil.Process]) -> bool:
