@@ -1,6 +1,6 @@
 """32 pages at once, one of them slow: each is shown the newest, and memory stays flat.
 
-AIMBOT_LAB_PAGES=600 watches for so many seconds; else a few, in which memory says nothing.
+A campaign, of AIMBOT_LAB_PAGES=600 seconds: in a few seconds memory says nothing.
 """
 
 import json
@@ -9,16 +9,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("many_pages.py")
 SECONDS = float(os.environ.get("AIMBOT_LAB_PAGES", "0"))
 MAX_GROWTH_MB = 10.0
+pytestmark = pytest.mark.skipif(not SECONDS, reason="a campaign of AIMBOT_LAB_PAGES seconds")
 
 
 def test_the_slowest_of_32_pages_gets_frames_and_the_panels_memory_stays_flat(
     tmp_path: Path,
 ) -> None:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path), str(SECONDS or 4.0)],
+        [sys.executable, str(SCRIPT), str(tmp_path), str(SECONDS)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -29,4 +32,4 @@ def test_the_slowest_of_32_pages_gets_frames_and_the_panels_memory_stays_flat(
     assert len(found["others"]) == 31
     assert found["fewest_of_others"] > 0
     assert found["slowest"] > 0
-    assert not SECONDS or found["late_mb"] - found["early_mb"] < MAX_GROWTH_MB
+    assert found["late_mb"] - found["early_mb"] < MAX_GROWTH_MB
