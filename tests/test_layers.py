@@ -194,7 +194,7 @@ def knows_a_world(text: str) -> bool:
     imports += [
         a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
     ]
-    worlds = tuple(f"aimbot_lab.worlds.{name}" for name in ("arena", "gorge", "gymnasium"))
+    worlds = tuple(f"aimbot_lab.worlds.{name}" for name in ("arena", "duel", "gorge", "gymnasium"))
     return bool(named & {"goto", "attack", "free"}) or any(
         name.startswith(worlds) for name in imports
     )

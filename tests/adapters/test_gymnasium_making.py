@@ -96,8 +96,11 @@ def test_keywords_win_over_settings_and_the_scenario_over_the_ids() -> None:
         ({"aim_bins": 1.0}, "aim_bins must be a list of finite numbers"),
         ({"aim_bins": (-1.0, 1.0), "action": "hybrid"}, "aim_bins: action=.hybrid."),
         ({"settings": 5}, "settings must be"),
-        ({"settings": {"world": "mars"}}, "world: must be arena, gorge or gymnasium .got 'mars'."),
-        ({"world": ["arena"]}, "world: must be arena, gorge or gymnasium"),
+        (
+            {"settings": {"world": "mars"}},
+            "world: must be arena, duel, gorge or gymnasium .got 'mars'.",
+        ),
+        ({"world": ["arena"]}, "world: must be arena, duel, gorge or gymnasium"),
         ({"difficulty": {"goto": (1, 0, 0, 0, 0)}}, "difficulty: give it as scenario="),
         ({"autoreset_mode": AutoresetMode.NEXT_STEP}, "always SAME_STEP"),
         ({"presets": "mine.yaml"}, "^presets: must be a list of files"),

@@ -30,7 +30,11 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
     ("old", "new", "what"),
     [
         ("CartPole-v1", "CartPole-v99", "5:7: env.id: CartPole-v99 can't be made: "),
-        ("gymnasium", "gymnasum", "4:10: env.world: must be 'arena', 'gorge' or 'gymnasium' (got"),
+        (
+            "gymnasium",
+            "gymnasum",
+            "4:10: env.world: must be 'arena', 'duel', 'gorge' or 'gymnasium' (got",
+        ),
         ("{return_above: 100}", "{}", "7:8: env.win: must have exactly one of return_above, "),
         ("return_above: 100", "return_over: 9", "7:9: env.win.return_over: unknown key (nearest"),
         ("length:", "lenght:", "10:26: lessons.0.parameters.lenght: CartPoleEnv has no number"),
