@@ -40,9 +40,9 @@ def add_run(data: Path, run_id: str, *, age: int, place: str = "artifacts") -> N
 def test_shipped_names_and_ones_own_are_completed(here: Path) -> None:
     (here / "curricula").mkdir()
     (here / "curricula" / "gopher.yaml").write_text("", encoding="utf-8")
-    assert completed("run", "go") == ["gopher", "gorge", "gorge_table", "goto"]
+    assert completed("run", "go") == ["gopher", "gorge", "gorge_ppo", "gorge_table", "goto"]
     assert completed("check", "") == [
-        *("gopher", "attack", "cartpole", "free", "gorge", "gorge_table", "goto"),
+        *("gopher", "attack", "cartpole", "free", "gorge", "gorge_ppo", "gorge_table", "goto"),
         *("mix", "recall", "short", "planted", "rewards"),
     ]
     assert completed("sweep", "start", "pl") == ["planted"]
