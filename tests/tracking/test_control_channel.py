@@ -52,3 +52,15 @@ def test_a_channel_without_a_pause_looks_each_time(tmp_path: Path) -> None:
     assert channel.requests() == []
     key = channel.send({"kind": "stop"})
     assert [*channel.requests()] == [(key, {"kind": "stop"})]
+
+
+def test_no_request_and_no_answer_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    channel = ControlChannel(tmp_path)
+    key = channel.send({"kind": "watch"})
+    channel.answer(key, {"watched_for": 15})
+    assert channel.wait(key, 0.0, still_open=lambda: True) == {"watched_for": 15}
+    assert waits == []

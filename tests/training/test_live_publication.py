@@ -13,6 +13,7 @@ from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.callbacks.live_publication import (
     AGENT_SECONDS,
+    MAX_SHARE,
     STATUS_SECONDS,
     LivePublication,
     status,
@@ -59,7 +60,11 @@ class Clock:
 def learned(folder: Path, *documents: Any, each: float = 2.0) -> tuple[TrainingOutcome, Asked]:
     chosen, asked = plan("ppo"), Asked(documents)
     live = LivePublication(
-        LiveFolder(folder), env=chosen.env, train=chosen.train, clock=Clock(each)
+        LiveFolder(folder),
+        env=chosen.env,
+        train=chosen.train,
+        clock=Clock(each),
+        processor=Clock(),
     )
     links = RunLinks(requests=asked, live=live)
     return Training(chosen).learn(Sink(), SilentObserver(), lambda: False, links=links), asked
@@ -102,13 +107,18 @@ def test_an_odd_request_to_watch_is_refused(tmp_path: Path, seconds: Any) -> Non
 class Written:
     """A publication whose clock stands still until it is set, and the files' times."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, processor: Clock | None = None) -> None:
         chosen = plan("ppo")
         self.clock, self.live = Clock(), LiveFolder(folder)
+        self.processor = processor or Clock()
         training = Training(chosen)
         self.policy, self.progress = training.model.policy, training.progress
         self.publication = LivePublication(
-            self.live, env=chosen.env, train=chosen.train, clock=self.clock
+            self.live,
+            env=chosen.env,
+            train=chosen.train,
+            clock=self.clock,
+            processor=self.processor,
         )
 
     def after(self, seconds: float) -> tuple[bool, bool]:
@@ -133,6 +143,18 @@ def test_agents_come_every_5_s_at_most_and_end_with_the_last_request(tmp_path: P
     assert written.after(15.0) == (False, False)
     written.publication.watch({"seconds": 15})
     assert written.after(AGENT_SECONDS) == (True, False)
+
+
+def test_what_is_shown_takes_no_more_than_its_share_of_the_processor(tmp_path: Path) -> None:
+    written = Written(tmp_path / "live", processor=Clock(0.02))  # s that showing takes
+    written.publication.watch({"seconds": 60})
+    shown, begun = 0, written.processor.now
+    for _ in range(50):
+        shown += written.after(STATUS_SECONDS)[0]
+        written.processor.now += 1.0
+    taken = written.processor.now - begun
+    assert shown > 5
+    assert 0.02 * (shown - 1) <= MAX_SHARE * taken
 
 
 def test_a_disk_that_refuses_ends_no_training(tmp_path: Path) -> None:

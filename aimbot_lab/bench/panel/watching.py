@@ -1,23 +1,22 @@
-"""What being watched costs a training: the same training watched and alone, in pairs.
+"""What being watched costs a training: stretches of one training, watched and alone, by turns.
 
-Both of a pair have one seed and do the same work to the bit, each in a run folder of its own on the
-same disk; which of them comes first changes from pair to pair. Watched, a training is asked by a
-process of its own for what the parts Training and Watch of the panel ask for. Seconds are counted
-twice: of the training's process alone, in which other programs count little, and on the clock.
+Alone, watched, watched, alone and so on: what drifts while the training learns, or the machine
+warms up, falls out of the pairs. Watched, the training is asked by a process of its own for what
+the parts Training and Watch of the panel ask for. Seconds are counted three times: of the
+training's process, in which other programs count little; on the clock; and within the code that
+answers and shows, which says how much of the first difference the training does itself.
 """
 
 import math
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
+from aimbot_lab.bench.panel.turns import Meter, MeteredRequests, Stretch, Turns
+from aimbot_lab.bench.panel.watcher import watcher_process
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.statistics.intervals import student_quantile
@@ -31,23 +30,16 @@ from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.registry import default_type, settings_with
 
 N_STEPS = 64
-ROLLOUTS = 60  # of a training: about ten seconds, in which three agents are shown
+STRETCH_SECONDS = 5.0  # in which a training shows one agent and up to ten states
+STEPS = 10**12  # never reached
 CONFIDENCE = 0.95
 
 
-class Taken(NamedTuple):
-    """What a training took for a million steps."""
-
-    processor: float  # s of its process
-    clock: float  # s
-    state_sha256: str
-
-
 class Pair(NamedTuple):
-    """The same training twice."""
+    """Two stretches of a training, one after the other."""
 
-    alone: Taken
-    watched: Taken
+    alone: Stretch
+    watched: Stretch
 
 
 class Ratio(NamedTuple):
@@ -67,43 +59,58 @@ class WatchCost:
     seconds_watched: float
     processor: Ratio
     clock: Ratio
+    own: float  # part of the processor's time that answering and showing take, watched
 
 
 def measure_watch_cost(
-    pairs: int, *, rollouts: int = ROLLOUTS, num_envs: int = 512
-) -> Iterator[Pair]:
-    """So many pairs of a training on Goto, each as it ends; one before them is not counted.
+    pairs: int,
+    *,
+    ended: Callable[[Pair], object],
+    seconds: float = STRETCH_SECONDS,
+    num_envs: int = 512,
+) -> Sequence[Pair]:
+    """So many pairs of stretches of a training on Goto; `ended` gets each.
 
-    Raises LabError where a training learns something else because it is watched.
+    Raises LabError where the training showed itself to nobody.
     """
-    plan = TrainingPlan(
-        seed=1,
-        env=settings_with(num_envs=num_envs),
-        lessons=(Lesson(name="all", targets={default_type().default_target(): 1.0}),),
-        train=TrainSettings(
-            algo="hybrid_ppo",
-            total_steps=rollouts * N_STEPS * num_envs,
-            n_steps=N_STEPS,
-            batch_size=num_envs * N_STEPS // 4,
-        ),
-    )
-    for number in range(-1, pairs):
-        watched_first = number % 2 == 1
-        first, second = _taken(plan, watched_first), _taken(plan, not watched_first)
-        if first.state_sha256 != second.state_sha256:
-            raise LabError("a training that was watched learned something else than one alone")
-        if number >= 0:
-            yield Pair(second, first) if watched_first else Pair(first, second)
+    found: list[Stretch] = []
+    measured: list[Pair] = []
+
+    def take(stretch: Stretch) -> None:
+        found.append(stretch)
+        if len(found) % 2 == 0:
+            measured.append(Pair(*sorted(found[-2:])))
+            ended(measured[-1])
+
+    with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name:
+        folder = Path(name)
+        training, meter = Training(_plan(num_envs)), Meter()
+        channel = ControlChannel(folder, look_seconds=LOOK_SECONDS)
+        with watcher_process(folder) as watcher:
+            turns = Turns(
+                lambda: _publication(folder, training.plan),
+                turn=watcher.turn,
+                ended=take,
+                meter=meter,
+                seconds=seconds,
+            )
+            links = RunLinks(requests=MeteredRequests(channel, meter), live=turns)
+            training.learn(_NoSink(), SilentObserver(), lambda: len(measured) >= pairs, links=links)
+        if not LiveFolder.of(folder).status.exists():
+            raise LabError("a training showed itself to nobody")
+    return measured[:pairs]
 
 
 def watch_cost(pairs: Sequence[Pair]) -> WatchCost:
     """What `pairs`, of which there is one at least, say of the cost."""
+    watched = [pair.watched for pair in pairs]
     return WatchCost(
         pairs=len(pairs),
         seconds_alone=median(pair.alone.processor for pair in pairs),
-        seconds_watched=median(pair.watched.processor for pair in pairs),
+        seconds_watched=median(one.processor for one in watched),
         processor=_ratio([pair.watched.processor / pair.alone.processor for pair in pairs]),
         clock=_ratio([pair.watched.clock / pair.alone.clock for pair in pairs]),
+        own=fmean(one.own for one in watched) / fmean(one.processor for one in watched),
     )
 
 
@@ -118,44 +125,22 @@ def _ratio(ratios: Sequence[float]) -> Ratio:
     return Ratio(math.expm1(mean), math.expm1(mean - half), math.expm1(mean + half))
 
 
-def _taken(plan: TrainingPlan, watched: bool) -> Taken:
-    training = Training(plan)
-    with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name:
-        folder = Path(name)
-        links = RunLinks(
-            requests=ControlChannel(folder, look_seconds=LOOK_SECONDS),
-            live=LivePublication(LiveFolder.of(folder), env=plan.env, train=plan.train),
-        )
-        with _watcher(folder, watched):
-            processor, clock = time.process_time(), time.perf_counter()
-            ended = training.learn(_NoSink(), SilentObserver(), lambda: False, links=links)
-            processor, clock = time.process_time() - processor, time.perf_counter() - clock
-        if LiveFolder.of(folder).status.exists() is not watched:
-            raise LabError("a training showed itself to nobody, or not to who watched it")
-    millions = ended.steps / 1e6
-    return Taken(processor / millions, clock / millions, ended.state_sha256)
+def _plan(num_envs: int) -> TrainingPlan:
+    return TrainingPlan(
+        seed=1,
+        env=settings_with(num_envs=num_envs),
+        lessons=(Lesson(name="all", targets={default_type().default_target(): 1.0}),),
+        train=TrainSettings(
+            algo="hybrid_ppo",
+            total_steps=STEPS,
+            n_steps=N_STEPS,
+            batch_size=num_envs * N_STEPS // 4,
+        ),
+    )
 
 
-@contextmanager
-def _watcher(folder: Path, watched: bool) -> Iterator[None]:
-    """Somebody who watches, in a process of their own."""
-    if not watched:
-        yield
-        return
-    module = "aimbot_lab.bench.panel.watcher"
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        if not process.stdout.readline():
-            raise LabError("the process that watches did not begin")
-        try:
-            yield
-        finally:
-            process.stdin.close()
+def _publication(folder: Path, plan: TrainingPlan) -> LivePublication:
+    return LivePublication(LiveFolder.of(folder), env=plan.env, train=plan.train)
 
 
 class _NoSink:

@@ -1,6 +1,7 @@
 """Writing that survives a crash of the process or the machine."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,18 +10,31 @@ from aimbot_lab.foundation.errors import StoreError
 
 def append_whole(descriptor: int, data: bytes) -> None:
     """Append all of `data` to an open file and wait until it is on the disk."""
+    _write_whole(descriptor, data)
+    os.fsync(descriptor)
+
+
+def _write_whole(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-    os.fsync(descriptor)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a reader sees the old content or the new, never a part."""
+    _replace(path, data, append_whole)
+
+
+def swap_file(path: Path, data: bytes) -> None:
+    """As `replace_file`, without waiting for the disk: for what nobody needs after a crash."""
+    _replace(path, data, _write_whole)
+
+
+def _replace(path: Path, data: bytes, write: Callable[[int, bytes], None]) -> None:
     temporary = _temporary(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        append_whole(descriptor, data)
+        write(descriptor, data)
     finally:
         os.close(descriptor)
     temporary.replace(path)

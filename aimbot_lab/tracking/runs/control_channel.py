@@ -1,6 +1,7 @@
 """Requests to a training from other processes, and its answers: small files in its run folder.
 
-Each is written under another name and renamed, so that none is ever read in part.
+Each is written under another name and renamed, so that none is ever read in part. Nobody waits for
+the disk: after a crash of the machine no request is open.
 """
 
 import json
@@ -13,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.tracking.journal.durable import disk_error, put_file, replace_file
+from aimbot_lab.tracking.journal.durable import disk_error, put_file, swap_file
 
 _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
@@ -44,7 +45,7 @@ class ControlChannel:
         key = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}"
         try:
             self._folder.mkdir(exist_ok=True)
-            replace_file(self._folder / f"{key}{_REQUEST}", json.dumps(document).encode())
+            swap_file(self._folder / f"{key}{_REQUEST}", json.dumps(document).encode())
         except OSError as error:
             raise disk_error(self._folder, error) from error
         return key
@@ -69,7 +70,7 @@ class ControlChannel:
         """Answer a request, which is then closed."""
         # A disk that refuses must not end a training; the request then stays without an answer.
         with suppress(OSError):
-            replace_file(self._folder / f"{key}{_ANSWER}", json.dumps(document).encode())
+            swap_file(self._folder / f"{key}{_ANSWER}", json.dumps(document).encode())
         with suppress(OSError):
             (self._folder / f"{key}{_REQUEST}").unlink()
 

@@ -1,7 +1,8 @@
 """What a training shows of itself while somebody watches: how it stands, and its newest agent.
 
 Both lie in a folder of the run and are replaced as a whole. Nothing is written, and nothing worked
-out, unless a request to watch has come within the last seconds.
+out, unless a request to watch has come within the last seconds. What is written takes MAX_SHARE of
+the processor's time at most, however slow or large it is: after it the publication rests.
 """
 
 import json
@@ -9,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.tracking.journal.durable import swap_file
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.agents.agent_files import DISK_ERRORS, save_agent
 from aimbot_lab.training.settings import TrainSettings
@@ -22,12 +24,14 @@ FORMAT = 1
 MAX_WATCH_SECONDS = 60.0  # that one request is good for
 STATUS_SECONDS = 0.5  # between two states that are written
 AGENT_SECONDS = 5.0  # between two agents
+MAX_SHARE = 0.005  # of the processor's time that the whole training takes
 
 
 class LivePublication:
     """Writes to the folder `live` of a run, where it is asked to.
 
-    `clock` gives seconds. A disk that refuses ends nothing.
+    `clock` gives seconds, `processor` those that the training has taken of the processor. A disk
+    that refuses ends nothing.
     """
 
     def __init__(
@@ -37,9 +41,11 @@ class LivePublication:
         env: WorldSettings,
         train: TrainSettings,
         clock: Callable[[], float] = time.monotonic,
+        processor: Callable[[], float] = time.process_time,
     ) -> None:
         self._live, self._env, self._train = live, env, train
-        self._clock = clock
+        self._clock, self._processor = clock, processor
+        self._rests_until = -inf  # by `processor`
         self._watched_until = self._agent_wanted_until = -1.0
         self._status_due = self._agent_due = 0.0
         self._last = clock(), -1  # when, and at which step, a rollout began
@@ -62,6 +68,16 @@ class LivePublication:
         if now > self._watched_until:
             self._last = now, step
             return
+        begun = self._processor()
+        if begun < self._rests_until:
+            return
+        self._publish_due(progress, step=step, policy=policy, now=now)
+        ended = self._processor()
+        self._rests_until = ended + (ended - begun) / MAX_SHARE
+
+    def _publish_due(
+        self, progress: CurriculumProgress, *, step: int, policy: Any, now: float
+    ) -> None:
         if now >= self._status_due:
             self._write_status(progress, step, now=now)
             self._status_due, self._last = now + STATUS_SECONDS, (now, step)
@@ -95,12 +111,9 @@ class LivePublication:
             "steps_per_second": speed,
             **status(progress),
         }
-        # Not waited for until it is on the disk: nobody needs it after a crash.
-        fresh = self._live.status.with_suffix(".new")
         with suppress(OSError):
             self._live.path.mkdir(exist_ok=True)
-            fresh.write_text(json.dumps(_finite(document)), encoding="utf-8")
-            fresh.replace(self._live.status)
+            swap_file(self._live.status, json.dumps(_finite(document)).encode())
 
 
 def status(progress: CurriculumProgress) -> dict[str, Any]:
