@@ -58,12 +58,24 @@ def test_the_page_has_no_inline_script_or_style() -> None:
 
 
 def test_every_part_has_a_tab_on_the_page() -> None:
-    named = {
-        match[1]
-        for path in (PAGE / "parts").glob("*.js")
-        if (match := re.search(r'^export const name = "(\w+)"', path.read_text(), re.MULTILINE))
-    }
-    assert named == {*PARTS}
+    main = (PAGE / "main.js").read_text()
+    assert {*re.findall(r'from "\./parts/(\w+)\.js"', main)} == {*PARTS}
+
+
+@pytest.mark.parametrize("path", sorted((PAGE / "parts").glob("*")), ids=lambda path: path.name)
+def test_a_module_among_the_parts_is_a_part_by_its_own_name(path: Path) -> None:
+    text = path.read_text()
+    assert re.findall(r'^export const name = "(\w+)"', text, re.MULTILINE) == [path.stem]
+    assert path.stem in PARTS
+    for exported in ("const title = ", "function open("):
+        assert f"export {exported}" in text
+
+
+@each_script
+def test_what_a_script_imports_is_a_file_of_the_page(path: Path) -> None:
+    for address in re.findall(r'^import .*?from "(.+?)";', path.read_text(), re.MULTILINE):
+        found = (path.parent / address).resolve().relative_to(PAGE.resolve())
+        assert found.as_posix() in page_files()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -2,10 +2,10 @@
 
 import { el, fill, say } from "../dom.js";
 import { clock, count } from "../format.js";
-import { progressView } from "./progress.js";
-import { reportView } from "./report.js";
-import { savedView } from "./saved.js";
-import { slidersView } from "./sliders.js";
+import { progressView } from "../run/progress.js";
+import { reportView } from "../run/report.js";
+import { savedView } from "../run/saved.js";
+import { slidersView } from "../run/sliders.js";
 
 export const name = "training";
 export const title = "Training";

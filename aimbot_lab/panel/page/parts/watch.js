@@ -5,7 +5,7 @@ import { count } from "../format.js";
 import { barsView } from "../bars.js";
 import { Eyes } from "../scene/eyes.js";
 import { TopDown } from "../topdown.js";
-import { stepWords } from "./saved.js";
+import { stepWords } from "../run/saved.js";
 import { stateWords } from "./training.js";
 
 export const name = "watch";

@@ -2,7 +2,7 @@
 
 import { el, fill, say } from "../dom.js";
 import { count } from "../format.js";
-import { most, moved, texts } from "../shares.js";
+import { most, moved, texts } from "./shares.js";
 
 const STEP = 0.01;
 const PAUSE = 250; // ms without a movement, after which a change is sent
