@@ -14,7 +14,7 @@ from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
 from aimbot_lab.training.networks.registry import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
 
-__all__ = ["AIM_BINS", "NetworkSettings", "TrainSettings", "bins_within"]
+__all__ = ["AIM_BINS", "NetworkSettings", "SamplesSettings", "TrainSettings", "bins_within"]
 
 Fraction = Annotated[Float, Ge(0), Le(1)]
 ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_ppo", "q_learning"
@@ -27,6 +27,7 @@ else:
     Algo = Literal[(*ALGOS, *(name for name in installed_names(GROUP) if name not in ALGOS))]
 """The names of all algorithms."""
 MAX_FUSED_UNITS = 1024  # of a layer; beyond, matrix products are all of the cost anyway
+MAX_KEPT = 64  # rollouts
 AIM_BINS = (-5.0, -2.5, -1.0, -0.4, -0.1, 0.0, 0.1, 0.4, 1.0, 2.5, 5.0)
 FEW_AIM_BINS = (-5.0, -0.5, 0.0, 0.5, 5.0)
 USUAL_BINS: Mapping[str, tuple[float, ...]] = MappingProxyType(
@@ -63,6 +64,15 @@ RewardScale = Annotated[
     ),
 ]
 OptionValue = Annotated[Any, AfterValidator(_plain)]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SamplesSettings:
+    """From which rollouts an update draws its samples."""
+
+    keep: Annotated[Int, Ge(1), Le(MAX_KEPT)] = 1
+    """Rollouts that an epoch passes over: the last so many, with the log-probabilities, values and
+    advantages that they were made with. 1: the last alone."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -114,6 +124,8 @@ class TrainSettings:
     """hybrid_ppo: one clipped objective for the whole action, or the sum of one per branch."""
     dual_clip: Annotated[Float, Gt(1)] | None = None
     """hybrid_ppo: where the advantage A is negative the objective is no less than this times A."""
+    samples: SamplesSettings = SamplesSettings()
+    """hybrid_ppo: from which rollouts an update draws; by default from the last alone."""
     target: Literal["none", "linear", "attention"] = "none"
     """hybrid_ppo: whether a branch of its own chooses a unit that the observation shows, and the
     mouse is the offset from it: by a layer, or by attention over the keys of network.units."""

@@ -42,7 +42,7 @@ from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
-from aimbot_lab.training.checkpoint.replay_parts import ReplayParts
+from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.settings import TrainSettings, bins_within
@@ -104,7 +104,7 @@ class Training:
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
         self._best = BestAgent()
-        self._replay = ReplayParts(self.model)
+        self._samples = sample_parts(self.model)
         self._resumed: Mapping[str, Any] | None = None
         self._random = random_state(self._spaces)
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
@@ -141,7 +141,7 @@ class Training:
         restore_model(self.model, state["model"])
         if begun is not None:
             begin_episodes(self.model, begun)
-        self._replay.resume(state["replay"], read_part)
+        self._samples.resume(state["replay"], read_part)
         self._resumed, self._random = state, state["random"]
 
     @property
@@ -257,14 +257,14 @@ class Training:
     def _checkpoint(
         self, report: ReportCallback, best: BestAgentCallback, evaluation: EvaluationCallback
     ) -> Checkpoint:
-        parts = self._replay.take()
+        parts = self._samples.take()
         state = {
             "format": FORMAT,
             "total_steps": self.plan.train.total_steps,
             "env": self.env.state(),
             "progress": self.progress.state(),
             "model": model_state(self.model),
-            "replay": self._replay.state(),
+            "replay": self._samples.state(),
             "random": random_state(self._spaces),
             "report": report.state(),
             "best": self._best.state(),

@@ -7,6 +7,7 @@ from broken_curriculum import GOOD, faults
 from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
+from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
@@ -128,6 +129,29 @@ BROKEN = [
     (("train.network.memory=64",), "train.network.memory", "must be a mapping"),
     (("train.network.units.keys=5000",), "train.network.units.keys", "at most 4096"),
     (("train.network.scalars=[0]",), "train.network.scalars.0", "at least 1"),
+    (("train.samples.keep=0",), "train.samples.keep", "at least 1"),
+    (("train.samples.keep=65",), "train.samples.keep", "at most 64"),
+    (("train.samples=4",), "train.samples", "must be a mapping"),
+    (
+        ("train.algo=ppo", "train.samples.keep=2"),
+        "train.samples",
+        "does nothing with ppo: leave it out",
+    ),
+    (
+        ("train.engine=fused", "train.samples.keep=2"),
+        "train.engine",
+        "fused does not know train.samples.keep: use auto or torch",
+    ),
+    (
+        ("train.samples.keep=64", "env.num_envs=4096", "train.batch_size=4096"),
+        "train.samples.keep",
+        "must be at most 32 with rollouts of env.num_envs * train.n_steps = 524288 steps (got 64)",
+    ),
+    (
+        ("train.options.keep_rollouts=2",),
+        "train.options.keep_rollouts",
+        "hybrid_ppo has no such option",
+    ),
     (("train.network.picture={}",), "train.network.picture", "unknown key"),
 ]
 
@@ -203,6 +227,16 @@ def test_an_update_of_encoded_units_costs_as_much_as_each_of_them() -> None:
         samples * sum(part.weights * part.times for part in summary.values()), rel=0.01
     )
     assert units.multiply_adds > 3 * plain.multiply_adds
+
+
+def test_rollouts_that_are_kept_cost_as_much_as_the_last_and_are_told() -> None:
+    kept, plain = (planned(*more) for more in (("train.samples.keep=4",), ()))
+    assert kept.cost.multiply_adds == 4 * plain.cost.multiply_adds
+    assert kept.as_json()["epoch_samples"] == 4 * plain.as_json()["epoch_samples"]
+    assert kept.engine == "torch (the fused engine does not know samples.keep)"
+    said = f"samples: an epoch passes over the last 4 rollouts, {kept.epoch_samples:,} steps"
+    assert said in "\n".join(plan_text(kept, 100))
+    assert not any(text.startswith("samples: ") for text in plan_text(plain, 100))
 
 
 def cost_of(*overrides: str) -> UpdateCost:

@@ -21,6 +21,7 @@ from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import SamplesSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.arena.settings import ObservationSettings
 
@@ -64,6 +65,13 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
             scaling="running",
             units=UnitsSettings(layers=(8,)),
             memory=MemorySettings(size=8),
+        ),
+    },
+    "hybrid_ppo, kept rollouts": {
+        **EVERYTHING,
+        "samples": SamplesSettings(keep=3),
+        "network": NetworkSettings(
+            layers=(8,), scaling="running", memory=MemorySettings(size=8, burn_in=16)
         ),
     },
     "hybrid_ppo, memory in kernels": {

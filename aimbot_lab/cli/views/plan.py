@@ -37,6 +37,10 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
         f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
     )
     yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
+    keep = config.train.samples.keep
+    if keep > 1:
+        steps = f"{plan.epoch_samples:,} steps"
+        yield f"samples: an epoch passes over the last {keep} rollouts, {steps}"
     if plan.network:
         yield "\n".join(_network_lines(plan))
     for number, planned in enumerate(plan.lessons, start=1):

@@ -124,6 +124,10 @@ def rollout_diagnostics(
     if _is_too_large(env, train):
         what = f"is too large: {product} must be at most {MAX_ROLLOUT_STEPS}"
         yield Diagnostic(("train", "n_steps"), what)
+    elif train.samples.keep * steps > MAX_ROLLOUT_STEPS:
+        most = f"must be at most {MAX_ROLLOUT_STEPS // steps} with rollouts of {product} steps"
+        what = f"{most} (got {train.samples.keep})"
+        yield Diagnostic(("train", "samples", "keep"), what)
     elif steps % train.batch_size and _takes_whole_minibatches(train):
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"

@@ -66,6 +66,7 @@ class CurriculumPlan:
             "total_steps": config.train.total_steps,
             "longest_episode_steps": self.longest_episode,
             "update_multiply_adds": self.cost.multiply_adds,
+            "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             **self._network_json(),
             "warnings": list(self.warnings),
@@ -77,6 +78,12 @@ class CurriculumPlan:
         """The parts of the network, where its sizes are known beforehand."""
         config = self.curriculum.config
         return network_summary(config.train, spec_of(config.env))
+
+    @property
+    def epoch_samples(self) -> int:
+        """Samples that an epoch passes over, once as many rollouts are there as are kept."""
+        config = self.curriculum.config
+        return seats_in(config.env) * config.train.n_steps * config.train.samples.keep
 
     @property
     def engine(self) -> str:

@@ -12,6 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from aimbot_lab.training.algorithms.chunk_buffer import ChunkRolloutBuffer
+from aimbot_lab.training.algorithms.kept_rollouts import KeptRollouts
 from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
@@ -31,9 +32,13 @@ class HybridPPO(PPO):
     objective is no less than c A. Hybrid actions and masks are its policy's matter.
     `engine` fused: the same losses and steps, several times faster, equal within rounding;
     raises ValueError where the policy is not of the kind it knows. auto: fused where it can be.
+    `keep_rollouts` K: an epoch passes over the last K rollouts, older ones with the
+    log-probabilities, values and advantages that they were made with.
     """
 
     engine: Engine
+    rollouts: KeptRollouts | None
+    """Those that updates draw from beside the last."""
     passed_over: tuple[tuple[str, str], ...]
     """Faster engines that `auto` did not take, each with the reason."""
 
@@ -43,11 +48,13 @@ class HybridPPO(PPO):
         objective: Objective = "joint",
         dual_clip: float | None = None,
         engine: EngineName = "torch",
+        keep_rollouts: int = 1,
         **arguments: Any,
     ) -> None:
         if dual_clip is not None and dual_clip <= 1.0:
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
         self.objective, self.dual_clip, self.asked_engine = objective, dual_clip, engine
+        self.rollouts = KeptRollouts(keep_rollouts) if keep_rollouts > 1 else None
         super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
@@ -64,7 +71,8 @@ class HybridPPO(PPO):
         # The first weights depend on torch's number of threads; what is learned here may not.
         with one_torch_thread() if any(one.any_threads for one in types) else nullcontext():
             super()._setup_model()
-        self.engine, self.passed_over = suited_engine(self.policy, types)
+        keeps = self.rollouts is not None
+        self.engine, self.passed_over = suited_engine(self.policy, types, keeps_rollouts=keeps)
         if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
             self.rollout_buffer.memory = self._memory
 
@@ -120,8 +128,14 @@ class HybridPPO(PPO):
         super()._update_info_buffer(infos, dones)
 
     def train(self) -> None:
-        """Improve the policy by the rollout in the buffer."""
-        self.engine.update(self, dual_clip=self.dual_clip)
+        """Improve the policy by the rollout in the buffer, and by those that are kept."""
+        last = self.rollout_buffer
+        if self.rollouts is not None:
+            self.rollout_buffer = self.rollouts.with_last(last, step=self.num_timesteps)
+        try:
+            self.engine.update(self, dual_clip=self.dual_clip)
+        finally:
+            self.rollout_buffer = last
         if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
             assert isinstance(self.policy, RememberingPolicy)
             self.logger.record("train/state_drift", self.policy.state_drift(self.rollout_buffer))

@@ -15,6 +15,7 @@ class PolicyLoss(NamedTuple):
 
     loss: th.Tensor  # scalar
     clip_fraction: th.Tensor  # scalar: share of ratios outside the clip range
+    dual_clip_fraction: th.Tensor | None = None  # scalar: share of ratios that dual clip bounds
 
 
 def normalized(advantages: th.Tensor) -> th.Tensor:
@@ -41,6 +42,11 @@ def clipped_objective(
     return th.where(advantages < 0, bounded, objective)
 
 
+def dual_clipped(ratio: th.Tensor, advantages: th.Tensor, dual_clip: float) -> th.Tensor:
+    """Which samples dual clip bounds: those with A < 0 whose ratio is above it."""
+    return (advantages < 0) & (ratio > dual_clip)
+
+
 def policy_loss(
     log_prob: th.Tensor,
     old_log_prob: th.Tensor,
@@ -52,14 +58,14 @@ def policy_loss(
     """The clipped loss; with log-probabilities [N, K] the branches' objectives are summed."""
     ratio = th.exp(log_prob - old_log_prob)
     per_branch = ratio.dim() == 2
-    objective = clipped_objective(
-        ratio,
-        advantages.unsqueeze(1) if per_branch else advantages,
-        clip_range=clip_range,
-        dual_clip=dual_clip,
-    )
+    if per_branch:
+        advantages = advantages.unsqueeze(1)
+    objective = clipped_objective(ratio, advantages, clip_range=clip_range, dual_clip=dual_clip)
     loss = -(objective.sum(dim=1) if per_branch else objective).mean()
-    return PolicyLoss(loss, th.mean((th.abs(ratio - 1) > clip_range).float()))
+    clipped = th.mean((th.abs(ratio - 1) > clip_range).float())
+    if dual_clip is None:
+        return PolicyLoss(loss, clipped)
+    return PolicyLoss(loss, clipped, dual_clipped(ratio, advantages, dual_clip).float().mean())
 
 
 def value_loss(

@@ -39,6 +39,7 @@ class Minibatch(NamedTuple):
     entropy: float
     clip_fraction: float
     kl: float
+    dual_clip_fraction: float | None = None
 
 
 @dataclass
@@ -57,6 +58,8 @@ class Tally:
             "entropy_loss": batch.entropy,
             "clip_fraction": batch.clip_fraction,
         }
+        if batch.dual_clip_fraction is not None:
+            parts["dual_clip_fraction"] = batch.dual_clip_fraction
         for name, value in parts.items():
             self.losses.setdefault(name, []).append(value)
         self.last_kl.append(batch.kl)
@@ -134,6 +137,7 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     )
     value = value_loss(values.flatten(), data.old_values, data.returns, ranges.clip_value)
     disorder = entropy_loss(entropy, log_prob)
+    touched = policy.dual_clip_fraction
     with th.no_grad():
         kl = approximate_kl(log_prob, data.old_log_prob).item()
     total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
@@ -144,6 +148,7 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
         entropy=disorder.item(),
         clip_fraction=policy.clip_fraction.item(),
         kl=kl,
+        dual_clip_fraction=None if touched is None else touched.item(),
     )
 
 

@@ -86,6 +86,11 @@ def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
     }
 
 
+def kept_rollouts(settings: TrainSettings, *_: Any) -> Arguments:
+    """How many rollouts an update draws from."""
+    return {"keep_rollouts": settings.samples.keep}
+
+
 def surely_fused(settings: TrainSettings) -> bool:
     """Whether the fused engine learns, for which the number of threads makes no difference."""
     network = settings.network
@@ -115,8 +120,10 @@ HYBRID_PPO = Algorithm(
     classes=_hybrid_ppo,
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
     adapter=hybrid_adapter,
-    derived=frozenset({"aim", "masks", "target"}),
+    derived=frozenset({"aim", "masks", "target", "samples"}),
+    more=kept_rollouts,
     more_policy=hybrid_policy,
+    fixed=frozenset({"keep_rollouts"}),
     policy_options=("log_std_init",),
     any_threads=surely_fused,
 )

@@ -52,7 +52,7 @@ def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
         return UpdateCost(0, 0.0, 0.0)  # a value a step
     weights, per_pass = _of_network(train, env)
     per_sample = float(PASSES * per_pass)
-    samples = seats_in(env) * train.n_steps
+    samples = seats_in(env) * train.n_steps * train.samples.keep
     return UpdateCost(
         weights,
         per_sample * samples * train.n_epochs,

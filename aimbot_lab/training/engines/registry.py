@@ -18,6 +18,7 @@ class EngineType(NamedTuple):
     name: str
     make: Callable[[ActorCriticPolicy], Engine]  # raises UnsuitedError
     any_threads: bool  # whether the number of threads makes no difference to what is learned
+    draws_from_kept: bool = False  # whether it learns from rollouts of older policies, too
 
 
 class Choice(NamedTuple):
@@ -29,7 +30,7 @@ class Choice(NamedTuple):
 
 ENGINES = (
     EngineType("fused", fused_engine, any_threads=True),
-    EngineType("torch", TorchEngine, any_threads=False),
+    EngineType("torch", TorchEngine, any_threads=False, draws_from_kept=True),
 )
 """The faster ones first; the last one suits every policy."""
 
@@ -39,10 +40,15 @@ def engine_types(asked: str) -> tuple[EngineType, ...]:
     return tuple(one for one in ENGINES if asked in (AUTO, one.name))
 
 
-def suited_engine(policy: ActorCriticPolicy, types: Sequence[EngineType]) -> Choice:
+def suited_engine(
+    policy: ActorCriticPolicy, types: Sequence[EngineType], *, keeps_rollouts: bool = False
+) -> Choice:
     """The first of `types` that suits `policy`. Raises ValueError where none does."""
     passed_over: list[tuple[str, str]] = []
     for one in types:
+        if keeps_rollouts and not one.draws_from_kept:
+            passed_over.append((one.name, "it does not know train.samples.keep"))
+            continue
         try:
             return Choice(one.make(policy), tuple(passed_over))
         except UnsuitedError as error:

@@ -27,6 +27,8 @@ def with_keys(train: TrainSettings) -> KindOfNetwork:
 def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
     """The keys of `train` that name what the fused engine does not know."""
     target, network = ("target",) if train.target != "none" else (), train.network
+    if train.samples.keep > 1:
+        target = (*target, "samples.keep")
     if not isinstance(network, NetworkSettings):
         return target
     memory = network.memory
