@@ -10,11 +10,14 @@ from aimbot_lab.foundation.world import Scenario
 def lesson_scenario(lesson: Lesson, difficulties: Mapping[str, int]) -> Scenario:
     """What the lesson's episodes are drawn from, every weight spelled out.
 
-    `difficulties` is the world's number of difficulties of each target (0: has none).
+    `difficulties` is the world's number of difficulties of each target (0: has none). Targets that
+    it lacks are left out, as a training alone has past selves; all of its own, where none is left.
     """
-    drawn = [target for target, weight in lesson.targets.items() if weight > 0]
+    given = {name: weight for name, weight in lesson.targets.items() if name in difficulties}
+    targets = given if any(given.values()) else dict.fromkeys(difficulties, 1.0)
+    drawn = [target for target, weight in targets.items() if weight > 0]
     return Scenario(
-        targets={target: lesson.targets[target] for target in drawn},
+        targets={target: targets[target] for target in drawn},
         difficulty={
             target: lesson.difficulty.get(target, (1.0,) * difficulties[target])
             for target in drawn

@@ -7,7 +7,8 @@ from aimbot_lab.curriculum.measures import MEASURES
 from aimbot_lab.curriculum.measures import Measure as MeasureEntry
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
 
-Measure = Literal["win_rate", "reward", "progress"]
+Measure = Literal["win_rate", "reward", "progress", "score", "elo"]
+MAX_ELO = 4000.0
 RuleName = Literal["evidence", "ml-agents"]
 
 
@@ -16,12 +17,15 @@ class CompletionCriteria:
     """What ends a lesson: a measure that exceeds a threshold, and how that is found out."""
 
     measure: Measure = "win_rate"
-    """What is measured: the share of episodes won, the mean reward of an episode, or the share of
-    all training steps that are taken."""
+    """What is measured: the share of episodes won, the mean reward of an episode, the share of all
+    training steps that are taken, the mean score (1 won, 0.5 drawn, 0 lost), or how many rating
+    points (Elo) the agent is above the opponent `against`."""
     rule: RuleName = "evidence"
     """How it is found out. `evidence`: a test that may be looked at after every episode, wrong with
     a chance of at most `alpha`. `ml-agents`: the mean of the last episodes, as ML-Agents has it, by
     luck sooner or later."""
+    against: str | None = None
+    """For `score` and `elo`: the target whose episodes alone are counted; `elo` needs one."""
     threshold: Float
     """Value that the measure must exceed."""
     min_lesson_length: Annotated[Int, Ge(0)] = 100
@@ -44,7 +48,7 @@ class CompletionCriteria:
 
     def __post_init__(self) -> None:
         of_rule = {"evidence": self._evidence_faults, "ml-agents": self._ml_agents_faults}
-        faults = [*self._threshold_faults(), *of_rule[self.rule]()]
+        faults = [*self._opponent_faults(), *self._threshold_faults(), *of_rule[self.rule]()]
         if faults:
             raise ValueError("\n".join(faults))
 
@@ -68,8 +72,19 @@ class CompletionCriteria:
         """What is measured."""
         return MEASURES[self.measure]
 
+    def _opponent_faults(self) -> Iterator[str]:
+        measure = self.measured
+        if self.against is not None and not measure.of_opponents:
+            yield f"against is for measure: score or elo (got {self.measure})"
+        elif self.against is not None and self.rule != "evidence":
+            yield "against is for rule: evidence"
+        elif measure.of_points and self.rule == "evidence" and self.against is None:
+            yield "against is missing: elo under evidence is points above one of the targets"
+
     def _threshold_faults(self) -> Iterator[str]:
         measure = self.measured
+        if measure.of_points and self.rule == "evidence" and abs(self.threshold) > MAX_ELO:
+            yield f"threshold must lie between {-MAX_ELO:g} and {MAX_ELO:g} (got {self.threshold})"
         if not measure.is_share:
             return
         if self.threshold >= 1:
@@ -81,6 +96,8 @@ class CompletionCriteria:
     def _ml_agents_faults(self) -> Iterator[str]:
         if self.every_cell:
             yield "scope must be pooled under rule: ml-agents, which knows no cells"
+        if self.measured.of_points:
+            yield "measure: elo is for rule: evidence"
         if self.reward_range is not None:
             yield "reward_range is for rule: evidence; rule: ml-agents has no bounds"
 

@@ -15,14 +15,22 @@ class Outcome(NamedTuple):
     cell: Cell | None  # None where none is known
     reward: float | None = None  # sum of its rewards; None where a game did not say
     counts: bool = True  # for the lesson; False: watched only
+    drawn: bool = False
+
+    @property
+    def score(self) -> float:
+        """1 where it was won, 0.5 where it was drawn, else 0."""
+        return 0.5 if self.drawn else float(self.won)
 
     def as_json(self) -> list[Any]:
         """Plain values, which `from_json` reads."""
         cell = None if self.cell is None else list(self.cell)
-        return [int(self.won), cell, self.reward, int(self.counts)]
+        drawn = [1] if self.drawn else []
+        return [int(self.won), cell, self.reward, int(self.counts), *drawn]
 
     @classmethod
     def from_json(cls, values: Sequence[Any]) -> "Outcome":
         """What `as_json` gave."""
-        won, cell, reward, counts = values
-        return cls(bool(won), None if cell is None else Cell(*cell), reward, bool(counts))
+        won, cell, reward, counts, *drawn = values
+        known = None if cell is None else Cell(*cell)
+        return cls(bool(won), known, reward, bool(counts), bool(drawn))

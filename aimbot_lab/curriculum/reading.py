@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import DRAW, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
 
 MAX_REASONS = 20
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 
 def read_outcome(
-    cell: Cell | None, *, won: bool, reward: float | None, reading: Reading
+    cell: Cell | None, *, won: bool, reward: float | None, reading: Reading, drawn: bool = False
 ) -> Outcome | str:
     """What an episode is to a lesson, or why it can't be counted, which is never a loss.
 
@@ -33,14 +33,14 @@ def read_outcome(
     if reward is None and reading.reward_required:
         return "carries no return, which the lesson is measured by"
     if cell in reading.cells:
-        return Outcome(won, cell, reward)
+        return Outcome(won, cell, reward, drawn=drawn)
     if cell is not None and cell in reading.watched:
-        return Outcome(won, cell, reward, counts=False)
+        return Outcome(won, cell, reward, counts=False, drawn=drawn)
     if cell is None and len(reading.cells) == 1:
-        return Outcome(won, reading.cells[0], reward)
+        return Outcome(won, reading.cells[0], reward, drawn=drawn)
     if reading.cell_required:
         return "names no target and difficulty of the lesson's mix"
-    return Outcome(won, None, reward)
+    return Outcome(won, None, reward, drawn=drawn)
 
 
 class Reader:
@@ -83,9 +83,9 @@ class Reader:
         for reason in batch.unread:
             self._count_unread(reason)
         outcomes: list[Outcome | None] = []
-        results = zip(batch.cell, batch.won.tolist(), batch.returns.tolist(), strict=True)
+        results = zip(batch.cell, batch.outcome.tolist(), batch.returns.tolist(), strict=True)
         begun = zip(batch.scenario.tolist(), batch.order.tolist(), strict=True)
-        for agent, (scenario, rank), (cell, won, total) in zip(
+        for agent, (scenario, rank), (cell, result, total) in zip(
             batch.agent.tolist(), begun, results, strict=True
         ):
             if agent > 0:  # one trial a row: what one agent wins the others may have lost
@@ -93,7 +93,8 @@ class Reader:
                 continue
             reading = present if first is not None and scenario >= first else earlier
             reward = None if math.isnan(total) else total
-            outcome = read_outcome(cell, won=won, reward=reward, reading=reading)
+            won, drawn = result == WIN, result == DRAW
+            outcome = read_outcome(cell, won=won, reward=reward, reading=reading, drawn=drawn)
             if isinstance(outcome, str):
                 self._count_unread(outcome)
                 outcomes.append(None)

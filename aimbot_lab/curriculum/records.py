@@ -1,6 +1,7 @@
 """What a run keeps of its curriculum: every counted episode, and every event, as they come.
 
-`EPISODES_NAME` has one line for each episode, in the order in which checks read them;
+`EPISODES_NAME` has one line for each episode, in the order in which checks read them, whose `won`
+is 1, 0 or, where it was drawn, 0.5;
 `EVENTS_NAME` one JSON document a line for what doesn't follow from the episodes alone. Both only
 grow. Each piece of text comes with the place where it belongs, in bytes from the beginning, so
 that a run which goes on from an earlier state overwrites what came after that state.
@@ -56,7 +57,7 @@ class CurriculumRecord:
         """Keep a counted episode."""
         target, difficulty = outcome.cell or ("", "")
         reward = "" if outcome.reward is None or not self._with_rewards else repr(outcome.reward)
-        won = int(outcome.won)
+        won = "0.5" if outcome.drawn else int(outcome.won)
         self._episodes.append(f"{step},{lesson + 1},{target},{difficulty},{won},{use},{reward}\n")
 
     def event(self, kind: str, document: Mapping[str, Any]) -> None:
@@ -122,7 +123,8 @@ def _whole(lines: Sequence[str]) -> Iterator[str]:
 def _episode(line: str) -> CountedEpisode:
     step, lesson, target, difficulty, won, use, reward = line.rstrip("\n").split(",")
     cell = Cell(target, int(difficulty)) if target else None
-    outcome = Outcome(won == "1", cell, float(reward) if reward else None, use == "lesson")
+    brought = float(reward) if reward else None
+    outcome = Outcome(won == "1", cell, brought, use == "lesson", drawn=won == "0.5")
     return CountedEpisode(
         int(step), int(lesson) - 1, outcome, "lesson" if outcome.counts else "watch"
     )

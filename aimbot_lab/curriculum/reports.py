@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
+from aimbot_lab.foundation.statistics.ratings import points_of
 
 Decision = Literal["stay", "promote", "finish", "demote"]
 
@@ -125,9 +127,21 @@ def _measured(lesson: CurrentLesson) -> Measured | None:
     elif criteria.measured.of_wins:
         return None
     else:
-        rewards = [one.reward for one in lesson.recent if one.reward is not None]
-        value = math.fsum(rewards) / len(rewards) if rewards else None
+        value = _recent_mean(lesson, criteria)
     return Measured(criteria.measure, value, criteria.threshold)
+
+
+def _recent_mean(lesson: CurrentLesson, criteria: CompletionCriteria) -> float | None:
+    """The mean of what the last episodes brought; in rating points where these are asked for."""
+    kind, against = criteria.measured, criteria.against
+    shown = (
+        one for one in lesson.recent if against is None or (one.cell and one.cell.target == against)
+    )
+    values = [float(value) for one in shown if (value := kind.value(one)) is not None]
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    return points_of(mean, len(values)) if kind.of_points else mean
 
 
 def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:

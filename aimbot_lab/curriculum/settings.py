@@ -112,6 +112,10 @@ def chain_faults(lessons: Sequence[Lesson | None]) -> Iterator[tuple[tuple[Key, 
             yield (number, "name"), f"must differ from the name of lessons.{first}"
         if lesson.completion_criteria is None and number < len(lessons) - 1:
             yield (number, "completion_criteria"), "is missing; only the last lesson may do without"
+        against = lesson.completion_criteria and lesson.completion_criteria.against
+        if against and not lesson.targets.get(against):
+            what = f"must be among the lesson's targets ({', '.join(lesson.targets)})"
+            yield (number, "completion_criteria", "against"), what
         for target in lesson.difficulty:
             if target not in lesson.targets:
                 known = ", ".join(lesson.targets)

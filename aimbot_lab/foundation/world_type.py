@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from aimbot_lab.foundation.opponents.protocol import Opponents
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
@@ -114,6 +115,8 @@ class WorldType(ABC):
     """Ids such as `package/Name-v0` under which Gymnasium knows it, each with the targets that its
     episodes mix, by weight."""
 
+    self_play_targets: tuple[str, ...] = ()
+    """Targets in which a past self of the learner sits opposite; (): there is no self-play."""
     terminal: TerminalPlay | None = None
     """How a person plays it in a terminal."""
     replays: WorldReplays | None = None
@@ -163,6 +166,32 @@ class WorldType(ABC):
         Others where a world can hold back what no training has met, such as maps.
         """
         return settings
+
+    def rows(self, settings: Any) -> int:
+        """Rows that are stepped together in a world with `settings`."""
+        rows: int = settings.num_envs
+        return rows
+
+    def single_settings(self, settings: Any) -> Any:
+        """`settings` with one learner, for a world that has `self_play_targets`."""
+        return settings
+
+    def match_settings(self, settings: Any) -> Any:
+        """`settings` with every seat played from outside, for such a world."""
+        return settings
+
+    def self_play_settings(self, settings: Any, share: float) -> Any:
+        """Settings for `make_opposed` in which this `share` of the matches is mirrored.
+
+        In a mirrored match the learner has both seats. Its targets hold `self_play_targets`.
+        """
+        del settings, share
+        raise NotImplementedError
+
+    def make_opposed(self, settings: Any, opponents: Opponents) -> BatchWorld:
+        """A world with `settings` of self-play, whose past selves `opponents` play."""
+        del settings, opponents
+        raise NotImplementedError
 
     def parameters(self, settings: Any | None) -> Mapping[str, Bounds] | None:
         """Parameters that a lesson may set; None: any, and the world itself judges them."""

@@ -9,22 +9,17 @@ import torch as th
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import Logger
 
-from aimbot_lab.adapters.reward_scale import reward_scale
-from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import seats_of
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.agents.agent_files import save_agent
-from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import adjustments
 from aimbot_lab.training.algorithms.models import new_model
-from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
@@ -37,6 +32,7 @@ from aimbot_lab.training.callbacks.report_callback import (
     MetricSink,
     ReportCallback,
 )
+from aimbot_lab.training.callbacks.self_play_callback import self_play_callbacks
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model
@@ -45,7 +41,10 @@ from aimbot_lab.training.checkpoint.random_state import Space, random_state, res
 from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
-from aimbot_lab.training.settings import TrainSettings, bins_within
+from aimbot_lab.training.self_play.session import SelfPlay
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.vec_env import new_vec_env
 from aimbot_lab.worlds.registry import make_world, type_of
 
 FORMAT = 2  # of a checkpoint's state
@@ -63,6 +62,7 @@ class TrainingPlan:
     train: TrainSettings
     forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
     evaluation: EvaluationSettings | None = None  # while it trains; None: none
+    self_play: SelfPlaySettings | None = None  # None: it never meets itself
 
 
 @dataclass(frozen=True)
@@ -82,25 +82,18 @@ class Training:
         self.plan = plan
         th.set_num_threads(plan.train.torch_threads)
         type_of(plan.env).warm_up(plan.env)
-        world = make_world(plan.env)
+        seed = derive_seed(plan.seed, "learner")
+        self.self_play = None
+        if plan.self_play is not None:
+            self.self_play = SelfPlay(plan.self_play, plan.env, plan.train, seed=seed)
+        world = make_world(plan.env) if self.self_play is None else self.self_play.world()
         self.progress = CurriculumProgress(
             plan.lessons,
             world.spec.difficulties,
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
         )
-        adapter = algorithm_of(plan.train).adapter(plan.train)
-        self.env = WorldVecEnv(
-            world,
-            bins_within(plan.train, world.spec.continuous_limit),
-            actions=adapter.actions,
-            show_masks=adapter.masks_shown,
-            seed=derive_seed(plan.seed, "world"),
-            reward_scale=reward_scale(
-                plan.train.reward_scale, seats_of(world), gamma=plan.train.gamma
-            ),
-        )
-        seed = derive_seed(plan.seed, "learner")
+        self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
         self._best = BestAgent()
@@ -142,6 +135,8 @@ class Training:
         if begun is not None:
             begin_episodes(self.model, begun)
         self._samples.resume(state["replay"], read_part)
+        if self.self_play is not None:
+            self.self_play.resume(state["self_play"], read_part)
         self._resumed, self._random = state, state["random"]
 
     @property
@@ -176,7 +171,7 @@ class Training:
         # Adjustments first: what is reported or kept where a rollout begins includes them.
         first = adjustments(self.plan.train, self.model.policy)
         last = [report, evaluation, best, CheckpointCallback(self._set_mark, keep)]
-        callback = CallbackList([*first, lessons, *self._kept(links), *last])
+        callback = CallbackList([*first, lessons, *self._others(sink, links), *last])
         if not self._run(callback, should_stop) or lessons.stopped:
             lessons.stopped = True
             self._back_to_mark(links.record)
@@ -227,11 +222,13 @@ class Training:
         )
         return lessons, report, best
 
-    def _kept(self, links: RunLinks) -> list[BaseCallback]:
+    def _others(self, sink: MetricSink, links: RunLinks) -> list[BaseCallback]:
+        """Self-play and what keeps replays, where these are asked for."""
+        own = self_play_callbacks(self.self_play, self.model, self.progress, sink=sink)
         if links.replays is None:
-            return []
-        lessons, sink = self.plan.lessons, links.replays
-        return [KeptEpisodesCallback(self.env, self.progress, lessons=lessons, sink=sink)]
+            return own
+        lessons, kept = self.plan.lessons, links.replays
+        return [*own, KeptEpisodesCallback(self.env, self.progress, lessons=lessons, sink=kept)]
 
     def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:
         """Train; False where `should_stop` ended that in the middle of an update."""
@@ -257,7 +254,8 @@ class Training:
     def _checkpoint(
         self, report: ReportCallback, best: BestAgentCallback, evaluation: EvaluationCallback
     ) -> Checkpoint:
-        parts = self._samples.take()
+        own = self.self_play
+        parts = {**self._samples.take(), **({} if own is None else own.parts())}
         state = {
             "format": FORMAT,
             "total_steps": self.plan.train.total_steps,
@@ -270,6 +268,7 @@ class Training:
             "best": self._best.state(),
             "best_offers": best.state(),
             "evaluation": evaluation.state(),
+            "self_play": None if own is None else own.state(),
         }
         return Checkpoint(self.model.num_timesteps, pack(state), parts)
 
@@ -280,6 +279,8 @@ class Training:
         """Forget what a rollout that was broken off has brought: its resumption plays it anew."""
         self.model.num_timesteps, progress = self._mark
         self.progress.resume(progress)
+        if self.self_play is not None:
+            self.self_play.back_to_mark()
         if record is not None:
             for name, text, place in self.progress.record:
                 record.grow(name, text, place=place)
@@ -287,14 +288,7 @@ class Training:
     def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
         """Files of the `last` agent and, once there is one, of the `best`."""
         about = {"step": self.model.num_timesteps, "lesson": self.progress.lesson + 1}
-        saved: dict[str, tuple[Path, ...]] = {"last": self._save(folder / "last", about)}
-        if self._best.weights is not None:
-            last = {name: t.clone() for name, t in self.model.policy.state_dict().items()}
-            self.model.policy.load_state_dict(self._best.weights)
-            saved["best"] = self._save(folder / "best", self._best.about)
-            self.model.policy.load_state_dict(last)
-        return saved
-
-    def _save(self, folder: Path, about: dict[str, Any]) -> tuple[Path, ...]:
         plan = self.plan
-        return save_agent(self.model.policy, folder, env=plan.env, train=plan.train, about=about)
+        return saved_agents(
+            self.model.policy, self._best, folder, env=plan.env, train=plan.train, about=about
+        )

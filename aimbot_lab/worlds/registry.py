@@ -103,7 +103,7 @@ def content_fault(recorded: Any, settings: WorldSettings) -> str | None:
 
 def seats_in(settings: WorldSettings) -> int:
     """How many agents there are in all rows of the world that `settings` describe."""
-    return spec_of(settings).agents * settings.num_envs
+    return spec_of(settings).agents * type_of(settings).rows(settings)
 
 
 def with_shape_of(settings: WorldSettings, other: WorldSettings) -> WorldSettings:

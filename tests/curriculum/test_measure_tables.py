@@ -17,13 +17,16 @@ CELLS = (Cell("goto", 0),)
 
 def given(rule: str, measure: str) -> CompletionCriteria:
     span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
-    return CompletionCriteria(rule=rule, measure=measure, threshold=0.5, reward_range=span)
+    against = "goto" if measure == "elo" else None
+    return CompletionCriteria(
+        rule=rule, measure=measure, threshold=0.5, reward_range=span, against=against
+    )
 
 
 def test_settings_name_the_measures_and_rules_that_there_are() -> None:
     assert get_args(criteria.Measure) == tuple(MEASURES)
     pairs = [(rule, name) for rule in get_args(criteria.RuleName) for name in MEASURES]
-    assert list(RULES) == pairs
+    assert set(RULES) == set(pairs) - {("ml-agents", "elo")}
 
 
 @pytest.mark.parametrize(("rule", "measure"), RULES)
@@ -37,8 +40,11 @@ def test_every_pair_makes_a_rule_that_takes_episodes(rule: str, measure: str) ->
 def test_a_measure_says_what_an_episode_brings() -> None:
     outcome = Outcome(True, CELLS[0], -3.5)
     brought = {name: measure.value(outcome) for name, measure in MEASURES.items()}
-    assert brought == {"win_rate": True, "reward": -3.5, "progress": True}
+    shares = {"win_rate": True, "progress": True, "score": 1.0, "elo": 1.0}
+    assert brought == {**shares, "reward": -3.5}
+    assert MEASURES["score"].value(Outcome(False, CELLS[0], 0.0, drawn=True)) == 0.5
     assert [name for name, measure in MEASURES.items() if measure.is_share] == [
         "win_rate",
         "progress",
+        "score",
     ]

@@ -27,6 +27,11 @@ REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
         ({"threshold": 0.5, "signal_smoothing": True}, "signal_smoothing is for rule: ml-agents"),
         ({"threshold": 0.5, "rule": "ml-agents", "scope": "every_cell"}, "scope must be pooled"),
         ({"measure": "progress", "threshold": 0.5, "scope": "every_cell"}, "scope must be pooled"),
+        ({"measure": "elo", "threshold": 100.0}, "against is missing"),
+        ({"measure": "elo", "threshold": 1e5, "against": "goto"}, "threshold must lie between"),
+        ({"measure": "elo", "threshold": 1.0, "rule": "ml-agents"}, "elo is for rule: evidence"),
+        ({"threshold": 0.5, "against": "goto"}, "against is for measure: score or elo"),
+        ({"measure": "score", "threshold": 1.5}, "threshold must be less than 1.0"),
     ],
 )
 def test_what_no_rule_can_do_is_refused_with_a_way_out(criteria: dict, fault: str) -> None:

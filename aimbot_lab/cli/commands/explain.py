@@ -113,7 +113,8 @@ def _asked(replay: "RuleReplay") -> str:
     else:
         how = "share of the steps"
     length = f"at least {criteria.min_lesson_length} episodes"
-    return f"{criteria.measure} > {criteria.threshold:g}: {how}, {length}"
+    whom = "" if criteria.against is None else f" against {criteria.against}"
+    return f"{criteria.measure}{whom} > {criteria.threshold:g}: {how}, {length}"
 
 
 def _weakest(replay: "RuleReplay | None") -> str | None:

@@ -99,6 +99,8 @@ def _pairs(parameters: Mapping[str, Any]) -> str:
 def _ending(criteria: "CompletionCriteria") -> str:
     least = f"after {criteria.min_lesson_length:,} episodes at least"
     limit = f"exceeds {criteria.threshold:g}"
+    if criteria.against is not None:
+        limit = f"against {criteria.against} {limit}"
     if not criteria.measured.of_episodes:
         return f"when the {criteria.measured.noun} {limit}, {least}"
     if criteria.rule == "ml-agents":

@@ -9,12 +9,16 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Order, Outcome
 from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest, FloatArray
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.statistics.ratings import expected_score
 
 POOLED = Cell("", 0)  # stands for all cells together
 
 
 class EvidenceRule:
-    """Tests the win rate, or the reward between the bounds that are declared for it."""
+    """Tests the win rate or score, or the reward between the bounds that are declared for it.
+
+    Where the criteria name an opponent, only the episodes of that target count.
+    """
 
     order: Order = "beginnings"
     every_step = False
@@ -30,9 +34,14 @@ class EvidenceRule:
 
     def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now; what others have shown is kept."""
-        self._asked = list(cells) if self._criteria.every_cell else [POOLED]
+        known = [cell for cell in cells if self._is_asked(cell)]
+        self._asked = known if self._criteria.every_cell else [POOLED]
         for cell in self._asked:
             self._parts.setdefault(cell, _Part(self._test))
+
+    def _is_asked(self, cell: Cell | None) -> bool:
+        against = self._criteria.against
+        return against is None or (cell is not None and cell.target == against)
 
     @property
     def statistic(self) -> float:
@@ -52,10 +61,14 @@ class EvidenceRule:
 
     def lacks(self, cell: Cell) -> bool:
         """Whether `cell` has not passed, or all together."""
+        if not self._is_asked(cell):
+            return False
         return self._parts[cell if self._criteria.every_cell else POOLED].lacks
 
     def count(self, outcome: Outcome) -> None:
         """Take one more episode."""
+        if not self._is_asked(outcome.cell):
+            return
         self._episodes += 1
         if self._criteria.measured.of_rewards and outcome.reward is not None:
             self.below_range += outcome.reward < self._lowest
@@ -112,6 +125,8 @@ class _Part:
 
 def evidence_test(criteria: CompletionCriteria) -> EvidenceTest:
     """The test of `criteria`, in the units of `measured`."""
+    if criteria.measured.of_points:  # the expected score at so many points
+        return EvidenceTest(expected_score(criteria.threshold), criteria.alpha)
     return EvidenceTest(_scaled(criteria.threshold, criteria), criteria.alpha)
 
 
@@ -135,6 +150,7 @@ def as_values(outcomes: Sequence[Outcome], criteria: CompletionCriteria) -> Floa
 
 
 def _scaled(value: float, criteria: CompletionCriteria) -> float:
+    """`value`, of the threshold or of an episode, between 0 and 1."""
     if criteria.reward_range is None:
         return value
     low, high = criteria.reward_range

@@ -69,9 +69,12 @@ RULES: Mapping[tuple[str, str], NewRule] = MappingProxyType(
         ("evidence", "win_rate"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
         ("evidence", "reward"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
         ("evidence", "progress"): lambda criteria, _, __: ProgressRule(criteria),
+        ("evidence", "score"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
+        ("evidence", "elo"): lambda criteria, cells, _: EvidenceRule(criteria, cells),
         ("ml-agents", "win_rate"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
         ("ml-agents", "reward"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
         ("ml-agents", "progress"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
+        ("ml-agents", "score"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
     }
 )
 """By rule and measure: what makes the rule of a lesson."""

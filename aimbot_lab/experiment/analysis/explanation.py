@@ -50,8 +50,8 @@ def explain_run(
     config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
     world = World(
         config.lessons,
-        spec_of(config.env).difficulties,
-        seats_in(config.env),
+        spec_of(config.learned_env).difficulties,
+        seats_in(config.learned_env),
         config.train.total_steps,
     )
     record = _record(found, data_folder.run_folder(run_id), fetch)

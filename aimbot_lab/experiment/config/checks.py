@@ -14,6 +14,7 @@ from aimbot_lab.experiment.config.parameter_checks import (
     lesson_parameter_diagnostics,
 )
 from aimbot_lab.experiment.config.parameter_lessons import Parameters
+from aimbot_lab.experiment.config.self_play.checks import self_play_diagnostics, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.options import settings_faults
@@ -21,6 +22,7 @@ from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
@@ -29,14 +31,21 @@ MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
 
 
 def cross_section_diagnostics(
-    lessons: Sequence[Lesson], *, env: WorldSettings, parameters: Parameters, train: TrainSettings
+    lessons: Sequence[Lesson],
+    *,
+    env: WorldSettings,
+    parameters: Parameters,
+    train: TrainSettings,
+    self_play: SelfPlaySettings | None = None,
 ) -> Iterator[Diagnostic]:
     """Diagnostics about several sections together."""
     unmade = list(world_diagnostics(env, type_of(env)))
     unmade += learner_diagnostics(train)
+    unmade += self_play_diagnostics(lessons, env, train, self_play)
     yield from unmade
     if unmade:
         return
+    env = self_play_env(env, self_play)
     yield from lesson_diagnostics(lessons, env, type_of(env))
     yield from environment_diagnostics(lessons, parameters, env, world=type_of(env))
     yield from rollout_diagnostics(env, train)
@@ -107,7 +116,9 @@ def lesson_diagnostics(
         if lesson is not None:
             here: KeyPath = ("lessons", number)
             if world is not None:
-                yield from _mix_diagnostics(lesson, here, world.targets(env))
+                yield from _mix_diagnostics(
+                    lesson, here, world.targets(env), world.self_play_targets
+                )
             yield from lesson_parameter_diagnostics(
                 lesson.parameters, env, (*here, "parameters"), world=world
             )
@@ -136,9 +147,10 @@ def rollout_diagnostics(
 
 def rollout_product(env: WorldSettings) -> str:
     """Of what the number of steps between two updates is the product."""
-    agents = spec_of(env).agents
+    agents, mirrored = spec_of(env).agents, type_of(env).rows(env) - env.num_envs
     several = f"{agents} agents * " if agents > 1 else ""
-    return f"{several}env.num_envs * train.n_steps"
+    rows = f"(env.num_envs + {mirrored} mirrored)" if mirrored else "env.num_envs"
+    return f"{several}{rows} * train.n_steps"
 
 
 def _takes_whole_minibatches(train: TrainSettings) -> bool:
@@ -246,12 +258,15 @@ def table_diagnostics(
 
 
 def _mix_diagnostics(
-    lesson: Lesson, path: KeyPath, targets: Mapping[str, int]
+    lesson: Lesson, path: KeyPath, targets: Mapping[str, int], past_selves: Sequence[str]
 ) -> Iterator[Diagnostic]:
     if not lesson.targets and len(targets) > 1:
         yield Diagnostic((*path, "targets"), "is missing")
     for target in lesson.targets:
-        if target not in targets:
+        if target in past_selves and target not in targets:
+            what = "a past self of the learner: needs the section self_play"
+            yield Diagnostic((*path, "targets", target), what, about_key=True)
+        elif target not in targets:
             what = f"unknown target ({advice(target, targets)})"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
     for target, weights in lesson.difficulty.items():

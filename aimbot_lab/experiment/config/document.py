@@ -37,7 +37,7 @@ from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
 MAX_BYTES = 64 * 1024
 _FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
-    "environment_parameters, train, tracking"
+    "self_play, environment_parameters, train, tracking"
 )
 
 

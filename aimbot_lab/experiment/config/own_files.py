@@ -90,7 +90,7 @@ def refuse_undrawable(config: CurriculumFile, origins: Origins) -> None:
     """Raise ConfigurationError, a line for each, where a lesson draws what no file holds."""
     world, faults = type_of(config.env), []
     for number, lesson in enumerate(config.lessons):
-        levels = lesson_scenario(lesson, world.targets(config.env)).difficulty
+        levels = lesson_scenario(lesson, world.targets(config.learned_env)).difficulty
         for target, weights in levels.items():
             what = world.drawing_fault(config.env, target, weights)
             if what is not None:

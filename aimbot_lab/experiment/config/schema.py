@@ -90,7 +90,8 @@ def _close(definitions: Schema, root: Schema) -> None:
     """Say what the classes check in code: which targets and parameters there are, and bounds."""
     criteria = definitions.get("CompletionCriteria")
     if criteria is not None:
-        reward = {"properties": {"measure": {"const": "reward"}}, "required": ["measure"]}
+        unbounded = {"enum": ["reward", "elo"]}
+        reward = {"properties": {"measure": unbounded}, "required": ["measure"]}
         share = {"properties": {"threshold": {"minimum": 0, "exclusiveMaximum": 1}}}
         criteria.update({"if": reward, "else": share})
     if "Lesson" not in definitions:

@@ -12,10 +12,13 @@ from aimbot_lab.experiment.config.checks import cross_section_diagnostics
 from aimbot_lab.experiment.config.environment_parameters import EnvironmentParameter
 from aimbot_lab.experiment.config.key_path import shown_path
 from aimbot_lab.experiment.config.parameter_lessons import with_parameters
+from aimbot_lab.experiment.config.self_play.checks import self_play_env
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, spec_of, type_of
 
@@ -36,6 +39,8 @@ class CurriculumFile:
     """How what earlier lessons passed is watched on."""
     evaluation: EvaluationSettings | None = None
     """Evaluation while the agent trains; left out, there is none."""
+    self_play: SelfPlaySettings | None = None
+    """Matches against oneself, in a world of two sides; left out, there are none."""
     environment_parameters: Mapping[str, EnvironmentParameter] = field(default_factory=dict)
     """Environment parameters of all lessons, in the form of ML-Agents' trainer files. One may have
     a curriculum of its own: its lessons then take the place of the one in `lessons`, whose mix
@@ -53,10 +58,16 @@ class CurriculumFile:
                 env=self.env,
                 parameters=self.environment_parameters,
                 train=self.train,
+                self_play=self.self_play,
             )
         ]
         if faults:
             raise ValueError("; ".join(faults))
+
+    @property
+    def learned_env(self) -> WorldSettings:
+        """The world as it is trained in: `env`, with the learner's past selves under self-play."""
+        return self_play_env(self.env, self.self_play)
 
     def resolved(self) -> "CurriculumFile":
         """The same curriculum with its environment parameters worked into the lessons.
@@ -64,13 +75,14 @@ class CurriculumFile:
         A lesson without targets, of a world that has but one, gets that one, and the network what
         it leaves to the world.
         """
+        env = self.env if self.self_play is None else type_of(self.env).single_settings(self.env)
         lessons = with_parameters(self.lessons, self.environment_parameters)
-        only = dict.fromkeys(type_of(self.env).targets(self.env), 1.0)
+        only = dict.fromkeys(type_of(env).targets(env), 1.0)
         lessons = tuple(
             lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
         )
         train = self.train
         if algorithm_of(train).table is None:  # else it has no network
-            network = network_of(train.network).resolved(train.network, spec_of(self.env))
+            network = network_of(train.network).resolved(train.network, spec_of(env))
             train = replace(train, network=network)
-        return replace(self, lessons=lessons, environment_parameters={}, train=train)
+        return replace(self, env=env, lessons=lessons, environment_parameters={}, train=train)

@@ -24,9 +24,11 @@ from aimbot_lab.experiment.config.keys import without_tags
 from aimbot_lab.experiment.config.parameter_checks import environment_diagnostics
 from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
+from aimbot_lab.experiment.config.self_play.checks import self_play_diagnostics, self_play_env
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.registry import AnyTrain
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, named_type
 
@@ -56,17 +58,24 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
     except ValidationError as error:
         faults = list(section_diagnostics(error, CurriculumFile))
     known = {fault.path for fault in faults}
-    lessons, env, parameters, train = _sections(_without(data, known))
+    rest = _without(data, known)
+    lessons, env, parameters, train = _sections(rest)
+    given = rest.get("self_play")
+    self_play = None if given is None else _checked(SelfPlaySettings, given)
     lessons = lessons and _with_known_mixes(lessons, known)
     world = named_type(data.get("env"))
     if unmade := list(world_diagnostics(env, world)):
         env, world = None, None if any(world_diagnostics(None, world)) else world
     if unlearned := list(learner_diagnostics(train)):
         train = None
+    unmatched = list(self_play_diagnostics(lessons, env, train, self_play))
+    if env is not None:
+        env = self_play_env(env, self_play)
     floor = None if known & _floor(world) else env
     between = [
         *unmade,
         *unlearned,
+        *unmatched,
         *lesson_diagnostics(lessons, floor, world),
         *environment_diagnostics(lessons, parameters, floor, world=world),
         *rollout_diagnostics(None if known & _ROLLOUT else env, train),

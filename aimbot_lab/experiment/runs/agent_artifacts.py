@@ -52,6 +52,7 @@ def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder)
             files = _saved(training, Path(folder))
             kept = [tracker.log_file(path, f"{AGENT_FOLDER}/{which}") for which, path in files]
             if kept and all(kept):
+                _log_pool(training, tracker, Path(folder) / "pool")
                 return None
     for place in (os.getcwd, tempfile.gettempdir):
         with suppress(OSError):
@@ -59,6 +60,13 @@ def log_agents(training: Training, tracker: Tracker, *, data_folder: DataFolder)
             if _saved(training, rescued):
                 return rescued
     raise StoreError(f"the agent of run {tracker.run_id} is lost: no folder had room for it")
+
+
+def _log_pool(training: Training, tracker: Tracker, folder: Path) -> None:
+    """Keep snapshots and games of a training by self-play as artifacts `pool` and `games.csv`."""
+    if training.self_play is not None:
+        for place, path in training.self_play.save(folder):
+            tracker.log_file(path, place)
 
 
 def _saved(training: Training, folder: Path) -> list[tuple[str, Path]]:

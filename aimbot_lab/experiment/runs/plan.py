@@ -101,7 +101,7 @@ def plan_curriculum(
     """The plan of `curriculum`."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
-    targets = type_of(config.env).targets(config.env)
+    targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
@@ -110,7 +110,7 @@ def plan_curriculum(
 
 def cost_of(config: CurriculumFile) -> UpdateCost:
     """What an update costs."""
-    return update_cost(config.train, config.env)
+    return update_cost(config.train, config.learned_env)
 
 
 def longest_episode(env: WorldSettings) -> int | None:
@@ -210,11 +210,11 @@ def _lesson_warnings(planned: PlannedLesson) -> Iterator[str]:
 def _budget_warnings(
     config: CurriculumFile, lessons: Sequence[PlannedLesson], longest: int | None
 ) -> Iterator[str]:
-    train, rollout = config.train, seats_in(config.env) * config.train.n_steps
+    train, rollout = config.train, seats_in(config.learned_env) * config.train.n_steps
     if train.total_steps < rollout:
         yield (
             f"train.total_steps {train.total_steps:,} is less than one rollout, "
-            f"{rollout_product(config.env)} = {rollout:,}, which is always finished"
+            f"{rollout_product(config.learned_env)} = {rollout:,}, which is always finished"
         )
     least = sum(_episodes(one, one.expected[-1:]) for one in lessons)
     likely = sum(_episodes(one, [one.doubtful] if one.doubtful else []) for one in lessons)

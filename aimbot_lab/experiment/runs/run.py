@@ -125,7 +125,9 @@ def _prepared(request: RunRequest, observer: Observer) -> Training:
         observer.notice(str(cost))
     observer.stage("preparing the simulator (compiled once, then kept)")
     parts = config.seed, config.env, config.lessons, config.train
-    training = Training(TrainingPlan(*parts, config.forgetting, config.evaluation))
+    training = Training(
+        TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
+    )
     for remark in training.remarks:
         observer.notice(remark)
     if start is not None:

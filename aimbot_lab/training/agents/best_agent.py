@@ -1,9 +1,15 @@
 """The best agent that a training has had so far."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch as th
+from stable_baselines3.common.policies import BasePolicy
+
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.agents.agent_files import save_agent
+from aimbot_lab.training.settings import TrainSettings
 
 Rank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
 
@@ -40,3 +46,24 @@ class BestAgent:
         """Go on from what `state()` gave."""
         self.weights, self.about = state["weights"], state["about"]
         self._rank = state["rank"]
+
+
+def saved_agents(
+    policy: BasePolicy,
+    best: BestAgent,
+    folder: Path,
+    *,
+    env: WorldSettings,
+    train: TrainSettings,
+    about: dict[str, Any],
+) -> dict[str, tuple[Path, ...]]:
+    """Files in `folder` of `policy` as the `last` agent and, once there is one, of the `best`."""
+    saved: dict[str, tuple[Path, ...]] = {
+        "last": save_agent(policy, folder / "last", env=env, train=train, about=about)
+    }
+    if best.weights is not None:
+        last = {name: t.clone() for name, t in policy.state_dict().items()}
+        policy.load_state_dict(best.weights)
+        saved["best"] = save_agent(policy, folder / "best", env=env, train=train, about=best.about)
+        policy.load_state_dict(last)
+    return saved

@@ -20,9 +20,10 @@ from aimbot_lab.worlds.duel.core.state import (
     LayoutTables,
     MatchLog,
 )
+from aimbot_lab.worlds.duel.kinds import TARGET
 from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE, Layout
 from aimbot_lab.worlds.duel.parameters import parameter_values
-from aimbot_lab.worlds.duel.scenario import TARGET, scenario_tables
+from aimbot_lab.worlds.duel.scenario import scenario_tables
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 

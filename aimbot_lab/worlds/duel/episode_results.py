@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
-from aimbot_lab.worlds.duel.core.state import KINDS, LEVELS, DuelState, MatchLog
+from aimbot_lab.worlds.duel.core.state import LEVELS, DuelState, MatchLog
+from aimbot_lab.worlds.duel.kinds import KINDS
 
 CELLS = {
     (number, difficulty): Cell(kind, difficulty)

@@ -10,22 +10,18 @@ from aimbot_lab.foundation.samplers import ParameterValue, as_parameter
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.duel.core.state import (
     AWAY,
-    KINDS,
     LEVELS,
     OF_SEATS,
     PARAMETERS,
     ScenarioTables,
 )
+from aimbot_lab.worlds.duel.kinds import KINDS
 from aimbot_lab.worlds.duel.parameters import (
     declared_bounds,
     parameter_fault,
     parameter_values,
 )
 from aimbot_lab.worlds.duel.settings import DuelSettings
-
-TARGET = KINDS[0]
-OPPONENTS = KINDS[1:]
-"""Targets where home plays against scripts: who sits opposite."""
 
 
 def scenario_tables(

@@ -131,6 +131,16 @@ class DuelSettings:
         return self.decision_period * self.fixed_timestep
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SelfPlayDuelSettings(DuelSettings):
+    """The duel in which a training by self-play plays home."""
+
+    learner: Literal["both", "home"] = "home"
+    """Home alone; the away seats are played by scripts, past selves and, where mirrored, itself."""
+    mirrored: Annotated[Int, Ge(0)] = 0
+    """How many matches, from the first on, have the learner in both seats."""
+
+
 def _check_loadout(name: str, values: Mapping[str, float]) -> None:
     """Raise ValueError unless every value is one that the parameter takes."""
     for trait, value in values.items():

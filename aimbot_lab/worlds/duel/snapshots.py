@@ -16,13 +16,13 @@ from aimbot_lab.worlds.duel.core.state import (
     HEALTH,
     HIT,
     IN_ARENA,
-    KINDS,
     LEVELS,
     DuelState,
     DuelTables,
     LayoutTables,
     ScenarioTables,
 )
+from aimbot_lab.worlds.duel.kinds import KINDS
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.snapshot_checks import (
     FITS,

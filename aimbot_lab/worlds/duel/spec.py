@@ -8,9 +8,9 @@ from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.units import LABELS, ONE_HOT
 from aimbot_lab.worlds.duel.core import state as core
+from aimbot_lab.worlds.duel.kinds import KINDS, LEARNED, SCRIPTS, TARGET
 from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
-from aimbot_lab.worlds.duel.scenario import OPPONENTS, TARGET
-from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 
 Column = tuple[str, float, float]  # name, low, high
 ACTION_NAMES = ("vertical", "horizontal", "attack", "mouse")
@@ -106,7 +106,15 @@ def _columns(prefix: str, slots: int, *, names: tuple[str, ...], labelled: bool)
 
 def targets_of(settings: DuelSettings) -> tuple[str, ...]:
     """The duel itself where both learn, else who sits opposite."""
-    return (TARGET,) if settings.learner == "both" else OPPONENTS
+    if settings.learner == "both":
+        return (TARGET,)
+    return (*SCRIPTS, *LEARNED) if isinstance(settings, SelfPlayDuelSettings) else SCRIPTS
+
+
+def _abilities(settings: DuelSettings) -> frozenset[str]:
+    """A replay has the actions of home alone, so that a past self could not be played again."""
+    lacking = {"replay"} if isinstance(settings, SelfPlayDuelSettings) else set()
+    return frozenset(ABILITIES) - lacking
 
 
 def duel_spec(settings: DuelSettings) -> WorldSpec:
@@ -126,13 +134,13 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         continuous=1,
         continuous_limit=settings.mouse_limit,
         turn_per_unit=settings.mouse_factor,
-        targets={name: core.KINDS.index(name) for name in targets},
+        targets={name: KINDS.index(name) for name in targets},
         difficulties=dict.fromkeys(targets, core.LEVELS),
         reward_terms=core.REWARD_TERMS,
         parameters=core.PARAMETERS,
         action_names=ACTION_NAMES,
         decision_seconds=settings.decision_seconds,
-        abilities=frozenset(ABILITIES),
+        abilities=_abilities(settings),
         agents=core.AGENTS if settings.learner == "both" else 1,
         episode_columns=("seconds", "score"),
         time_column="seconds",

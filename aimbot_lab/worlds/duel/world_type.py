@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
+from aimbot_lab.foundation.opponents.protocol import Opponents
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
-from aimbot_lab.worlds.duel.core.state import AWAY, KINDS, LEVELS
+from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
+from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
 from aimbot_lab.worlds.duel.parameters import (
     DECLARED,
     parameter_bounds,
@@ -18,7 +20,7 @@ from aimbot_lab.worlds.duel.parameters import (
 )
 from aimbot_lab.worlds.duel.players.scripts import make_players
 from aimbot_lab.worlds.duel.replays.world_replays import DuelReplays
-from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 
@@ -31,6 +33,7 @@ class DuelType(WorldType):
     shape_keys = ("rays", "observation", "observed_parameters", "mouse_limit")
     bounding_keys = ("rays", *DECLARED)
     replays = DuelReplays()
+    self_play_targets = LEARNED
 
     def spec(self, settings: DuelSettings) -> WorldSpec:
         """The shape of a duel with `settings`."""
@@ -43,9 +46,34 @@ class DuelType(WorldType):
 
         return Duel(settings) if settings.learner == "both" else OpposedWorld(settings)
 
+    def rows(self, settings: DuelSettings) -> int:
+        """Matches, and once more those that are mirrored, whose away seats are rows as well."""
+        mirrored = settings.mirrored if isinstance(settings, SelfPlayDuelSettings) else 0
+        return settings.num_envs + mirrored
+
+    def single_settings(self, settings: DuelSettings) -> DuelSettings:
+        """`settings` with home as the only learner."""
+        return replace(settings, learner="home")
+
+    def match_settings(self, settings: DuelSettings) -> DuelSettings:
+        """`settings` with both agents played from outside."""
+        return replace(settings, learner="both")
+
+    def self_play_settings(self, settings: DuelSettings, share: float) -> SelfPlayDuelSettings:
+        """The duel with this `share` of its matches mirrored."""
+        own = {one.name: getattr(settings, one.name) for one in fields(DuelSettings)}
+        mirrored = round(share * settings.num_envs)
+        return SelfPlayDuelSettings(**{**own, "learner": "home"}, mirrored=mirrored)
+
+    def make_opposed(self, settings: SelfPlayDuelSettings, opponents: Opponents) -> BatchWorld:
+        """A duel against `opponents`, not yet reset."""
+        from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
+
+        return OpposedWorld(settings, opponents=opponents, mirrored=settings.mirrored)
+
     def targets(self, settings: DuelSettings | None) -> Mapping[str, int]:
         """The duel itself where both agents learn, else who sits opposite; without settings all."""
-        names = KINDS if settings is None else targets_of(settings)
+        names = (TARGET, *SCRIPTS) if settings is None else targets_of(settings)
         return dict.fromkeys(names, LEVELS)
 
     def baselines(self, settings: DuelSettings) -> Mapping[str, MakePlayer]:

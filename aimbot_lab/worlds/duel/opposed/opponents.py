@@ -1,4 +1,4 @@
-"""Who sits in the away seats: a scripted player for each match, chosen where the match begins.
+"""Scripted players in the away seats: one for each match, chosen where the match begins.
 
 What players remember and draw is kept by match, so that a match goes on alike in any world of any
 number of matches, and in one that was restored.
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.world import Float32Array, WorldSpec
 from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
-from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, BRANCHES, KINDS, MOUSE
+from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, BRANCHES, MOUSE
+from aimbot_lab.worlds.duel.kinds import KINDS
 from aimbot_lab.worlds.duel.players.aimbot import MEMORY, Aimbot
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -54,7 +55,7 @@ class ScriptedOpponents:
         """Actions [B, 4] of the away agents, which see `observations` [B, D].
 
         `kinds` [B] are those of the matches, `episode` and `step` [B] their number in the row and
-        the decisions made in them.
+        the decisions made in them. Zeros where nobody of these sits.
         """
         actions = np.zeros((len(observations), ACTION_COLUMNS), np.float32)
         rows = np.flatnonzero(kinds == RANDOM)

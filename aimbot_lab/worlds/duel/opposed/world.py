@@ -1,16 +1,24 @@
-"""The duel as a world of one agent, who plays home against scripted players."""
+"""The duel as a world of one agent, who plays home against scripts, past selves and itself."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import BOOL, FLOAT32, MisuseError, check_writable
+from aimbot_lab.foundation.argument_checks import (
+    BOOL,
+    FLOAT32,
+    MisuseError,
+    check_writable,
+    checked_row,
+)
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.opponents.protocol import Opponents
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import check_buffers
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
+    Int64Array,
     Picture,
     Scenario,
     StepBuffers,
@@ -20,29 +28,38 @@ from aimbot_lab.worlds.duel.action_checks import checked_actions
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, AGENTS
 from aimbot_lab.worlds.duel.core.step import MASKS
 from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.kinds import KINDS
+from aimbot_lab.worlds.duel.opposed.learner_episodes import learner_episodes
 from aimbot_lab.worlds.duel.opposed.opponents import ScriptedOpponents
-from aimbot_lab.worlds.duel.scenario import OPPONENTS
 from aimbot_lab.worlds.duel.settings import DuelSettings
-from aimbot_lab.worlds.duel.spec import duel_spec
+from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 OF_OPPONENTS, SEEN = "opponents.", "opponents.seen"  # names in a snapshot
 
 
 class OpposedWorld:
-    """`settings.num_envs` matches whose away seats are played by the scripts that are targets.
+    """Matches in which one agent learns, from home and in mirrored matches from both seats.
 
-    Which script sits in a match is drawn where the match begins, by the weights of the targets.
+    Of B = `settings.num_envs` matches the first `mirrored` are the learner's own in both seats. The
+    away seats of the others are played by the scripts that are targets, and by `opponents` where a
+    target is a past self. Rows are the home seats, then the away seats of mirrored matches: the
+    first B + `mirrored` seats of the duel. Who sits in a match is drawn where it begins, by the
+    weights of the targets.
     """
 
-    def __init__(self, settings: DuelSettings) -> None:
+    def __init__(
+        self, settings: DuelSettings, *, opponents: Opponents | None = None, mirrored: int = 0
+    ) -> None:
         self.settings, self.spec = settings, duel_spec(settings)
-        self.num_envs = settings.num_envs
-        self.duel = Duel(settings, kinds=OPPONENTS)
-        self._opponents = ScriptedOpponents(self.spec, settings)
+        self.mirrored, self._matches = mirrored, settings.num_envs
+        self.num_envs = self._matches + mirrored
+        self.duel = Duel(settings, kinds=targets_of(settings))
+        self._scripts, self._opponents = ScriptedOpponents(self.spec, settings), opponents
         self._buffers = step_buffers(self.duel)
-        self._seen = np.zeros_like(self._buffers.observations[self.num_envs :])  # by the away ones
-        self._actions = np.zeros((AGENTS * self.num_envs, ACTION_COLUMNS), np.float32)
-        self._masks = np.zeros((AGENTS * self.num_envs, MASKS), np.bool_)
+        self._seen = np.zeros_like(self._buffers.observations[self._matches :])  # by the away ones
+        self._actions = np.zeros((AGENTS * self._matches, ACTION_COLUMNS), np.float32)
+        self._masks = np.zeros((AGENTS * self._matches, MASKS), np.bool_)
+        self._masked = False  # whether these are of the present state
         self._shape = self.num_envs, self._seen.shape[1]
 
     @property
@@ -67,62 +84,86 @@ class OpposedWorld:
         return self.duel.set_scenario(scenario)
 
     def reset(self, seed: int, observations: Float32Array) -> None:
-        """Start first matches in all rows from `seed`; writes `observations` [B, D]."""
+        """Start first matches from `seed`; writes `observations` [B + mirrored, D]."""
         check_writable(observations, "observations", shape=self._shape, dtype=FLOAT32)
         if self.scenario_number == 0:
             raise MisuseError("the world has nothing to draw matches from: set_scenario first")
         self.duel.reset(seed, self._buffers.observations)
-        self._opponents.reset(derive_seed(int(seed), "opponents"))
+        self._scripts.reset(derive_seed(int(seed), "opponents"))
         observations[:] = self._buffers.observations[: self.num_envs]
-        self._seen[:] = self._buffers.observations[self.num_envs :]
+        self._seen[:] = self._buffers.observations[self._matches :]
+        self._masked = False
+        if self._opponents is not None:
+            self._opponents.begin(self._matches)
+            self._seat(np.arange(self._matches))
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
-        """Episodes of home that ended in this step; writes `buffers`.
+        """Episodes of the learner that ended in this step; writes `buffers`.
 
-        `actions` [B, 4]. Raises ActionError, with the world as it was, for one that does not exist.
+        `actions` [B + mirrored, 4]. Raises ActionError, with the world as it was, for one that does
+        not exist.
         """
         self.duel.check_started()
         check_buffers(buffers, self._shape)
-        home, state = self.num_envs, self.duel.state
-        self._actions[:home] = checked_actions(actions, home, agents=1)
-        self._actions[home:] = self._opponents.act(
-            self._seen, state.kind, episode=state.episode, step=state.seats.decisions[home:]
-        )
+        own = self.num_envs
+        self._actions[:own] = checked_actions(actions, own, agents=1)
+        self._actions[own:] = self._answers()[self.mirrored :]
         batch = self.duel.step(self._actions, self._buffers)
+        self._masked = False
         for name, array in buffers._asdict().items():
             if name != "final_observations":
-                array[:] = getattr(self._buffers, name)[:home]
-        self._seen[:] = self._buffers.observations[home:]
+                array[:] = getattr(self._buffers, name)[:own]
+        self._seen[:] = self._buffers.observations[self._matches :]
         ended = np.flatnonzero(buffers.finished)
         buffers.final_observations[ended] = self._buffers.final_observations[ended]
-        return self._of_home(batch)
+        if batch and self._opponents is not None:
+            self._tell(batch)
+        return learner_episodes(batch, self._matches, mirrored=self.mirrored)
 
-    def _of_home(self, batch: EpisodeBatch) -> EpisodeBatch:
-        """The home agents' part of `batch`, which come first in it."""
-        count, home = len(batch.row) // AGENTS, self.num_envs
-        return batch._replace(
-            row=batch.row[:count],
-            agent=batch.agent[:count],
-            order=batch.order[:count],
-            scenario=batch.scenario[:count],
-            cell=batch.cell[:count],
-            outcome=batch.outcome[:count],
-            length=batch.length[:count],
-            terms=batch.terms[:count],
-            running_order=batch.running_order[:home],
-            running_scenario=batch.running_scenario[:home],
-            columns={name: column[:count] for name, column in batch.columns.items()},
-        )
+    def _answers(self) -> Float32Array:
+        """Actions [B, 4] of the away agents; those of mirrored matches mean nothing."""
+        state = self.duel.state
+        kinds = state.kind
+        if self.mirrored:
+            kinds = kinds.copy()
+            kinds[: self.mirrored] = 0
+        steps = state.seats.decisions[self._matches :]
+        actions = self._scripts.act(self._seen, kinds, episode=state.episode, step=steps)
+        if self._opponents is not None:
+            if self._opponents.needs_masks:
+                self._mask()
+            self._opponents.act(self._seen, self._masks[self._matches :], actions)
+        return actions
+
+    def _tell(self, batch: EpisodeBatch) -> None:
+        """Tell the opponents how their matches ended, and which have begun."""
+        home = slice(len(batch.row) // AGENTS)
+        played = np.flatnonzero(batch.row[home] >= self.mirrored)
+        assert self._opponents is not None
+        self._opponents.ended(batch.row[played], batch.columns["score"][played])
+        self._seat(batch.row[played])
+
+    def _seat(self, begun: Int64Array) -> None:
+        """Have the opponents choose who plays the matches that have `begun`."""
+        assert self._opponents is not None
+        matches = begun[begun >= self.mirrored]
+        self._opponents.seat(matches, [KINDS[kind] for kind in self.duel.state.kind[matches]])
+
+    def _mask(self) -> None:
+        """Have the masks of all seats be of the present state."""
+        if not self._masked:
+            self.duel.action_masks(self._masks)
+            self._masked = True
 
     def action_masks(self, masks: BoolArray) -> None:
-        """Write `masks` [B, 8] of the home agents, as the duel has them."""
+        """Write `masks` [B + mirrored, 8] of the learner, as the duel has them."""
         check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
-        self.duel.action_masks(self._masks)
+        self._mask()
         masks[:] = self._masks[: self.num_envs]
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:
-        """Match `row` from above, [480, 480, 3], or how it last ended."""
-        return self.duel.draw(row, ending=ending)
+        """The match of `row` from above, [480, 480, 3], or how it last ended."""
+        return self.duel.draw(checked_row(row, self.num_envs) % self._matches, ending=ending)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """A copy of everything that the future depends on, by name."""
@@ -130,7 +171,7 @@ class OpposedWorld:
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """What a snapshot copies, by name; to be read and not written."""
-        own = {OF_OPPONENTS + name: array for name, array in self._opponents.arrays().items()}
+        own = {OF_OPPONENTS + name: array for name, array in self._scripts.arrays().items()}
         return {**self.duel.arrays(), **own, SEEN: self._seen}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
@@ -142,8 +183,9 @@ class OpposedWorld:
         seen = snapshot[SEEN]
         if seen.shape != self._seen.shape or seen.dtype != self._seen.dtype:
             raise MisuseError(f"snapshot: {SEEN} is {seen.dtype} {seen.shape}")
-        mine = {name: snapshot[OF_OPPONENTS + name] for name in self._opponents.arrays()}
+        mine = {name: snapshot[OF_OPPONENTS + name] for name in self._scripts.arrays()}
         self.duel.check_restorable({k: v for k, v in snapshot.items() if k not in own})
-        self._opponents.restore(mine)
+        self._scripts.restore(mine)
         self.duel.restore({k: v for k, v in snapshot.items() if k not in own})
         self._seen[:] = seen
+        self._masked = False

@@ -1,0 +1,1 @@
+"""Who plays the seats that the learner does not: worlds ask, trainings answer."""

@@ -1,0 +1,159 @@
+"""Past selves as a world's opponents: who sits in which match, and what came of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch as th
+
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
+from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.self_play.games import GamesTable
+from aimbot_lab.training.self_play.players import SnapshotPlayer, new_player
+from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
+from aimbot_lab.training.settings import TrainSettings
+
+REFERENCE = "reference"
+NOBODY = -1  # no snapshot: the world plays the match itself
+LEARNER = "learner-{:06d}"  # between the snapshot of that number and the next
+
+
+class PastSelves:
+    """Snapshots of `pool` in the matches whose kind is one of `played`.
+
+    A match of kind `reference` is played by the snapshot of that name, any other by one of
+    `line_up`, drawn where it begins. Random numbers are its own.
+    """
+
+    def __init__(
+        self,
+        pool: SnapshotPool,
+        spec: WorldSpec,
+        train: TrainSettings,
+        *,
+        played: Sequence[str],
+        seed: int,
+    ) -> None:
+        self._pool, self._spec, self._train = pool, spec, train
+        self._played = tuple(played)
+        algorithm = algorithm_of(train)
+        self._masked = algorithm.masked or algorithm.adapter(train).masks_shown
+        self._drawn = np.random.default_rng(derive_seed(seed, "seats"))
+        self._sampled = th.Generator().manual_seed(derive_seed(seed, "actions")).get_state()
+        self.engine = "torch"
+        self.games = GamesTable()
+        self.line_up: tuple[int, ...] = (0,)  # numbers of snapshots
+        self.reference = 0
+        self._kinds: list[str] = []  # [B] of the matches
+        self._sits: Int64Array = np.zeros(0, np.int64)  # [B] numbers of snapshots
+        self._memory: Float32Array | None = None  # [B, ...] of those that remember
+        self._begins: BoolArray = np.zeros(0, np.bool_)  # [B] nothing was decided yet
+        self._players: dict[int, SnapshotPlayer] = {}
+        self._rows: dict[int, Int64Array] | None = None  # of each player
+
+    @property
+    def needs_masks(self) -> bool:
+        """Whether the policies see them, or obey them."""
+        return self._masked
+
+    def begin(self, matches: int) -> None:
+        """There are so many matches, and nobody sits in any."""
+        self._sits = np.full(matches, NOBODY, np.int64)
+        self._begins = np.ones(matches, np.bool_)
+        self._kinds, self._memory, self._rows = [""] * matches, None, None
+
+    def seat(self, matches: Int64Array, kinds: Sequence[str]) -> None:
+        """Choose who plays each of `matches` [R], which begin now."""
+        for match, kind in zip(matches.tolist(), kinds, strict=True):
+            self._kinds[match] = kind
+            self._sits[match] = self._chosen(kind)
+        self._begins[matches] = True
+        self._rows = None
+
+    def _chosen(self, kind: str) -> int:
+        if kind not in self._played:
+            return NOBODY
+        if kind == REFERENCE:
+            return self.reference
+        return self.line_up[int(self._drawn.integers(len(self.line_up)))]
+
+    def act(self, observations: Float32Array, masks: BoolArray, actions: Float32Array) -> None:
+        """Write the `actions` [B, A] of the matches in which snapshots sit."""
+        with self._own_random_numbers():
+            for number, rows in self._seated().items():
+                memory = None if self._memory is None else self._memory[rows]
+                actions[rows], memory = self._player(number).act(
+                    observations[rows], masks[rows], memory, self._begins[rows]
+                )
+                if memory is not None:
+                    self._remember(rows, memory)
+        self._begins[:] = False
+
+    def _remember(self, rows: Int64Array, memory: Float32Array) -> None:
+        if self._memory is None:
+            self._memory = np.zeros((len(self._sits), *memory.shape[1:]), np.float32)
+        self._memory[rows] = memory
+
+    def _seated(self) -> dict[int, Int64Array]:
+        """The matches of each snapshot that sits in any; those of nobody are played no more."""
+        if self._rows is None:
+            numbers = np.unique(self._sits[self._sits != NOBODY]).tolist()
+            self._rows = {number: np.flatnonzero(self._sits == number) for number in numbers}
+            wanted = {*numbers, *self.line_up, self.reference}
+            self._players = {k: one for k, one in self._players.items() if k in wanted}
+        return self._rows
+
+    def _player(self, number: int) -> SnapshotPlayer:
+        if number not in self._players:
+            weights = self._pool.snapshots[number].weights
+            self._players[number] = new_player(weights, self._spec, self._train, engine=self.engine)
+        return self._players[number]
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        """Let torch draw from this generator, and leave its own as it was."""
+        before = th.get_rng_state()
+        th.set_rng_state(self._sampled)
+        try:
+            yield
+        finally:
+            self._sampled = th.get_rng_state()
+            th.set_rng_state(before)
+
+    @property
+    def learner(self) -> str:
+        """The learner as a player: it is another one after each snapshot."""
+        return LEARNER.format(len(self._pool) - 1)
+
+    def ended(self, matches: Int64Array, scores: np.ndarray) -> None:
+        """Count the games of `matches` [R], in which the learner had `scores` [R]."""
+        for match, score in zip(matches.tolist(), scores.tolist(), strict=True):
+            number = int(self._sits[match])
+            opponent = self._kinds[match] if number == NOBODY else snapshot_name(number)
+            self.games.add(self.learner, opponent, score)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the future depends on, but the pool."""
+        return {
+            "games": self.games.state(),
+            "line_up": list(self.line_up),
+            "reference": self.reference,
+            "kinds": list(self._kinds),
+            "sits": self._sits.copy(),
+            "begins": self._begins.copy(),
+            "memory": None if self._memory is None else self._memory.copy(),
+            "drawn": self._drawn.bit_generator.state,
+            "sampled": self._sampled.clone(),
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave, with the pool as it was then."""
+        self.games.resume(state["games"])
+        self.line_up, self.reference = tuple(state["line_up"]), state["reference"]
+        self._kinds, self._sits = list(state["kinds"]), state["sits"]
+        self._begins, self._memory = state["begins"], state["memory"]
+        self._drawn.bit_generator.state = state["drawn"]
+        self._sampled = state["sampled"]
+        self._players, self._rows = {}, None

@@ -1,0 +1,124 @@
+"""The self-play of one training: its world, pool, opponents, and when they change."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.statistics.ratings import ratings_of
+from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.self_play.past_selves import PastSelves
+from aimbot_lab.training.self_play.pool import SnapshotPool, Weights, snapshot_name
+from aimbot_lab.training.self_play.pool_files import save_pool
+from aimbot_lab.training.self_play.sampling import drawn_line_up
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.worlds.registry import type_of
+
+
+class SelfPlay:
+    """Takes snapshots, chooses who is met, and rates them."""
+
+    def __init__(
+        self, settings: SelfPlaySettings, env: WorldSettings, train: TrainSettings, *, seed: int
+    ) -> None:
+        self.settings, self.pool = settings, SnapshotPool()
+        kind = type_of(env)
+        share = settings.play_against_latest_model_ratio
+        self._env: Any = kind.self_play_settings(env, share)
+        self.past_selves = PastSelves(
+            self.pool,
+            kind.spec(self._env),
+            train,
+            played=kind.self_play_targets,
+            seed=derive_seed(seed, "opponents"),
+        )
+        self._drawn = np.random.default_rng(derive_seed(seed, "line-ups"))
+        self._next_save, self._next_swap = settings.save_steps, settings.swap_steps
+        self._mark: tuple[int, dict[str, Any]] = 0, {}
+
+    def world(self) -> BatchWorld:
+        """The world in which the learner meets itself, not yet reset."""
+        return type_of(self._env).make_opposed(self._env, self.past_selves)
+
+    def begin(self, weights: Weights, *, engine: str) -> None:
+        """Have the untrained agent as the first snapshot, unless there are any."""
+        self.past_selves.engine = engine
+        if not len(self.pool):
+            self.pool.take(weights, step=0)
+
+    def begin_rollout(self, weights: Weights, *, step: int) -> dict[str, float] | None:
+        """Take a snapshot and draw whom to meet where that is due at `step`.
+
+        Gives the metrics of the snapshots' ratings where one was taken.
+        """
+        metrics = None
+        if step >= self._next_save:
+            metrics = self.rating()
+            self.pool.take(weights, step=step)
+            self._next_save = _next_multiple(step, self.settings.save_steps)
+        if step >= self._next_swap:
+            self.past_selves.line_up = drawn_line_up(self.settings, len(self.pool), self._drawn)
+            self._next_swap = _next_multiple(step, self.settings.swap_steps)
+        self._mark = len(self.pool), self.past_selves.state()
+        return metrics
+
+    def begin_lesson(self, weights: Weights, *, step: int) -> None:
+        """Have the agent of `weights` as the one that the lesson refers to."""
+        self.past_selves.reference = self.pool.take(weights, step=step).number
+
+    def rating(self) -> dict[str, float] | None:
+        """The learner since the last snapshot, rated by all games; None where it has none."""
+        games, learner = self.past_selves.games, self.past_selves.learner
+        count = games.games_of(learner)
+        if not count:
+            return None
+        players = tuple(dict.fromkeys((snapshot_name(0), *games.players)))
+        ratings, place = ratings_of(games.counts(players)), players.index(learner)
+        rating = self.settings.initial_elo + float(ratings.above(0)[place])
+        error = float(ratings.error_above(0)[place])
+        return {
+            names.RATING: rating,
+            names.RATING_LOWER: rating - error,
+            names.RATING_UPPER: rating + error,
+            names.RATING_GAMES: float(count),
+        }
+
+    def parts(self) -> dict[str, Callable[[], bytes]]:
+        """The parts of a checkpoint."""
+        return self.pool.parts()
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the future depends on, beside the parts."""
+        return {
+            "pool": self.pool.state(),
+            "past_selves": self.past_selves.state(),
+            "drawn": self._drawn.bit_generator.state,
+            "next": [self._next_save, self._next_swap],
+        }
+
+    def resume(self, state: Mapping[str, Any], read_part: Callable[[str], bytes]) -> None:
+        """Go on from what `state()` gave."""
+        self.pool.resume(state["pool"], read_part)
+        self.past_selves.resume(state["past_selves"])
+        self._drawn.bit_generator.state = state["drawn"]
+        self._next_save, self._next_swap = state["next"]
+
+    def back_to_mark(self) -> None:
+        """Forget what a rollout that was broken off has brought."""
+        count, state = self._mark
+        if state:
+            self.pool.cut(count)
+            self.past_selves.resume(state)
+
+    def save(self, folder: Path) -> list[tuple[str, Path]]:
+        """Files of pool and games in `folder`, each with the folder of the run that it is for."""
+        return save_pool(self.pool, self.past_selves.games, folder)
+
+
+def _next_multiple(step: int, every: int) -> int:
+    return (step // every + 1) * every

@@ -1,0 +1,178 @@
+"""A training by self-play: snapshots, who is met, games, and the same after a break."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load
+
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.experiment.runs.agent_artifacts import log_agents
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.self_play.sampling import candidates, drawn_line_up
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
+from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.registry import WORLDS
+
+ROLLOUT = 12 * 16  # 8 matches and 4 mirrored ones, 16 steps
+SELF_PLAY = SelfPlaySettings(save_steps=2 * ROLLOUT, swap_steps=ROLLOUT, at_once=2, window=3)
+TRAIN = TrainSettings(
+    algo="hybrid_ppo",
+    masks=True,
+    total_steps=6 * ROLLOUT,
+    n_steps=16,
+    batch_size=96,
+    n_epochs=1,
+    network=NetworkSettings(layers=(16,)),
+)
+SHORT = replace(TRAIN, total_steps=ROLLOUT)
+FIRST = Lesson(
+    name="first",
+    targets={"still": 1.0},
+    completion_criteria=CompletionCriteria(measure="progress", threshold=0.4, min_lesson_length=0),
+)
+SECOND = Lesson(name="second", targets={"self": 2.0, "reference": 1.0, "greedy": 1.0})
+
+
+def plan(**changes: object) -> TrainingPlan:
+    env = WORLDS["duel"].settings(num_envs=8, learner="home", time_limit=1.0)
+    made = TrainingPlan(1, env, (FIRST, SECOND), TRAIN, self_play=SELF_PLAY)
+    return replace(made, **changes)
+
+
+class Numbers:
+    """Keeps the metrics that a training logs."""
+
+    def __init__(self) -> None:
+        self.logged: dict[int, dict[str, float]] = {}
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        self.logged.setdefault(step, {}).update(metrics)
+
+
+class Kept:
+    """Keeps every checkpoint with its parts as bytes, each part made once."""
+
+    def __init__(self) -> None:
+        self.checkpoints: list[Checkpoint] = []
+        self.parts: dict[str, bytes] = {}
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+        for name, make in checkpoint.parts.items():
+            if name not in self.parts:
+                self.parts[name] = make()
+            else:
+                assert self.parts[name] == make()
+
+
+def learned(training: Training, sink: Numbers, **links: object) -> Training:
+    training.learn(sink, SilentObserver(), lambda: False, links=RunLinks(**links))
+    return training
+
+
+def weights(training: Training) -> dict[str, np.ndarray]:
+    state = training.model.policy.state_dict()
+    return {name: tensor.numpy().copy() for name, tensor in state.items()}
+
+
+def test_snapshots_are_taken_when_they_are_due_and_where_a_lesson_begins() -> None:
+    training = learned(Training(plan()), Numbers())
+    self_play = training.self_play
+    assert self_play is not None
+    lesson = training.progress.lesson_reports[0].ended_at_step
+    assert lesson is not None
+    assert lesson % ROLLOUT
+    # 0 and every second rollout, and one where the second lesson began.
+    assert self_play.pool.state() == sorted({0, lesson, 2 * ROLLOUT, 4 * ROLLOUT})
+    assert self_play.pool.snapshots[self_play.past_selves.reference].step == lesson
+    first, last = self_play.pool.snapshots[0], self_play.pool.snapshots[-1]
+    assert any((first.weights[name] != last.weights[name]).any() for name in first.weights)
+
+
+def test_games_are_of_the_learner_between_snapshots_and_give_a_rating() -> None:
+    sink = Numbers()
+    self_play = learned(Training(plan()), sink).self_play
+    assert self_play is not None
+    rows = list(self_play.past_selves.games.rows())
+    assert {row[0] for row in rows} <= {f"learner-{number:06d}" for number in range(4)}
+    met = {row[1] for row in rows}
+    assert {"still", "greedy"} <= met
+    assert any(name.startswith("snapshot-") for name in met)
+    rated = {step: one for step, one in sink.logged.items() if "rating/elo" in one}
+    assert sorted(rated) == [2 * ROLLOUT, 4 * ROLLOUT]
+    for one in rated.values():
+        assert one["rating/lower"] <= one["rating/elo"] <= one["rating/upper"]
+        assert one["rating/games"] > 0
+
+
+@pytest.mark.parametrize("engine", ["fused", "torch"])
+def test_a_training_that_goes_on_ends_with_the_same_pool_games_and_weights(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # at each rollout
+    train = replace(TRAIN, engine=engine)
+    kept = Kept()
+    whole = learned(Training(plan(train=train)), Numbers(), checkpoints=kept)
+    for checkpoint in (kept.checkpoints[1], kept.checkpoints[-1]):
+        resumed = Training(plan(train=train))
+        resumed.resume(checkpoint.state, kept.parts.__getitem__)
+        learned(resumed, Numbers())
+        for name, array in weights(whole).items():
+            np.testing.assert_array_equal(weights(resumed)[name], array, err_msg=name)
+        one, other = whole.self_play, resumed.self_play
+        assert one is not None
+        assert other is not None
+        assert other.pool.state() == one.pool.state()
+        assert other.past_selves.games.text() == one.past_selves.games.text()
+        for mine, theirs in zip(one.pool.snapshots, other.pool.snapshots, strict=True):
+            for name in mine.weights:
+                np.testing.assert_array_equal(mine.weights[name], theirs.weights[name])
+
+
+def test_pool_and_games_are_artifacts_of_the_run(tmp_path: Path) -> None:
+    training, tracker = (
+        learned(Training(plan(train=SHORT, lessons=(SECOND,))), Numbers()),
+        MemoryTracker(),
+    )
+    log_agents(training, tracker, data_folder=DataFolder(tmp_path))
+    pool = {name for name in tracker.artifacts if name.startswith("pool/")}
+    assert pool == {"pool/snapshots.csv", "pool/snapshot-000000.safetensors"}
+    assert tracker.artifacts["pool/snapshots.csv"] == b"snapshot,step\nsnapshot-000000,0\n"
+    assert tracker.artifacts["games.csv"].startswith(b"player,opponent,wins,draws,losses\n")
+    assert training.self_play is not None
+    kept = load(tracker.artifacts["pool/snapshot-000000.safetensors"])
+    for name, tensor in training.self_play.pool.snapshots[0].weights.items():
+        assert (kept[name] == tensor).all()
+
+
+def test_who_sits_in_a_match_stays_until_it_ends() -> None:
+    training = Training(plan(lessons=(SECOND,)))
+    self_play = training.self_play
+    assert self_play is not None
+    self_play.begin(training.model.policy.state_dict(), engine="torch")
+    past = self_play.past_selves
+    past.begin(8)
+    past.seat(np.arange(8), ["self"] * 8)
+    self_play.pool.take(training.model.policy.state_dict(), step=5)
+    past.line_up, before = (1,), past.state()["sits"].copy()
+    past.seat(np.array([2]), ["self"])
+    after = past.state()["sits"]
+    assert after[2] == 1
+    assert (np.delete(after, 2) == np.delete(before, 2)).all()
+
+
+def test_a_line_up_is_drawn_from_the_window() -> None:
+    random = np.random.default_rng(1)
+    drawn = [drawn_line_up(SELF_PLAY, 9, random) for _ in range(60)]
+    assert {len(one) for one in drawn} == {2}
+    assert {number for one in drawn for number in one} == {6, 7, 8}
+    assert candidates(replace(SELF_PLAY, window="all"), 9) == range(9)
+    assert drawn_line_up(SELF_PLAY, 1, random) == (0,)
