@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from aimbot_lab.bench.ablation import trainings
 from aimbot_lab.bench.ablation.tasks import task_names, task_of
 from aimbot_lab.bench.ablation.trainings import (
     AblationPlan,
@@ -15,7 +16,9 @@ from aimbot_lab.bench.ablation.trainings import (
 )
 from aimbot_lab.bench.ablation.variants import ALONE, EVERYTHING, LEFT_OUT
 from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.training import TrainingPlan
 
 TINY = AblationPlan(task="goto", threshold=0.9, most_steps=512, seeds=2, num_envs=16, n_steps=16)
 FEW = replace(TINY, variants=("bins", "masks"))
@@ -55,8 +58,8 @@ def test_leaving_out_switches_off_one_thing_of_everything() -> None:
 
 def test_recall_is_the_shipped_curriculum_with_and_without_a_memory() -> None:
     plan = AblationPlan(task="recall", most_steps=1000, num_envs=32)
-    assert list(plan.switches) == ["bins", "memory"]
-    without, with_it = (plan.training(switches, 1) for switches in plan.switches.values())
+    assert list(plan.switches) == ["memory", "bins"]
+    with_it, without = (plan.training(switches, 1) for switches in plan.switches.values())
     assert without.train.network.memory is None
     assert with_it.train.network.memory.sequence_length == 64
     assert replace(with_it.train.network, memory=None) == without.train.network
@@ -69,11 +72,65 @@ def test_recall_is_the_shipped_curriculum_with_and_without_a_memory() -> None:
     }
 
 
-def test_every_task_is_one_of_the_worlds_targets_or_recall() -> None:
-    assert task_names() == ("attack", "free", "goto", "recall")
+def test_every_task_is_one_of_the_worlds_targets_or_named_by_itself() -> None:
+    assert task_names() == ("attack", "free", "goto", "recall", "duel", "stale")
     assert [task_of(name).lesson.targets for name in task_names()[:3]] == [
         {name: 1.0} for name in task_names()[:3]
     ]
+
+
+def test_without_a_memory_recall_is_trained_as_long_as_with_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def attempt(plan: TrainingPlan, variant: str) -> Attempt:
+        steps = 7000 * plan.seed if variant == "memory" else plan.train.total_steps
+        return Attempt(variant, plan.seed, reached=True, steps=steps, seconds=1.0)
+
+    monkeypatch.setattr(trainings, "_attempt", attempt)
+    done = list(attempts(AblationPlan(task="recall", seeds=2), lambda _: None))
+    assert [(one.variant, one.seed, one.steps) for one in done] == [
+        *(("memory", 1, 7000), ("bins", 1, 7000), ("memory", 2, 14_000), ("bins", 2, 14_000))
+    ]
+    alone = AblationPlan(task="recall", seeds=1, variants=("bins",))
+    assert [one.steps for one in attempts(alone, lambda _: None)] == [20_000_000]
+    assert AblationPlan(task="recall").budget == 20_000_000  # the curriculum's own
+    assert AblationPlan(task="free").budget == 4_000_000
+
+
+def test_a_duel_is_learned_against_scripts_by_agents_that_all_see_the_opponent() -> None:
+    plan = AblationPlan(task="duel", most_steps=1000, num_envs=32)
+    assert list(plan.switches) == ["bins", "units", "target linear", "target attention", "memory"]
+    trainings = [plan.training(switches, 1) for switches in plan.switches.values()]
+    assert len({repr((one.env, one.lessons)) for one in trainings}) == 1
+    first = trainings[0]
+    assert (first.env.world, first.env.learner, first.env.num_envs) == ("duel", "home", 32)
+    assert first.env.observation.units
+    assert first.train.algo == "hybrid_ppo"
+    assert not any(map(faults_of, trainings))
+
+
+def faults_of(plan: TrainingPlan) -> list[str]:
+    return [fault.what for fault in part_faults(plan.train, plan.env)]
+
+
+def test_stale_samples_are_learned_with_dual_clip_and_without() -> None:
+    plan = AblationPlan(task="stale", most_steps=1000, num_envs=32)
+    assert list(plan.switches) == ["bins", "dual clip"]
+    without, with_it = (plan.training(switches, 1) for switches in plan.switches.values())
+    assert without.train.samples.keep == with_it.train.samples.keep == 4
+    assert differing(without.train, with_it.train) == {"dual_clip"}
+    assert without.lessons == AblationPlan(task="attack").training({}, 1).lessons
+
+
+def test_an_attempt_tells_how_much_was_clipped() -> None:
+    plan = replace(TINY, task="stale", most_steps=2048, seeds=1)
+    without, with_it = attempts(plan, lambda _: None)
+    assert with_it.clip_fraction is not None
+    assert 0 <= with_it.clip_fraction <= 1
+    assert (without.dual_clipped, with_it.dual_clipped is None) == (None, False)
+    found = summaries([without, replace(with_it, clip_fraction=0.5), with_it])
+    expected = (0.5 + with_it.clip_fraction) / 2
+    assert found["dual clip"].clip_fraction == pytest.approx(expected)
 
 
 def test_every_variant_is_trained_from_every_seed() -> None:

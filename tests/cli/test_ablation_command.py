@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,13 +19,17 @@ class Stub:
     """Attempts that no training is needed for; breaks off after `few`."""
 
     few: int | None = None
+    seeds: tuple[int, ...] = (1,)
+    clipped: Mapping[str, float] = MappingProxyType({})
 
     def __call__(self, plan: AblationPlan, say: Any) -> Iterator[Attempt]:
         for count, name in enumerate(plan.switches):
             if count == self.few:
                 raise KeyboardInterrupt
             say(f"{name} done")
-            yield Attempt(name, 1, reached=name != "masks", steps=1000 * plan.seeds, seconds=2.0)
+            reached, steps = name != "masks", 1000 * plan.seeds
+            for seed in self.seeds:
+                yield Attempt(name, seed, reached, steps=steps, seconds=2.0, **self.clipped)
 
 
 @pytest.fixture
@@ -69,6 +74,26 @@ def test_variants_are_chosen_by_name_and_left_out_in_turn(stub: Stub) -> None:
     turned = json.loads(run("--leave-one-out", "--json").stdout)
     assert [one["variant"] for one in turned["variants"]] == list(LEFT_OUT)
     assert run("--task", "recall").stdout.startswith("Recall, until a win rate above 0.8 is proved")
+
+
+def test_a_table_of_stale_samples_says_how_much_was_clipped(stub: Stub) -> None:
+    stub.clipped = {"clip_fraction": 0.25, "dual_clipped": 0.00125}
+    lines = run("--task", "stale").stdout.splitlines()
+    assert lines[0].startswith("Stale: attack, all difficulties, updates from the last 4 rollouts,")
+    assert lines[2].split()[-4:] == ["clipped", "by", "dual", "clip"]
+    assert [line.split()[-2:] for line in lines[3:5]] == [["0.25000", "0.00125"]] * 2
+    assert "clip" not in run("--task", "free", "--variant", "bins").stdout
+
+
+def test_a_sentence_names_attention_against_the_linear_head(stub: Stub) -> None:
+    stub.seeds = (1, 2)
+    chosen = ("--variant", "target linear", "--variant", "target attention")
+    shown = run("--task", "duel", *chosen)
+    assert shown.stdout.startswith("Duel, until a win rate above 0.7 is proved")
+    last = shown.stdout.splitlines()[-1]
+    assert last.startswith("target attention against target linear: not shown to be better, it")
+    assert json.loads(run(*chosen, "--json").stdout)["contrast"] == last
+    assert json.loads(run("--json", "--variant", "bins").stdout)["contrast"] is None
 
 
 def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(stub: Stub) -> None:

@@ -1,20 +1,25 @@
-"""What variants learn: a target of the world in all its difficulties, or what needs a memory."""
+"""What variants learn: a target in all its difficulties, or a task with a name of its own."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from aimbot_lab.bench.ablation.task_names import DUEL, OWN_TASKS, RECALL, STALE
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED
-from aimbot_lab.training.settings import NetworkSettings, TrainSettings
+from aimbot_lab.training.settings import NetworkSettings, SamplesSettings, TrainSettings
 from aimbot_lab.worlds.registry import default_type, settings_with
 
-RECALL = "recall"  # the task of the shipped curriculum of that name
 USUAL_THRESHOLD = 0.7
+USUAL_STEPS = 4_000_000
 N_STEPS = 64
-OF_RECALL = ("bins", "memory")  # its variants, where none are asked for
+OF_RECALL = ("memory", "bins")  # its variants, where none are asked for
+OF_DUEL = ("bins", "units", "target linear", "target attention", "memory")
+OF_STALE = ("bins", "dual clip")
+STALE_SAMPLES = SamplesSettings(keep=4)
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,14 @@ class Task:
     lesson: Lesson
     train: TrainSettings
     variants: tuple[str, ...] = ()  # that are compared where none are asked for; empty: all
+    steps: int = USUAL_STEPS  # after which a training has failed, where none are named
+    pace: str | None = None  # the variant that learns first: others take as many steps as it
 
 
 def task_names(world: WorldType | None = None) -> tuple[str, ...]:
     """The names of all tasks, the one that is meant where none is named first."""
     world = world or default_type()
-    return tuple(dict.fromkeys((world.hardest_target(), *sorted(world.targets(None)), RECALL)))
+    return tuple(dict.fromkeys((world.hardest_target(), *sorted(world.targets(None)), *OWN_TASKS)))
 
 
 def task_of(
@@ -39,13 +46,22 @@ def task_of(
 ) -> Task:
     """The task of that name; its training ends once a win rate above `threshold` is proven."""
     if name == RECALL:
-        return _recall(threshold, num_envs)
-    return Task(
+        file = SHIPPED / CURRICULUM.folder / f"{RECALL}.yaml"
+        task = _of_file(file, RECALL, threshold, num_envs)
+        return replace(task, variants=OF_RECALL, pace=OF_RECALL[0])
+    if name == DUEL:
+        file = Path(__file__).parent / f"{DUEL}.yaml"
+        return replace(_of_file(file, DUEL, threshold, num_envs), variants=OF_DUEL)
+    target = default_type().hardest_target() if name == STALE else name
+    task = Task(
         name,
         env=settings_with(num_envs=num_envs, **_with_units()),
-        lesson=Lesson(name=name, targets={name: 1.0}, completion_criteria=_criteria(threshold)),
+        lesson=Lesson(name=target, targets={target: 1.0}, completion_criteria=_criteria(threshold)),
         train=_train(num_envs, n_steps),
     )
+    if name != STALE:
+        return task
+    return replace(task, train=replace(task.train, samples=STALE_SAMPLES), variants=OF_STALE)
 
 
 def _with_units() -> dict[str, object]:
@@ -74,13 +90,12 @@ def _train(num_envs: int, n_steps: int) -> TrainSettings:
     )
 
 
-def _recall(threshold: float | None, num_envs: int) -> Task:
-    """The shipped curriculum, whose last lesson is learned."""
-    file = SHIPPED / CURRICULUM.folder / f"{RECALL}.yaml"
+def _of_file(file: Path, name: str, threshold: float | None, num_envs: int) -> Task:
+    """The last lesson of a curriculum, in as many rows as are asked for."""
     config = load_curriculum(file).config
     lesson = config.lessons[-1]
     if threshold is not None:
         lesson = replace(lesson, completion_criteria=_criteria(threshold))
     env: Any = config.env
     env = replace(env, num_envs=num_envs)
-    return Task(RECALL, env, lesson, config.train, variants=OF_RECALL)
+    return Task(name, env, lesson, config.train, steps=config.train.total_steps)

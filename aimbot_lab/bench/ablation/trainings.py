@@ -6,7 +6,7 @@ Seconds are those of the processor, so that other programs on the machine count 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import fmean, median
 
 from aimbot_lab.bench.ablation.tasks import N_STEPS, Task, task_names, task_of
 from aimbot_lab.bench.ablation.variants import Switches, known_variants, switched
@@ -20,6 +20,9 @@ from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.registry import make_world
 
+CLIPPED, DUAL_CLIPPED = "train/clip_fraction", "train/dual_clip_fraction"
+CLIPPING = {CLIPPED, DUAL_CLIPPED}
+
 
 @dataclass(frozen=True)
 class AblationPlan:
@@ -27,7 +30,7 @@ class AblationPlan:
 
     task: str = field(default_factory=lambda: task_names()[0])
     threshold: float | None = None  # win rate that a training must prove; None: the task's
-    most_steps: int = 4_000_000  # after which it has failed
+    most_steps: int | None = None  # after which it has failed; None: the task's
     seeds: int = 5
     num_envs: int = 512
     n_steps: int = N_STEPS
@@ -46,12 +49,22 @@ class AblationPlan:
         """What is switched on in each variant that is compared."""
         known = known_variants(leave_one_out=self.leave_one_out)
         wanted = self.variants or (() if self.leave_one_out else self.learned.variants)
-        return {name: known[name] for name in known if not wanted or name in wanted}
+        names = [name for name in known if not wanted or name in wanted]
+        names.sort(key=lambda name: name != self.learned.pace)
+        return {name: known[name] for name in names}
 
-    def training(self, switches: Switches, seed: int) -> TrainingPlan:
-        """The training of one variant."""
+    @property
+    def budget(self) -> int:
+        """Steps after which a training has failed."""
+        return self.learned.steps if self.most_steps is None else self.most_steps
+
+    def training(
+        self, switches: Switches, seed: int, *, most_steps: int | None = None
+    ) -> TrainingPlan:
+        """The training of one variant, of so many steps at most."""
         task = self.learned
-        train = replace(switched(task.train, switches), total_steps=self.most_steps)
+        steps = self.budget if most_steps is None else most_steps
+        train = replace(switched(task.train, switches), total_steps=steps)
         return TrainingPlan(seed, task.env, (task.lesson,), train)
 
 
@@ -66,6 +79,8 @@ class Attempt:
     seconds: float  # of the processor
     wins: int = 0  # of the trained agent, in fresh episodes
     episodes: int = 0
+    clip_fraction: float | None = None  # mean over the updates; None where it was not recorded
+    dual_clipped: float | None = None  # share of ratios that dual clip bounded, mean over updates
 
 
 @dataclass(frozen=True)
@@ -87,20 +102,35 @@ class Summary:
     steps: Spread
     seconds: Spread
     won: WinRate  # of all its agents in fresh episodes, with the interval at 95 %
+    clip_fraction: float | None = None  # means over the attempts
+    dual_clipped: float | None = None
 
 
-class Nowhere:
-    """Takes metrics and keeps none."""
+class Averages:
+    """Takes metrics and keeps the means of some."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {}
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        """Let them go."""
+        """Count those of one update."""
+        del step
+        for name in CLIPPING & metrics.keys():
+            self._values.setdefault(name, []).append(metrics[name])
+
+    def mean(self, name: str) -> float | None:
+        """The mean of a metric; None where there was none."""
+        return mean_of(self._values.get(name, []))
 
 
 def attempts(plan: AblationPlan, say: Callable[[str], None]) -> Iterator[Attempt]:
     """All trainings of `plan`, seed by seed; `say` is called for each before it is handed out."""
     for seed in range(1, plan.seeds + 1):
+        steps = plan.budget
         for variant, switches in plan.switches.items():
-            attempt = _attempt(plan.training(switches, seed), variant)
+            attempt = _attempt(plan.training(switches, seed, most_steps=steps), variant)
+            if variant == plan.learned.pace:
+                steps = attempt.steps
             what = "reached" if attempt.reached else "NOT reached"
             say(
                 f"{variant}, seed {seed}: {what} after {attempt.steps:,} steps, "
@@ -111,11 +141,21 @@ def attempts(plan: AblationPlan, say: Callable[[str], None]) -> Iterator[Attempt
 
 def _attempt(plan: TrainingPlan, variant: str) -> Attempt:
     training = Training(plan)
-    began = time.process_time()
-    ended = training.learn(Nowhere(), SilentObserver(), lambda: False)
+    averages, began = Averages(), time.process_time()
+    ended = training.learn(averages, SilentObserver(), lambda: False)
     seconds = time.process_time() - began
-    reached, won = training.progress.goal_reached, _fresh_episodes(training)
-    return Attempt(variant, plan.seed, reached, ended.steps, seconds, int(won.sum()), len(won))
+    won = _fresh_episodes(training)
+    return Attempt(
+        variant,
+        plan.seed,
+        reached=training.progress.goal_reached,
+        steps=ended.steps,
+        seconds=seconds,
+        wins=int(won.sum()),
+        episodes=len(won),
+        clip_fraction=averages.mean(CLIPPED),
+        dual_clipped=averages.mean(DUAL_CLIPPED),
+    )
 
 
 def _fresh_episodes(training: Training) -> BoolArray:
@@ -142,7 +182,15 @@ def _summary(variant: str, own: Sequence[Attempt]) -> Summary:
         steps=spread([attempt.steps if attempt.reached else None for attempt in own]),
         seconds=spread([attempt.seconds if attempt.reached else None for attempt in own]),
         won=wilson(sum(attempt.wins for attempt in own), sum(one.episodes for one in own)),
+        clip_fraction=mean_of([one.clip_fraction for one in own]),
+        dual_clipped=mean_of([one.dual_clipped for one in own]),
     )
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """The mean of those that are known; None: none is."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 def spread(values: Sequence[float | None]) -> Spread:

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from aimbot_lab.foundation.statistics.intervals import WinRate
 
 
+CLIPPING = ("clipped", "by dual clip")  # heads of columns: shares of all ratios
+
+
 class TaskChoice(options.TargetChoice):
-    """A target of the world that is meant where none is named, or the task of a memory."""
+    """A target of the world that is meant where none is named, or a task of its own name."""
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """Every task's name."""
-        return (*super().choices, "recall")
+        from aimbot_lab.bench.ablation.task_names import OWN_TASKS
+
+        return (*super().choices, *OWN_TASKS)
 
 
 @click.command(short_help="Compare hybrid_ppo's switches, each by itself.")
@@ -32,7 +37,8 @@ class TaskChoice(options.TargetChoice):
     cls=options.TargetOption,
     type=TaskChoice(lambda world: world.hardest_target()),
     show_default=True,
-    help="What is learned: a target in all its difficulties, or recall, which needs a memory.",
+    help="What is learned: a target in all its difficulties; recall, which needs a memory; duel, "
+    "against scripts; or stale, from rollouts that are kept.",
 )
 @click.option(
     "--variant",
@@ -40,7 +46,7 @@ class TaskChoice(options.TargetChoice):
     multiple=True,
     metavar="NAME",
     help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
-    "bins and memory]",
+    "memory and bins, of stale bins and dual clip, of duel the parts of a network]",
 )
 @click.option(
     "--leave-one-out",
@@ -62,18 +68,18 @@ class TaskChoice(options.TargetChoice):
 @click.option(
     "--steps",
     type=click.IntRange(1),
-    default=4_000_000,
-    show_default=True,
-    help="Environment steps after which a training has failed.",
+    help="Environment steps after which a training has failed. [default: 4 million; of recall 20 "
+    "million]",
 )
 @options.as_json
-def ablation(variants: tuple[str, ...], steps: int, as_json: bool, **given: Any) -> None:
+def ablation(variants: tuple[str, ...], steps: int | None, as_json: bool, **given: Any) -> None:
     """Train with each switch of hybrid_ppo on, alone: steps and seconds to a threshold.
 
     Bins are plain PPO, and the others stand against it: the same world, in which all observe units
     (rays and the enemies in sight), the same lesson, settings and seeds. Each trained agent then
     plays fresh episodes. Seconds are the processor's. A row of encoders or memory takes some
-    minutes a seed, of the others some seconds; Ctrl-C shows what is done so far.
+    minutes a seed, of the others some seconds; Ctrl-C shows what is done so far. Of recall the
+    agent with a memory learns first, and the others take as many steps as it did.
 
     \b
     Examples:
@@ -107,12 +113,15 @@ def _refuse_unknown(variants: Sequence[str], *, leave_one_out: bool) -> None:
 
 
 def _show(plan: "AblationPlan", done: Sequence["Attempt"], *, as_json: bool) -> None:
+    from aimbot_lab.bench.ablation.contrast import contrast
     from aimbot_lab.bench.ablation.trainings import summaries
     from aimbot_lab.bench.timing.machine import this_machine
 
     if not as_json:
         click.echo(_head(plan))
-        click.echo(_table(done))
+        click.echo(_table(done, clipping=plan.learned.train.samples.keep > 1))
+        if (sentence := contrast(done)) is not None:
+            click.echo(f"\n{sentence}")
         return
     variants: list[dict[str, Any]] = [
         {**asdict(summary), "attempts": [asdict(one) for one in done if one.variant == name]}
@@ -123,8 +132,9 @@ def _show(plan: "AblationPlan", done: Sequence["Attempt"], *, as_json: bool) -> 
             "schema": 1,
             "version": aimbot_lab.__version__,
             "machine": asdict(this_machine()),
-            "plan": asdict(plan),
+            "plan": {**asdict(plan), "most_steps": plan.budget},
             "variants": variants,
+            "contrast": contrast(done),
         }
     )
 
@@ -133,7 +143,10 @@ def _head(plan: "AblationPlan") -> str:
     task = plan.learned
     what = task.name.capitalize()
     if not task.lesson.difficulty:
+        what += f": {task.lesson.name}" if task.lesson.name != task.name else ""
         what += ", all difficulties"
+    if task.train.samples.keep > 1:
+        what += f", updates from the last {task.train.samples.keep} rollouts"
     criteria = task.lesson.completion_criteria
     assert criteria is not None
     return (
@@ -142,10 +155,13 @@ def _head(plan: "AblationPlan") -> str:
     )
 
 
-def _table(done: Sequence["Attempt"]) -> str:
+def _table(done: Sequence["Attempt"], *, clipping: bool) -> str:
+    """A line for each variant; with `clipping` also how much of its samples was clipped."""
     from aimbot_lab.bench.ablation.trainings import summaries
 
-    head = ("variant", "reached", "steps", "seconds of processor", "win rate at the end")
+    head = ["variant", "reached", "steps", "seconds of processor", "win rate at the end"]
+    if clipping:
+        head += CLIPPING
     body = [
         (
             name,
@@ -153,10 +169,15 @@ def _table(done: Sequence["Attempt"]) -> str:
             _shown(summary.steps, ",.0f"),
             _shown(summary.seconds, ".1f"),
             _win_rate(summary.won),
+            *((_share(summary.clip_fraction), _share(summary.dual_clipped)) if clipping else ()),
         )
         for name, summary in summaries(done).items()
     ]
     return table(head, body)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5f}"
 
 
 def _win_rate(won: "WinRate") -> str:
