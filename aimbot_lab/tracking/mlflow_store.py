@@ -135,6 +135,17 @@ class MlflowStore:
         found = self._search("", max_results=max_results)
         return [_summary(run, names.get(run.info.experiment_id, "")) for run in found]
 
+    def summary(self, run_id: str) -> RunSummary | None:
+        """The run of that id; None: there is none such."""
+        with _translated(self.address):
+            try:
+                run = self.client.get_run(run_id)
+            except MlflowException as error:
+                if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                    return None
+                raise
+            return _summary(run, self.client.get_experiment(run.info.experiment_id).name)
+
     def metric_history(self, run_id: str, key: str) -> list[MetricPoint]:
         """Every value of a metric, in the order of steps and, within a step, of time."""
         with _translated(self.address):

@@ -6,20 +6,20 @@ and this are three processes; half of the pages look at Training, the others at 
 
 import asyncio
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import psutil
+from leash import leashed
 from websockets import ConnectionClosed
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -38,7 +38,12 @@ lessons:
   - name: only
     targets: {goto: 1}
     completion_criteria: {threshold: 0.999, min_lesson_length: 1000000}
-train: {total_steps: 1_000_000_000, n_steps: 64, batch_size: 1024, network: {layers: [32]}}
+train:
+  total_steps: 1_000_000_000
+  n_steps: 64
+  batch_size: 1024
+  torch_threads: 1
+  network: {layers: [32]}
 """
 
 
@@ -84,7 +89,7 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
     headers = {"Cookie": f"{name}={token}", "Origin": origin}
     async with asyncio.TaskGroup() as group:
         pages = [Page(await opened(host, headers)) for _ in range(PAGES)]
-        run = await begun(pages[0])
+        run = await training(pages[0])
 
         async def look(page: Page) -> None:
             number = pages.index(page)
@@ -105,7 +110,9 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
         while not all(page.frames for page in pages) and time.monotonic() < until:
             await asyncio.sleep(0.1)
         before = [page.frames for page in pages]
+        spent = sum(server.cpu_times()[:2])
         samples = await sampled(server, seconds)
+        spent = sum(server.cpu_times()[:2]) - spent
         counts = [page.frames - earlier for page, earlier in zip(pages, before, strict=True)]
         cuts = [page.cuts for page in pages]
         for task in tasks:
@@ -114,6 +121,7 @@ async def watched(address: str, seconds: float, server: psutil.Process) -> dict[
             await page.socket.close()
     return {
         "samples_mb": samples,
+        "processor": spent / seconds,  # of one core
         "slowest": counts.pop(SLOW),
         "others": sorted(counts),
         "cuts": cuts,
@@ -141,48 +149,55 @@ async def sampled(server: psutil.Process, seconds: float) -> list[float]:
     return found
 
 
-async def begun(page: Page) -> str:
-    """The id of the run that the page has begun."""
-    await page.ask("start", "offer")
+async def training(page: Page) -> str:
+    """The id of the run that trains."""
+    await page.ask("training", "list")
     async for text in page.socket:
         message = json.loads(text)
-        if message.get("reply") == 1:  # what can be begun is known
-            await page.ask("start", "begin", key="own:endless.yaml")
-        if message["kind"] == "error":
-            raise SystemExit(message["body"]["message"])
-        started = message["body"].get("started") if message["kind"] == "holding" else None
-        if started and started["run_id"]:
-            await page.ask("start", "leave")
-            return str(started["run_id"])
+        runs = message["body"]["runs"] if message["kind"] == "runs" else []
+        if found := [one["run_id"] for one in runs if one["state"] == "trains"]:
+            await page.ask("training", "leave")
+            return str(found[0])
     raise SystemExit("the panel is gone")
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """`aimbot-lab` with `words`, as long as the block is open and this process lives."""
+    place = ["--data-dir", str(folder / "data")]
+    with subprocess.Popen(
+        leashed(sys.executable, "-m", "aimbot_lab", *words, *place),
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def main(folder: Path, seconds: float) -> None:
     """Start the panel in `folder`, watch for so many seconds, and write what was found."""
     (folder / "endless.yaml").write_text(CURRICULUM)
-    words = ["panel", "--no-browser", "--port", "0", "--data-dir", str(folder / "data")]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aimbot_lab", *words], cwd=folder, stderr=subprocess.PIPE, text=True
-    )
-    try:
+    with (
+        running(folder, "run", "endless.yaml") as trained,
+        running(folder, "panel", "--no-browser", "--port", "0") as process,
+    ):
+        threading.Thread(target=trained.communicate, daemon=True).start()
         server = psutil.Process(process.pid)
         found = asyncio.run(watched(panel_address(process), seconds, server))
-        print(json.dumps(summary(found)))  # noqa: T201
-    finally:
-        with suppress(OSError, ValueError):
-            started = json.loads((folder / "data" / "panel" / "started.json").read_bytes())
-            os.kill(started["pid"], signal.SIGKILL)
-        process.terminate()
-        process.wait()
+    print(json.dumps(summary(found)))  # noqa: T201
 
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:
-    """The memory of the second and the last quarter, in MB, and the frames of the pages."""
+    """The memory of the third and the last quarter, in MB, and the frames of the pages."""
     samples = found["samples_mb"]
     quarter = max(len(samples) // 4, 1)
     return {
-        "early_mb": median(samples[quarter : 2 * quarter] or samples),
-        "late_mb": median(samples[-quarter:]),
+        "third_mb": median(samples[-2 * quarter : -quarter]),
+        "last_mb": median(samples[-quarter:]),
         "slowest": found["slowest"],
         "fewest_of_others": found["others"][0],
         "most": found["others"][-1],

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from leash import leashed
 from websockets.sync.client import ClientConnection, connect
 
 from aimbot_lab.panel.server.access import Door
 from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.runs.trainings import PROGRAM
 from aimbot_lab.panel.server.serve import listening_socket, panel_server
 from aimbot_lab.tracking.data_folder import DataFolder
 
@@ -114,6 +116,7 @@ class Page:
 def running_panel(data: Path, *, here: Path, port: int = 0) -> Iterator[PanelUnderTest]:
     """A panel for the runs in `data`, started in the folder `here`."""
     lab = Lab(DataFolder(data), here=here)
+    lab.trainings.program = leashed(*PROGRAM)
     with listening_socket("127.0.0.1", port) as listener:
         door = Door("127.0.0.1", listener.getsockname()[1], TOKEN)
         ready = threading.Event()

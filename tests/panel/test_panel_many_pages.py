@@ -1,6 +1,7 @@
 """32 pages at once, one of them slow: each is shown the newest, and memory stays flat.
 
-A campaign, of AIMBOT_LAB_PAGES=600 seconds: in a few seconds memory says nothing.
+A campaign, of AIMBOT_LAB_PAGES=600 seconds: in the first minutes libraries are still loaded, and
+each of the server's threads finds the memory that it needs; from then on it may not grow.
 """
 
 import json
@@ -13,7 +14,8 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("many_pages.py")
 SECONDS = float(os.environ.get("AIMBOT_LAB_PAGES", "0"))
-MAX_GROWTH_MB = 10.0
+MAX_GROWTH = 0.005  # from the third quarter of the time to the last
+MIN_SHOWN = 1.0  # frames a second that the slowest page gets
 pytestmark = pytest.mark.skipif(not SECONDS, reason="a campaign of AIMBOT_LAB_PAGES seconds")
 
 
@@ -30,6 +32,7 @@ def test_the_slowest_of_32_pages_gets_frames_and_the_panels_memory_stays_flat(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found["others"]) == 31
+    assert found["cuts"] == [0] * 32
     assert found["fewest_of_others"] > 0
-    assert found["slowest"] > 0
-    assert found["late_mb"] - found["early_mb"] < MAX_GROWTH_MB
+    assert found["slowest"] > MIN_SHOWN * SECONDS
+    assert found["last_mb"] - found["third_mb"] < MAX_GROWTH * found["third_mb"]

@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs
+from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs, read_run
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -87,3 +88,17 @@ def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
     common = next(letter for letter in first if first.count(letter) > 1)
     with pytest.raises(ConfigurationError, match="several runs begin so"):
         find_run(data_folder, common)
+
+
+def test_a_run_is_read_by_its_whole_id_without_a_look_at_the_others(data_folder, monkeypatch):
+    run_id = finished_run(data_folder, "one")
+    (listed,) = list_runs(data_folder)
+    monkeypatch.setattr(mlflow_store.MlflowStore, "_search", None)
+    assert read_run(data_folder, run_id) == listed
+
+
+def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path):
+    finished_run(data_folder, "other")
+    for folder in (data_folder, DataFolder(tmp_path / "none")):
+        with pytest.raises(ConfigurationError, match=r"^'0{32}': no such run; aimbot-lab runs"):
+            read_run(folder, "0" * 32)

@@ -47,10 +47,10 @@ class MlflowPage:
         """The run's part of the page, and the address of a server that has its own page."""
         self._loader.need(*STORE)
         from aimbot_lab.tracking.address import choose_address
-        from aimbot_lab.tracking.runs.history import find_run
+        from aimbot_lab.tracking.runs.history import read_run
         from aimbot_lab.tracking.ui import page_of
 
-        found = find_run(self._data_folder, run_id, tracking_uri=self._tracking_uri)
+        found = read_run(self._data_folder, run_id, tracking_uri=self._tracking_uri)
         address = choose_address(self._data_folder, explicit=self._tracking_uri)
         return page_of([found]), address.shown.rstrip("/") if address.is_server else None
 

@@ -43,9 +43,30 @@ def find_run(
         raise ConfigurationError("'latest': all runs are a sweep's; give the id of one of these")
     matches = [run for run in found if beginning and run.run_id.startswith(beginning)]
     if len(matches) != 1:
-        reason = "several runs begin so" if matches else "no such run"
-        raise ConfigurationError(f"{beginning!r}: {reason}; aimbot-lab runs lists them")
+        raise _no_run(beginning, "several runs begin so" if matches else "no such run")
     return matches[0]
+
+
+def read_run(
+    data_folder: DataFolder, run_id: str, *, tracking_uri: str | None = None
+) -> RunSummary:
+    """The run of that id, however many others there are.
+
+    Raises ConfigurationError where there is none such, StoreError where the store can't.
+    """
+    address = choose_address(data_folder, explicit=tracking_uri)
+    if address.embedded and not data_folder.database.exists():
+        raise _no_run(run_id, "no such run")
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    found = connect(data_folder, address).summary(run_id)
+    if found is None:
+        raise _no_run(run_id, "no such run")
+    return found
+
+
+def _no_run(run: str, reason: str) -> ConfigurationError:
+    return ConfigurationError(f"{run!r}: {reason}; aimbot-lab runs lists them")
 
 
 def metric_history(

@@ -82,9 +82,9 @@ def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
 def report_of(lab: "Lab", run_id: str) -> RunReport:
     """What the run of that id has come to. Raises LabError where the store does not know it."""
     lab.loader.need(*STORE)
-    from aimbot_lab.tracking.runs.history import find_run
+    from aimbot_lab.tracking.runs.history import read_run
 
-    run = find_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
+    run = read_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
     speed = run.metrics.get(names.STEPS_PER_SECOND)
     return RunReport(
         run=run_id,

@@ -18,6 +18,7 @@ from aimbot_lab.tracking.journal.durable import put_file
 from aimbot_lab.tracking.runs.run_folder import living_folders
 
 FOLDER, STATE_NAME, LOG_NAME = "panel", "started.json", "training.log"
+PROGRAM = (sys.executable, "-P", "-m", "aimbot_lab")
 LAST_BYTES = 4096  # of what a process said
 
 
@@ -35,7 +36,10 @@ class Started:
 
 
 class Trainings:
-    """The training of this panel: there is one at a time, also after the panel began anew."""
+    """The training of this panel: there is one at a time, also after the panel began anew.
+
+    `program` is what runs `aimbot-lab`.
+    """
 
     def __init__(
         self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
@@ -43,6 +47,7 @@ class Trainings:
         self._data_folder, self._here, self._tracking_uri = data_folder, here, tracking_uri
         self._folder = data_folder.root / FOLDER
         self._started = self._remembered()
+        self.program: Sequence[str] = PROGRAM
 
     def look(self) -> Started | None:
         """The training that was started last, as it is now."""
@@ -72,7 +77,7 @@ class Trainings:
         place += [] if self._tracking_uri is None else ["--tracking-uri", self._tracking_uri]
         with (self._folder / LOG_NAME).open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "aimbot_lab", *words, *place],
+                [*self.program, *words, *place],
                 cwd=self._here,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
