@@ -128,23 +128,12 @@ class MlflowStore:
         found = self._search(f"tags.`{OWNER_TAG}` LIKE '%:{token}'", max_results=1)
         return str(found[0].info.run_id) if found else None
 
-    def runs(self, max_results: int) -> list[RunSummary]:
-        """The newest runs of all experiments, newest first."""
+    def runs(self, max_results: int, condition: str = "") -> list[RunSummary]:
+        """The newest runs of all experiments that fulfil a filter of MLflow's, newest first."""
         with _translated(self.address):
             names = {e.experiment_id: e.name for e in self.client.search_experiments()}
-        found = self._search("", max_results=max_results)
+        found = self._search(condition, max_results=max_results)
         return [_summary(run, names.get(run.info.experiment_id, "")) for run in found]
-
-    def summary(self, run_id: str) -> RunSummary | None:
-        """The run of that id; None: there is none such."""
-        with _translated(self.address):
-            try:
-                run = self.client.get_run(run_id)
-            except MlflowException as error:
-                if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                    return None
-                raise
-            return _summary(run, self.client.get_experiment(run.info.experiment_id).name)
 
     def metric_history(self, run_id: str, key: str) -> list[MetricPoint]:
         """Every value of a metric, in the order of steps and, within a step, of time."""

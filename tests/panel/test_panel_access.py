@@ -1,8 +1,9 @@
 """Whom the panel lets in: each point attacked."""
 
+import http.client
 import json
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,20 @@ def test_large_bodies_are_refused(panel: PanelUnderTest) -> None:
     assert odd.status in (400, 413)
 
 
+def test_a_large_body_that_announces_no_size_is_cut_off(panel: PanelUnderTest) -> None:
+    own = {**panel.cookie, "Origin": panel.origin, "Transfer-Encoding": "chunked"}
+    connection = http.client.HTTPConnection("127.0.0.1", panel.door.port, timeout=60)
+    portions = (b"x" * 2**16 for _ in range(2 * MAX_BODY // 2**16))
+    try:
+        connection.request("POST", "/replay", portions, own, encode_chunked=True)
+        assert connection.getresponse().status == 413
+    except OSError:  # cut off before all was sent
+        pass
+    finally:
+        connection.close()
+    assert panel.http("/").status == 200
+
+
 def test_large_messages_end_the_connection(panel: PanelUnderTest) -> None:
     with panel.socket() as socket:
         socket.send("x" * (MAX_MESSAGE + 1))
@@ -146,6 +161,16 @@ def test_one_page_too_many_is_refused_until_another_is_closed(panel: PanelUnderT
             more.recv(timeout=60)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == TOO_MANY
+        opened[0].close()
+        assert is_served(panel)
+
+
+def is_served(panel: PanelUnderTest) -> bool:
+    """Whether one more page is served, once the server has seen that another is gone."""
+    for _ in range(100):
+        with panel.socket() as more, suppress(ConnectionClosed):
+            return bool(Page(more).ask("start", "leave") == {"done": True})
+    return False
 
 
 def test_a_server_open_to_others_takes_addresses_but_no_strange_names() -> None:

@@ -69,3 +69,22 @@ def test_a_game_is_won_by_keys_and_mouse(browser: Browser, panel: PanelUnderTest
         with page.expect_download() as download:
             page.get_by_role("button", name="Save replay").click()
         assert download.value.suggested_filename == f"goto-{seed}.json"
+
+
+NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"
+
+
+def test_a_browser_without_canvas_says_so_and_everything_else_goes_on(
+    browser: Browser, panel: PanelUnderTest
+) -> None:
+    with browser.page(panel) as page:  # whose faults the fixture looks for
+        page.add_init_script(NO_CANVAS)
+        page.reload()
+        page.locator("#no-canvas", has_text="draws no canvas").wait_for()
+        page.locator("#tab-test").click()
+        page.get_by_role("button", name="StayMode").click()
+        page.locator(".mission strong", has_text="Stay").wait_for()
+        page.locator("#tab-play").click()
+        page.locator(".mission strong", has_text="difficulty").wait_for()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        assert page.locator("#no-canvas").is_visible()

@@ -92,13 +92,23 @@ def test_two_runs_that_begin_so_are_not_guessed_between(data_folder):
 
 def test_a_run_is_read_by_its_whole_id_without_a_look_at_the_others(data_folder, monkeypatch):
     run_id = finished_run(data_folder, "one")
-    (listed,) = list_runs(data_folder)
-    monkeypatch.setattr(mlflow_store.MlflowStore, "_search", None)
-    assert read_run(data_folder, run_id) == listed
+    finished_run(data_folder, "other")
+    search, found = mlflow_store.MlflowStore._search, []
+
+    def counted(self, condition, *, max_results):
+        found.extend(search(self, condition, max_results=max_results))
+        return found
+
+    listed = list_runs(data_folder)
+    monkeypatch.setattr(mlflow_store.MlflowStore, "_search", counted)
+    assert read_run(data_folder, run_id) == listed[1]
+    assert len(found) == 1
 
 
-def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path):
+@pytest.mark.parametrize("run_id", ["0" * 32, "' OR 1", ""])
+def test_a_run_that_no_store_has_is_one_line(data_folder, tmp_path, run_id):
     finished_run(data_folder, "other")
     for folder in (data_folder, DataFolder(tmp_path / "none")):
-        with pytest.raises(ConfigurationError, match=r"^'0{32}': no such run; aimbot-lab runs"):
-            read_run(folder, "0" * 32)
+        with pytest.raises(ConfigurationError, match="no such run; aimbot-lab runs") as caught:
+            read_run(folder, run_id)
+        assert "\n" not in str(caught.value)

@@ -97,7 +97,5 @@ for (const part of PARTS) {
 }
 fill(document.getElementById("tabs"), [...tabs.values()]).addEventListener("keydown", move);
 window.addEventListener("hashchange", go);
-if (!document.createElement("canvas").getContext?.("2d")) {
-  notice("This browser draws no canvas: scenes and lines are not shown, all numbers are.");
-}
+document.getElementById("no-canvas").hidden = Boolean(document.createElement("canvas").getContext?.("2d"));
 go();

@@ -13,10 +13,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 2**20  # bytes
+TOO_LARGE = f"At most {MAX_BODY} bytes.\n"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 POLICY = "; ".join(
     (
@@ -145,18 +147,20 @@ def _too_large(headers: Headers) -> Response | None:
     length = headers.get("content-length", "0")
     if length.isdecimal() and int(length) <= MAX_BODY:
         return None
-    return PlainTextResponse(f"At most {MAX_BODY} bytes.\n", 413)
+    return PlainTextResponse(TOO_LARGE, 413)
 
 
 def _bounded(receive: Receive) -> Receive:
-    """`receive`, which ends the connection of whoever sends more than was announced."""
+    """`receive`, which refuses who sends more than is taken and had announced less, or nothing."""
     left = MAX_BODY
 
     async def counted() -> Message:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
-        return {"type": "http.disconnect"} if left < 0 else message
+        if left < 0:
+            raise HTTPException(413, TOO_LARGE)
+        return message
 
     return counted
 

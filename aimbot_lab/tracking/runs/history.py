@@ -55,14 +55,14 @@ def read_run(
     Raises ConfigurationError where there is none such, StoreError where the store can't.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
-    if address.embedded and not data_folder.database.exists():
+    if not run_id.isalnum() or (address.embedded and not data_folder.database.exists()):
         raise _no_run(run_id, "no such run")
     from aimbot_lab.tracking.mlflow_store import connect
 
-    found = connect(data_folder, address).summary(run_id)
-    if found is None:
+    found = connect(data_folder, address).runs(1, f"attributes.run_id = '{run_id}'")
+    if not found:
         raise _no_run(run_id, "no such run")
-    return found
+    return found[0]
 
 
 def _no_run(run: str, reason: str) -> ConfigurationError:

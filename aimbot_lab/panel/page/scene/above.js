@@ -27,6 +27,7 @@ export class Above {
   /** Draws `view`; `more` has `path`, and may have `fired` (whether a shot shows) and `preview`. */
   draw(view, { path, fired = false, preview = null }) {
     this.fit(view);
+    if (!this.context) return; // no canvas: the page has said so
     const ink = this.context, shade = colours();
     ink.setTransform(this.scale, 0, 0, -this.scale, RIM * this.scale, (this.size + RIM) * this.scale);
     drawFloor(ink, { ...view, fired }, { colours: shade, path, pixel: 1 / this.scale });

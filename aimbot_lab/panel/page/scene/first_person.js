@@ -24,6 +24,7 @@ export class FirstPerson {
 
   /** Draws `view`; `since` gives ms since the last shot and the last hit. */
   draw(view, since = {}) {
+    if (!this.context) return; // no canvas: the page has said so
     this.colour();
     const focus = this.canvas.width / 2 / Math.tan(view.view_angle * Math.PI / 360);
     this.background();
