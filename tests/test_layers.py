@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
 LAYERS = {
     "cli": 8,
     "panel": 7,
+    "league": 6,
     "sweep": 6,
     "bench": 6,
     "experiment": 5,
@@ -35,7 +36,7 @@ WINGS = {
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
-    "scipy": ["sweep/results/gains.py"],
+    "scipy": ["sweep/results/gains.py", "foundation/statistics/nash.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/timing/products.py"],
@@ -52,6 +53,7 @@ HOMES = {
         "experiment/analysis/curve_picture.py",
     ],
     "omegaconf": ["experiment/config/interpolation.py"],
+    "pettingzoo": ["adapters/duel_v0.py"],
     "gymnasium": ["adapters/", "training/", "worlds/gymnasium/"],
     "starlette": ["panel/"],
     "uvicorn": ["panel/"],
