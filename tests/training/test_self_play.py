@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from safetensors.torch import load
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
@@ -15,7 +16,13 @@ from aimbot_lab.training.callbacks import checkpoint_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.self_play.sampling import candidates, drawn_line_up
+from aimbot_lab.training.self_play.recent_scores import RecentScores
+from aimbot_lab.training.self_play.sampling import (
+    Standing,
+    candidates,
+    chances_of,
+    drawn_line_up,
+)
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -169,10 +176,62 @@ def test_who_sits_in_a_match_stays_until_it_ends() -> None:
     assert (np.delete(after, 2) == np.delete(before, 2)).all()
 
 
+def standing(scores: list[float], points: list[float]) -> Standing:
+    return Standing(lambda: np.array(scores), lambda: np.array(points))
+
+
+NOTHING = standing([], [])
+
+
 def test_a_line_up_is_drawn_from_the_window() -> None:
     random = np.random.default_rng(1)
-    drawn = [drawn_line_up(SELF_PLAY, 9, random) for _ in range(60)]
+    drawn = [drawn_line_up(SELF_PLAY, 9, random, NOTHING) for _ in range(60)]
     assert {len(one) for one in drawn} == {2}
     assert {number for one in drawn for number in one} == {6, 7, 8}
     assert candidates(replace(SELF_PLAY, window="all"), 9) == range(9)
-    assert drawn_line_up(SELF_PLAY, 1, random) == (0,)
+    assert drawn_line_up(SELF_PLAY, 1, random, NOTHING) == (0,)
+
+
+def sampled(sampling: dict[str, dict[str, object]]) -> SelfPlaySettings:
+    return TypeAdapter(SelfPlaySettings).validate_python({"window": "all", "sampling": sampling})
+
+
+def test_newest_draws_the_newest_share_of_all() -> None:
+    assert candidates(sampled({"newest": {"share": 0.3}}), 10) == range(7, 10)
+    assert candidates(sampled({"newest": {}}), 1) == range(1)
+
+
+def test_pfsp_meets_those_that_the_learner_loses_to_or_its_match() -> None:
+    known = standing([0.9, 0.5, 0.1], [])
+    hard = chances_of(sampled({"pfsp": {"power": 1}}), range(3), known)
+    np.testing.assert_allclose(hard, 0.02 + 0.94 * np.array([0.1, 0.5, 0.9]) / 1.5)
+    even = chances_of(sampled({"pfsp": {"weighting": "even"}}), range(3), known)
+    np.testing.assert_allclose(even, 0.02 + 0.94 * np.array([0.09, 0.25, 0.09]) / 0.43)
+
+
+def test_rating_meets_those_near_the_learner_and_each_keeps_two_percent() -> None:
+    near = chances_of(sampled({"rating": {"spread": 100}}), range(3), standing([], [-400, 0, 100]))
+    assert near[1] > near[2] > near[0] >= 0.02
+    assert near.sum() == pytest.approx(1.0)
+    many = chances_of(sampled({"pfsp": {}}), range(80), standing([1.0] * 80, []))
+    np.testing.assert_allclose(many, 1 / 80)
+
+
+def test_old_games_weigh_half_after_256_more() -> None:
+    recent = RecentScores()
+    assert recent.expected(2).tolist() == [0.5, 0.5]
+    recent.add(1, 1.0)
+    assert recent.expected(2).tolist() == [0.5, 0.75]
+    for _ in range(256):
+        recent.add(1, 0.0)
+    games = (1 - 0.5 ** (257 / 256)) / (1 - 0.5 ** (1 / 256))
+    assert recent.expected(2)[1] == pytest.approx((0.5 + 0.5) / (games + 1))
+    other = RecentScores()
+    other.resume(recent.state())
+    assert other.expected(2).tolist() == recent.expected(2).tolist()
+
+
+@pytest.mark.parametrize("sampling", ["newest", {"pfps": {}}, {"pfsp": {}, "newest": {}}, 3])
+def test_a_sampling_that_there_is_not_is_refused(sampling: object) -> None:
+    with pytest.raises(ValidationError, match="must be uniform, or a mapping with newest, pfsp"):
+        TypeAdapter(SelfPlaySettings).validate_python({"sampling": sampling})

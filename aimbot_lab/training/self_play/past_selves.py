@@ -13,6 +13,7 @@ from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.self_play.games import GamesTable
 from aimbot_lab.training.self_play.players import SnapshotPlayer, new_player
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
+from aimbot_lab.training.self_play.recent_scores import RecentScores
 from aimbot_lab.training.settings import TrainSettings
 
 REFERENCE = "reference"
@@ -43,7 +44,7 @@ class PastSelves:
         self._drawn = np.random.default_rng(derive_seed(seed, "seats"))
         self._sampled = th.Generator().manual_seed(derive_seed(seed, "actions")).get_state()
         self.engine = "torch"
-        self.games = GamesTable()
+        self.games, self.recent = GamesTable(), RecentScores()
         self.line_up: tuple[int, ...] = (0,)  # numbers of snapshots
         self.reference = 0
         self._kinds: list[str] = []  # [B] of the matches
@@ -133,11 +134,14 @@ class PastSelves:
             number = int(self._sits[match])
             opponent = self._kinds[match] if number == NOBODY else snapshot_name(number)
             self.games.add(self.learner, opponent, score)
+            if number != NOBODY:
+                self.recent.add(number, score)
 
     def state(self) -> dict[str, Any]:
         """Everything that the future depends on, but the pool."""
         return {
             "games": self.games.state(),
+            "recent": self.recent.state(),
             "line_up": list(self.line_up),
             "reference": self.reference,
             "kinds": list(self._kinds),
@@ -151,6 +155,7 @@ class PastSelves:
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave, with the pool as it was then."""
         self.games.resume(state["games"])
+        self.recent.resume(state["recent"])
         self.line_up, self.reference = tuple(state["line_up"]), state["reference"]
         self._kinds, self._sits = list(state["kinds"]), state["sits"]
         self._begins, self._memory = state["begins"], state["memory"]

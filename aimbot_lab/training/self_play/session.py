@@ -14,7 +14,7 @@ from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import SnapshotPool, Weights, snapshot_name
 from aimbot_lab.training.self_play.pool_files import save_pool
-from aimbot_lab.training.self_play.sampling import drawn_line_up
+from aimbot_lab.training.self_play.sampling import Standing, drawn_line_up
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import type_of
@@ -62,7 +62,10 @@ class SelfPlay:
             self.pool.take(weights, step=step)
             self._next_save = _next_multiple(step, self.settings.save_steps)
         if step >= self._next_swap:
-            self.past_selves.line_up = drawn_line_up(self.settings, len(self.pool), self._drawn)
+            standing = Standing(self._scores, self._points)
+            self.past_selves.line_up = drawn_line_up(
+                self.settings, len(self.pool), self._drawn, standing
+            )
             self._next_swap = _next_multiple(step, self.settings.swap_steps)
         self._mark = len(self.pool), self.past_selves.state()
         return metrics
@@ -70,6 +73,18 @@ class SelfPlay:
     def begin_lesson(self, weights: Weights, *, step: int) -> None:
         """Have the agent of `weights` as the one that the lesson refers to."""
         self.past_selves.reference = self.pool.take(weights, step=step).number
+
+    def _scores(self) -> np.ndarray:
+        """The learner's expected score [N] against each snapshot, by its last games."""
+        return self.past_selves.recent.expected(len(self.pool))
+
+    def _points(self) -> np.ndarray:
+        """How far the rating [N] of each snapshot is above the learner's."""
+        names_of = [snapshot_name(number) for number in range(len(self.pool))]
+        learner = self.past_selves.learner
+        players = tuple(dict.fromkeys((*names_of, learner, *self.past_selves.games.players)))
+        ratings = ratings_of(self.past_selves.games.counts(players))
+        return ratings.above(players.index(learner))[: len(names_of)]
 
     def rating(self) -> dict[str, float] | None:
         """The learner since the last snapshot, rated by all games; None where it has none."""

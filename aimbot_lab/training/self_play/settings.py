@@ -1,10 +1,12 @@
 """How a learner plays against itself; names are ML-Agents' where it has one."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag
 
-from aimbot_lab.foundation.settings import STRICT, Float, Ge, Int, Le, dataclass
+from aimbot_lab.foundation.settings import STRICT, Float, Ge, Gt, Int, Le, dataclass
 
 
 def _kind_of_window(value: object) -> str | None:
@@ -25,6 +27,78 @@ Elo = Annotated[Float, Ge(-1e6), Le(1e6)]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Newest:
+    """The newest snapshots of all, whatever the window."""
+
+    share: Annotated[Float, Gt(0), Le(1)] = 0.5
+    """Of all snapshots."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Prioritised:
+    """Prioritised fictitious self-play."""
+
+    weighting: Literal["hard", "even"] = "hard"
+    """Whether those are met whom the learner loses to, or those who are its match."""
+    power: Annotated[Float, Ge(0), Le(16)] = 2.0
+    """Of the hard weighting."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class NearRating:
+    """Snapshots by how far their rating is from the learner's."""
+
+    spread: Annotated[Float, Gt(0), Le(1e6)] = 200.0
+    """Standard deviation in rating points."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SamplingByNewest:
+    """`{newest: {...}}`."""
+
+    newest: Newest
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SamplingByScore:
+    """`{pfsp: {...}}`."""
+
+    pfsp: Prioritised
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class SamplingByRating:
+    """`{rating: {...}}`."""
+
+    rating: NearRating
+
+
+def _kind_of_sampling(value: object) -> str | None:
+    if value == "uniform":
+        return "uniform"
+    for name, kind in SAMPLINGS.items():
+        if isinstance(value, kind) or (isinstance(value, Mapping) and set(value) == {name}):
+            return name
+    return None
+
+
+SAMPLINGS: Mapping[str, type] = MappingProxyType(
+    {"newest": SamplingByNewest, "pfsp": SamplingByScore, "rating": SamplingByRating}
+)
+Sampling = Annotated[
+    Annotated[Literal["uniform"], Tag("uniform")]
+    | Annotated[SamplingByNewest, Tag("newest")]
+    | Annotated[SamplingByScore, Tag("pfsp")]
+    | Annotated[SamplingByRating, Tag("rating")],
+    Discriminator(
+        _kind_of_sampling,
+        custom_error_type="sampling_type",
+        custom_error_message="must be uniform, or a mapping with newest, pfsp or rating",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class SelfPlaySettings:
     """Matches against oneself: as one is (mirrored), and as one was (snapshots)."""
 
@@ -42,5 +116,9 @@ class SelfPlaySettings:
     """How many snapshots are drawn from in that time, at most."""
     initial_elo: Elo = 1200.0
     """Rating of the first snapshot, from which all others are counted."""
-    sampling: Literal["uniform"] = "uniform"
-    """How those are drawn: `uniform`, each snapshot of the window alike."""
+    sampling: Sampling = "uniform"
+    """How those are drawn. `uniform`: each snapshot of the window alike. `{newest: {share: 0.5}}`:
+    each of the newest share of all snapshots alike. `{pfsp: {weighting: hard, power: 2}}`: by
+    (1 - p)^power of the learner's expected score p against each, or by p (1 - p) where the
+    weighting is `even`. `{rating: {spread: 200}}`: those whose rating is near the learner's. Each
+    candidate keeps at least 2 %."""
