@@ -18,6 +18,7 @@ from aimbot_lab.cli.commands.files.init import init
 from aimbot_lab.cli.commands.files.maps import maps
 from aimbot_lab.cli.commands.files.presets import presets
 from aimbot_lab.cli.commands.files.schema import schema
+from aimbot_lab.cli.commands.league import league
 from aimbot_lab.cli.commands.plot import plot
 from aimbot_lab.cli.commands.record import record
 from aimbot_lab.cli.commands.replay import replay
@@ -66,7 +67,20 @@ def cli() -> None:
 
 COMMANDS = (
     *(init, run, resume, sweep, runs, ui, check, schema, convert),
-    *(evaluate, compare, plot, record, replay, export, explain, weights, presets, bench, delete),
+    *(
+        evaluate,
+        compare,
+        league,
+        plot,
+        record,
+        replay,
+        export,
+        explain,
+        weights,
+        presets,
+        bench,
+        delete,
+    ),
     *(maps, play, panel, completion),
 )
 for command in COMMANDS:

@@ -6,6 +6,7 @@ from aimbot_lab.cli.bench.ablation import ablation
 from aimbot_lab.cli.bench.evaluation import evaluation
 from aimbot_lab.cli.bench.panel import panel
 from aimbot_lab.cli.bench.peer import peer
+from aimbot_lab.cli.bench.ratings import ratings
 from aimbot_lab.cli.bench.replays import replays
 from aimbot_lab.cli.bench.rules import rules
 from aimbot_lab.cli.bench.sim import sim
@@ -26,6 +27,7 @@ bench.add_command(ablation)
 bench.add_command(evaluation)
 bench.add_command(panel)
 bench.add_command(peer)
+bench.add_command(ratings)
 bench.add_command(replays)
 bench.add_command(rules)
 bench.add_command(train)
