@@ -57,6 +57,7 @@ class SamplingByNewest:
     """`{newest: {...}}`."""
 
     newest: Newest
+    """Which of them."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -64,6 +65,7 @@ class SamplingByScore:
     """`{pfsp: {...}}`."""
 
     pfsp: Prioritised
+    """How scores weigh."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -71,6 +73,7 @@ class SamplingByRating:
     """`{rating: {...}}`."""
 
     rating: NearRating
+    """How near."""
 
 
 def _kind_of_sampling(value: object) -> str | None:
