@@ -223,6 +223,7 @@ def test_whatever_shows_an_agent_says_how_its_actions_are_drawn(
     pytest.importorskip("onnxruntime")
     told = invoke(data_folder, "export", run_id, "-o", tmp_path / "agent.onnx", *words).stderr
     assert f"agent.onnx, {label};" in told
+    assert "10,000 observations as torch does: 0 other choices, mouse within " in told
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "record", "export"])

@@ -11,6 +11,7 @@ from aimbot_lab.cli.completion import complete_runs
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.training.agents.agent_files import SavedAgent
+    from aimbot_lab.training.agents.onnx_check import OnnxCheck
 
 ONNX = ".onnx"
 
@@ -79,8 +80,18 @@ def _write_onnx(saved: "SavedAgent", output: Path, temperature: "Temperature | N
         else (f"{check.observations:,} observations")
     )
     click.echo(
-        f"written to {output}, {played.label}; onnxruntime plays {what} as torch does", err=True
+        f"written to {output}, {played.label}; onnxruntime plays {what} as torch does: "
+        f"{shown_differences(check)}",
+        err=True,
     )
+
+
+def shown_differences(check: "OnnxCheck") -> str:
+    """How far the two were apart."""
+    apart = f"{check.other_choices} other choices, mouse within {check.mouse_difference:.1g}"
+    if check.steps == 1:
+        return apart
+    return f"{apart}, memory at the end within {check.memory_difference:.1g}"
 
 
 def _write(saved: "SavedAgent", output: Path) -> None:
