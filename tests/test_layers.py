@@ -68,6 +68,7 @@ CORE_MAY_IMPORT = (
     "aimbot_lab.foundation.threads.row_queue",
     "aimbot_lab.foundation.threads.spin_sync",
     "aimbot_lab.worlds.arena.core.",  # the duel is made of it
+    "aimbot_lab.training.fused.core.",  # networks of parts are
 )
 FILES = sorted(PACKAGE.rglob("*.py"))
 

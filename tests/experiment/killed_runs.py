@@ -56,6 +56,7 @@ train:
 ALL_PARTS = "all_parts"  # hybrid_ppo with every part of a network and every switch
 SWITCHES = (
     "  aim: hybrid\n  masks: true\n  objective: per_branch\n  dual_clip: 3\n  target: attention\n"
+    "  engine: fused\n"
 )
 PARTS = ", scalars: [16], units: {layers: [8]}, memory: {size: 8}"
 SEEN = ", observation: {units: true}, bystanders: 6"

@@ -68,16 +68,6 @@ BROKEN = [
     (("train.network.layers=[]",), "train.network.layers", "must name at least one layer"),
     (("train.target=nobody",), "train.target", "must be 'none', 'linear' or 'attention'"),
     (
-        ("train.engine=fused", UNITS, "train.target=linear"),
-        "train.engine",
-        "fused does not know train.target: use auto or torch",
-    ),
-    (
-        ("train.engine=fused", ENCODED),
-        "train.engine",
-        "fused does not know train.network.units: use auto or torch",
-    ),
-    (
         ("train.algo=ppo", ENCODED),
         "train.network.units",
         "does nothing with ppo: leave it out, or use algo: hybrid_ppo",
@@ -109,11 +99,6 @@ BROKEN = [
     ),
     (("train.network.memory.size=9000",), "train.network.memory.size", "4096"),
     (("train.network.memory.critic=both",), "train.network.memory.critic", "'shared' or 'own'"),
-    (
-        ("train.engine=fused", "train.network.memory={burn_in: 16}"),
-        "train.engine",
-        "fused does not know train.network.memory.burn_in: use auto or torch",
-    ),
     (
         ("train.algo=recurrent_ppo", "train.network.memory={}"),
         "train.network.memory",
@@ -180,9 +165,10 @@ def test_a_check_of_each_says_its_line_ends_with_2_and_creates_nothing(folder: P
 
 
 def test_all_that_is_wrong_with_a_network_is_said_at_once() -> None:
-    lines = faults(OURS, ATTENTION, "train.engine=fused", "train.network.units.kinds=[boxes]")
-    assert len(lines) == 4
-    assert sum("train.engine" in line for line in lines) == 2
+    broken = ("train.engine=fused", "train.samples.keep=2", "train.network.units.kinds=[boxes]")
+    lines = faults(OURS, ATTENTION, *broken)
+    assert len(lines) == 3
+    assert sum("train.engine" in line for line in lines) == 1
 
 
 def test_keys_without_attention_are_said_and_not_refused() -> None:
@@ -248,13 +234,11 @@ def test_a_plan_says_which_engine_computes_and_why_not_the_faster_one() -> None:
     assert planned().engine == "fused"
     assert planned("train.engine=torch").engine == "torch"
     assert planned("train.network={memory: {}, scalars: [8]}").engine == "fused"
-    own = planned("train.network.memory={critic: own}", "train.network.layers=[]").engine
-    assert (
-        own
-        == "torch (the fused engine does not know network.layers: [], network.memory.critic: own)"
-    )
-    unknown = "torch (the fused engine does not know target, network.units)"
-    assert planned(*VARIANTS["attention"]).engine == unknown
+    own = ("train.network.memory={critic: own, burn_in: 16}", "train.network.layers=[]")
+    assert planned(*own).engine == "fused"
+    assert planned(*VARIANTS["attention"]).engine == "fused"
+    wide = planned("train.network.units={layers: [2048]}").engine
+    assert wide == "fused where it suits, else torch"
     parts = planned(*VARIANTS["attention"]).as_json()["network"]
     assert [part["name"] for part in parts] == [
         *("scalars", "rays (19 units)", "enemies (6 units)", "actor", "critic"),

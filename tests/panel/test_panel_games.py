@@ -238,20 +238,6 @@ def test_an_agent_acts_in_the_world_that_it_learned_in(tmp_path: Path) -> None:
     assert test.game.view.seconds_left == pytest.approx(8.5)
 
 
-def test_an_agent_of_a_world_that_has_no_scenes_is_refused_in_a_line(tmp_path: Path) -> None:
-    from aimbot_lab.training.agents.agent_files import save_agent
-    from aimbot_lab.training.algorithms.models import new_policy
-    from aimbot_lab.training.settings import TrainSettings
-    from aimbot_lab.worlds.registry import spec_of, world_types
-
-    env = next(one for one in world_types().values() if one.scenes is None).settings(num_envs=1)
-    train = TrainSettings(algo="ppo", network={"layers": (4,)})
-    policy = new_policy(train, spec_of(env))
-    save_agent(policy, tmp_path / "live" / "agent", env=env, train=train, about={})
-    with pytest.raises(LabError, match=r"^it learned in the world \w+, which can't be drawn"):
-        find_actor(FakeLab(tmp_path), "run:abc")
-
-
 def test_a_run_that_shows_no_agent_in_time_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="has no agent yet: it gets ready, or is in a long update"):
         present_agent(FakeLab(tmp_path), seconds=0.0)

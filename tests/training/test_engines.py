@@ -1,6 +1,7 @@
 """Engines: which one computes for a policy, and that one of one's own fits in."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -63,7 +64,7 @@ NEW_PARTS = {
 
 
 @pytest.mark.parametrize("key", NEW_PARTS)
-def test_the_fused_engine_names_the_part_that_it_does_not_know(key: str) -> None:
+def test_the_fused_engine_knows_every_part(key: str) -> None:
     from aimbot_lab.training.algorithms.models import new_policy
     from aimbot_lab.training.algorithms.registry import any_threads
     from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings
@@ -75,9 +76,9 @@ def test_the_fused_engine_names_the_part_that_it_does_not_know(key: str) -> None
     env = ArenaSettings(observation=ObservationSettings(units=True))
     policy: Any = new_policy(settings, spec_of(env))
     found = suited_engine(policy, ENGINES)
-    assert found.engine.name == "torch"
-    assert found.passed_over == (("fused", f"it does not know {key}"),)
-    assert not any_threads(settings)
+    assert found.engine.name == "fused"
+    assert found.passed_over == ()
+    assert any_threads(replace(settings, device="cpu"))
 
 
 def test_the_engine_of_the_page_learns_what_torch_learns() -> None:

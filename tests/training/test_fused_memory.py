@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
+from fused_gradients import apart, autograds, fused_gradient_of
 from guessing import ROWS, STEPS, differences, learned, new_model
 from recall_world import RecallVecEnv
 from tiny_training import Sink
 from units_training import units_plan, with_rollout
 
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.ppo_update import _losses, evaluated, ranges_of
-from aimbot_lab.training.fused import engine as fused_engine
-from aimbot_lab.training.fused.memory.weights import _views, weights_views
+from aimbot_lab.training.algorithms.ppo_update import evaluated
 from aimbot_lab.training.networks.parts.lstm import MemoryShape
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
@@ -36,38 +35,6 @@ def memory(length: int = LENGTH, **given: Any) -> dict[str, Any]:
     """Arguments of a model with a memory; a piece of samples and a rest in each minibatch."""
     policy = {"net_arch": [16], "memory": MemoryShape(SIZE, length)}
     return {"policy_kwargs": policy, "batch_size": 320, **given}
-
-
-def fused_gradient_of(model: HybridPPO) -> dict[str, np.ndarray]:
-    """The gradient over the whole rollout by every weight of the policy, by its name."""
-    engine: Any = model.engine
-    buffer, shape = model.rollout_buffer, engine._sizes
-    engine._weights.load()
-    chunks = np.random.default_rng(0).permutation(STEPS * ROWS // shape.length)
-    loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
-    flat, _ = engine._gradient.of(engine._rows(buffer), chunks, loss)
-    names = {id(weight): name for name, weight in model.policy.named_parameters()}
-    found = {name: np.zeros(w.shape, np.float32) for name, w in model.policy.named_parameters()}
-    tensors = list(dict.fromkeys(place.tensor for place in engine._weights._places))
-    for tensor, views in zip(tensors, _views(shape, weights_views(shape, flat)), strict=False):
-        for view in views:
-            found[names[id(tensor)]][view.rows] = view.weights
-    return found
-
-
-def autograds(model: HybridPPO) -> dict[str, np.ndarray]:
-    """The same by torch."""
-    loss, _ = _losses(model, next(model.rollout_buffer.get(None)), ranges_of(model, None))
-    model.policy.zero_grad()
-    loss.backward()
-    return {name: weight.grad.numpy() for name, weight in model.policy.named_parameters()}
-
-
-def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
-    """How far two gradients are apart, relative to their norm."""
-    difference = np.concatenate([(one[name] - other[name]).ravel() for name in other])
-    whole = np.concatenate([other[name].ravel() for name in other])
-    return float(np.linalg.norm(difference) / np.linalg.norm(whole))
 
 
 @pytest.mark.parametrize(("space", "given"), KINDS, ids=str)
@@ -221,9 +188,6 @@ def test_a_copied_model_learns_by_itself() -> None:
 
 
 UNSUITED: list[tuple[dict[str, Any], str]] = [
-    ({"memory": MemoryShape(SIZE, LENGTH, own_critic=True)}, "train.network.memory.critic: own"),
-    ({"memory": MemoryShape(SIZE, LENGTH, 16)}, "train.network.memory.burn_in"),
-    ({"net_arch": []}, r"train.network.layers: \[\]"),
     ({"memory": MemoryShape(1025, LENGTH)}, "more than 1024 units"),
     ({"net_arch": {"pi": [8], "vf": [16]}}, "same layers"),
 ]

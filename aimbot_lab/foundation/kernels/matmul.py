@@ -117,6 +117,30 @@ def _dot_of_lines(typing: Any, places: Any, count: Any) -> Any:
 
 
 @intrinsic
+def _add_lines(typing: Any, places: Any, factor: Any, count: Any) -> Any:
+    """Add to `count` lines at the second of `places` those at the first, times `factor`."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        cells = [_new_cell(builder, place) for place in _parts_of(builder, values[0])]
+        nothing = ir.Constant(_LINE, ir.Undefined)
+        number = builder.insert_element(nothing, values[1], ir.Constant(_INDEX, 0))
+        alike = ir.Constant(ir.VectorType(_INDEX, LANES), [0] * LANES)
+        factors = builder.shuffle_vector(number, nothing, alike)
+        with _for_range(builder, values[2]):
+            addresses = [builder.load(cell) for cell in cells]
+            line, total = (_line_at(builder, address) for address in addresses)
+            kind = ir.FunctionType(_LINE, [_LINE] * 3)
+            function = _declared(builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+            pointer = builder.inttoptr(addresses[1], _LINE.as_pointer())
+            builder.store(builder.call(function, [line, factors, total]), pointer).align = ITEM
+            for cell, address in zip(cells, addresses, strict=True):
+                builder.store(builder.add(address, ir.Constant(_WORD, ITEM * LANES)), cell)
+        return context.get_dummy_value()
+
+    return types.void(places, types.float32, count), generate
+
+
+@intrinsic
 def _noinline(typing: Any) -> Any:
     """Keep the function that calls this from being copied to where it is called."""
 
@@ -129,6 +153,7 @@ def _noinline(typing: Any) -> Any:
 
 _stays_apart: Any = _noinline
 _dot: Any = _dot_of_lines
+_add: Any = _add_lines
 _MANY_REGISTERS = any(
     binding.get_host_cpu_features().get(name, False) for name in ("avx512f", "neon")
 )
@@ -189,6 +214,16 @@ def _plain_dot(left: Floats, right: Floats) -> np.float32:
     return np.float32(np.dot(left, right))
 
 
+@inlined
+def _compiled_add(row: Floats, factor: np.float32, total: Floats) -> None:
+    _add((row.ctypes.data, total.ctypes.data), factor, total.size // LANES)
+
+
+def _plain_add(row: Floats, factor: np.float32, total: Floats) -> None:
+    assert total.size % LANES == 0
+    total += row * factor
+
+
 multiply: Any = _compiled_multiply if _COMPILED else _plain_multiply
 """multiply(left [M, K], right [K, N], product [M, N]): write `left` times `right` to `product`.
 
@@ -196,3 +231,7 @@ N is a multiple of LANES; the rows of `right` and of `product` lie side by side 
 `left` may be any view. None may overlap the product."""
 dot: Any = _compiled_dot if _COMPILED else _plain_dot
 """dot(left [N], right [N]): the sum of their products; both lie side by side in memory."""
+add_multiple: Any = _compiled_add if _COMPILED else _plain_add
+"""add_multiple(row [N], factor, total [N]): add `row` times `factor` to `total`.
+
+N is a multiple of LANES; both lie side by side in memory, and do not overlap."""

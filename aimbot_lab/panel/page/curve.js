@@ -54,9 +54,7 @@ export function curveView() {
     }
     context.textAlign = "center";
     for (const step of ticks(0, end, width < 420 ? 3 : 6)) {
-      if (step > end) continue;
-      const words = step ? brief(step) : "0", half = context.measureText(words).width / 2;
-      context.fillText(words, Math.min(x(step), width - half), height - 8);
+      if (step <= end) context.fillText(step ? brief(step) : "0", x(step), height - 8);
     }
     paintLessons(context, { x, y, low, high, colour, line });
     context.strokeStyle = colour("accent");

@@ -15,6 +15,7 @@ from aimbot_lab.training.networks.parts.network_parts import (
     memory_shape,
     target_choice,
     unfused_parts,
+    widest_part,
 )
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, TrainSettings
@@ -96,8 +97,7 @@ def surely_fused(settings: TrainSettings) -> bool:
     network = settings.network
     if not isinstance(network, NetworkSettings) or unfused_parts(settings):
         return False
-    memory = () if network.memory is None else (network.memory.size,)
-    suits = max((*network.layers, *(network.scalars or ()), *memory)) <= MAX_FUSED_UNITS
+    suits = widest_part(network) <= MAX_FUSED_UNITS
     asked = settings.engine != "torch" and settings.device == "cpu"
     return asked and suits and not settings.options
 

@@ -18,7 +18,6 @@ from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
 from aimbot_lab.training.networks.branches import HybridDistribution, MaskedHead
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
-from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
 from aimbot_lab.training.settings import MAX_FUSED_UNITS
 
 RELU = {nn.Tanh: False, nn.ReLU: True}
@@ -27,12 +26,6 @@ RELU = {nn.Tanh: False, nn.ReLU: True}
 def fused_weights(policy: ActorCriticPolicy) -> tuple[NetShape, FusedWeights]:
     """Sizes and weights of `policy`. Raises UnsuitedError where it is not of the known kind."""
     known = check_policy(policy)
-    if known.target is not None:
-        raise UnsuitedError("it does not know train.target")
-    encoded = [part for part in policy.modules() if isinstance(part, EncodedFeatures)]
-    if encoded:
-        key = "units" if encoded[0].encoders else "scalars"
-        raise UnsuitedError(f"it does not know train.network.{key}")
     shape, tensors = heads_of(known)
     check_every_weight(policy, tensors)
     return shape, FusedWeights(shape, tensors)
@@ -63,7 +56,7 @@ def heads_of(policy: HybridPolicy) -> tuple[NetShape, list[th.Tensor]]:
     action = policy.action_net
     if isinstance(action, MaskedHead):
         action = action.layer
-    choices, gaussians = _branches(policy)
+    choices, gaussians = branches_of(policy)
     shape = NetShape(
         inputs=actor[0].in_features,
         layers=layers,
@@ -133,7 +126,7 @@ def layers_of(net: nn.Sequential) -> tuple[list[nn.Linear], bool]:
     return layers, RELU[kinds.pop()]
 
 
-def _branches(policy: ActorCriticPolicy) -> tuple[tuple[int, ...], int]:
+def branches_of(policy: ActorCriticPolicy) -> tuple[tuple[int, ...], int]:
     """(sizes of the choices, number of Gaussian columns) of an action."""
     distribution, space = policy.action_dist, policy.action_space
     if isinstance(distribution, HybridDistribution):

@@ -93,19 +93,22 @@ def as_torch_has_it(shape: NetShape, net: Net) -> Iterator[Floats]:
     yield net.log_std
 
 
+Index = tuple[slice, ...]
+
+
 class Place(NamedTuple):
-    """Where rows of a tensor of a policy and of its optimiser's means have their copies."""
+    """Where a part of a tensor of a policy and of its optimiser's means has its copies."""
 
     tensor: th.Tensor
-    weights: Floats  # of the shape of the tensor's `rows`
+    weights: Floats  # of the shape of the tensor's part
     means: Floats
     squares: Floats
-    rows: slice = slice(None)
+    part: Index = (slice(None),)
 
     def own(self, tensor: th.Tensor) -> Floats:
-        """The memory of the rows in `tensor`, which has this one's shape."""
+        """The memory of the part in `tensor`, which has this one's shape."""
         array: Floats = tensor.detach().numpy()
-        return array[self.rows]
+        return array[self.part]
 
     def state(self, optimizer: th.optim.Optimizer) -> dict[str, Any]:
         """What `optimizer` keeps of the tensor, made where there is nothing yet."""

@@ -41,29 +41,38 @@ def new_queue(sync_flags: SyncFlags) -> WorkQueue:
 
 def new_workspace(shape: NetShape, count: int) -> Workspace:
     """Arrays for `count` samples."""
-
-    def zeros(*size: int) -> Floats:
-        return np.zeros(size, np.float32)
-
-    samples = Samples(
-        inputs=zeros(count, shape.inputs),
-        masks=zeros(shape.masks, count),
-        actions=zeros(shape.branches, count),
-        old_log_probs=zeros(shape.ratios, count),
-        advantages=zeros(count),
-        returns=zeros(count),
-        old_values=zeros(count),
-    )
-    head = Head(
-        outputs=zeros(count, whole_lanes(shape.outputs)),
-        logits=zeros(shape.outputs, count),
-        probs=zeros(sum(shape.choices), count),
-        values=zeros(count, 1),
-        log_sums=zeros(len(shape.choices), count),
-        entropies=zeros(len(shape.choices), count),
-        log_probs=zeros(shape.branches, count),
-        dloss_dlogp=zeros(shape.branches, count),
-    )
+    samples, head = new_samples(shape, count, inputs=shape.inputs), new_head(shape, count)
     widths = [2 * whole_lanes(units) for units in shape.layers]
-    outputs, gradients = (tuple(zeros(count, width) for width in widths) for _ in range(2))
+    outputs, gradients = (tuple(_zeros(count, width) for width in widths) for _ in range(2))
     return Workspace(samples, outputs, gradients, head, np.ones(count, np.float32))
+
+
+def new_samples(shape: NetShape, count: int, *, inputs: int) -> Samples:
+    """Arrays for what is known of `count` samples, of which the networks are given `inputs`."""
+    return Samples(
+        inputs=_zeros(count, inputs),
+        masks=_zeros(shape.masks, count),
+        actions=_zeros(shape.branches, count),
+        old_log_probs=_zeros(shape.ratios, count),
+        advantages=_zeros(count),
+        returns=_zeros(count),
+        old_values=_zeros(count),
+    )
+
+
+def new_head(shape: NetShape, count: int) -> Head:
+    """Arrays for the outputs of `count` samples."""
+    return Head(
+        outputs=_zeros(count, whole_lanes(shape.outputs)),
+        logits=_zeros(shape.outputs, count),
+        probs=_zeros(sum(shape.choices), count),
+        values=_zeros(count, 1),
+        log_sums=_zeros(len(shape.choices), count),
+        entropies=_zeros(len(shape.choices), count),
+        log_probs=_zeros(shape.branches, count),
+        dloss_dlogp=_zeros(shape.branches, count),
+    )
+
+
+def _zeros(*size: int) -> Floats:
+    return np.zeros(size, np.float32)

@@ -77,11 +77,10 @@ export function open(place, panel) {
   }
 
   function faulty(choice) {
-    const number = choice.faults.length;
     return el("div", { className: "card faulty" },
       el("strong", {}, choice.title),
-      el("span", { className: "about" }, `${number === 1 ? "A fault" : `${count(number)} faults`}: ` +
-        "mend the file, then load the page again."),
+      el("span", { className: "about" }, `${count(choice.faults.length)} fault(s): mend the file, ` +
+        "then load the page again."),
       el("ul", { className: "faults" }, choice.faults.map((line) => el("li", {}, line))));
   }
 

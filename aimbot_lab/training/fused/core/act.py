@@ -13,6 +13,7 @@ from aimbot_lab.training.fused.core.features import Sight, see
 from aimbot_lab.training.fused.core.net import forward
 from aimbot_lab.training.fused.core.parts import (
     Floats,
+    Head,
     Networks,
     Noise,
     PolicyInput,
@@ -40,6 +41,20 @@ def show(
             out[size + 5 + k] = policy_input.observations[row, size + k]
 
 
+@inlined
+def answer(head: Head, actions: Floats, sampled: Sampled) -> None:
+    """Write the `actions` [K, N] that were drawn, and what the head says of them."""
+    branches, ratios = actions.shape[0], sampled.log_probs.shape[1]
+    for n in range(actions.shape[1]):
+        sampled.values[n, 0] = head.values[n, 0]
+        whole = ZERO
+        for k in range(branches):
+            sampled.actions[n, k] = actions[k, n]
+            whole += head.log_probs[k, n]
+        for k in range(ratios):
+            sampled.log_probs[n, k] = whole if ratios == 1 else head.log_probs[k, n]
+
+
 @called
 def draw(
     networks: Networks, workspace: Workspace, features: Floats, noise: Noise, sampled: Sampled
@@ -57,15 +72,7 @@ def draw(
             samples.masks[column, n] = features[n, size + column]
     forward(networks, workspace)
     choose_actions(workspace.head, noise, samples.actions, networks.starts, networks.net.log_std)
-    branches, ratios = samples.actions.shape[0], sampled.log_probs.shape[1]
-    for n in range(features.shape[0]):
-        sampled.values[n, 0] = workspace.head.values[n, 0]
-        whole = ZERO
-        for k in range(branches):
-            sampled.actions[n, k] = samples.actions[k, n]
-            whole += workspace.head.log_probs[k, n]
-        for k in range(ratios):
-            sampled.log_probs[n, k] = whole if ratios == 1 else workspace.head.log_probs[k, n]
+    answer(workspace.head, samples.actions, sampled)
 
 
 @kernel

@@ -41,7 +41,7 @@ class EncodedFeatures(BaseFeaturesExtractor):
         space = plain._observation_space
         assert isinstance(space, spaces.Box)
         super().__init__(space, features_dim=core + self.passed)
-        self.plain, self._blocks, self._keys = plain, blocks, keys
+        self.plain, self.blocks, self._keys = plain, blocks, keys
         self.register_buffer("kept", th.as_tensor(kept), persistent=False)
         activation = ACTIVATIONS[settings.activation]
         self.scalars = _layers((len(kept), *scalars), activation)
@@ -60,7 +60,7 @@ class EncodedFeatures(BaseFeaturesExtractor):
         """Features [N, F] of raw observations [N, D]."""
         parts = [self.scalars(self.plain(observations)[:, self.kept])]
         keys: list[th.Tensor] = []
-        for block in self._blocks:
+        for block in self.blocks:
             encoded = self.encoders[block.kind](*self.units[block.kind](observations))
             parts.append(encoded.pooled)
             if _has_keys(block, self._keys):

@@ -26,21 +26,16 @@ def with_keys(train: TrainSettings) -> KindOfNetwork:
 
 def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
     """The keys of `train` that name what the fused engine does not know."""
-    target, network = ("target",) if train.target != "none" else (), train.network
-    if train.samples.keep > 1:
-        target = (*target, "samples.keep")
-    if not isinstance(network, NetworkSettings):
-        return target
-    memory = network.memory
-    if memory is None:
-        return (*target, *(f"network.{key}" for key in network_parts(network)))
-    unknown = {
-        "units": network.units is not None,
-        "layers: []": not network.layers,
-        "memory.critic: own": memory.critic == "own",
-        "memory.burn_in": memory.burn_in > 0,
-    }
-    return (*target, *(f"network.{key}" for key, there in unknown.items() if there))
+    return ("samples.keep",) if train.samples.keep > 1 else ()
+
+
+def widest_part(network: NetworkSettings) -> int:
+    """The most units that a layer, an encoder or the memory of `network` has."""
+    units, memory = network.units, network.memory
+    sizes: list[int] = [*network.layers, *(network.scalars or ())]
+    sizes += [] if units is None else [*units.layers, units.keys or KEYS]
+    sizes += [] if memory is None else [memory.size]
+    return max(sizes)
 
 
 def network_parts(network: KindOfNetwork) -> tuple[str, ...]:

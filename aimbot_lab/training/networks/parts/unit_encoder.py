@@ -26,7 +26,7 @@ class UnitEncoder(nn.Module):
         self, inputs: int, layers: Sequence[int], *, keys: int, activation: type[nn.Module]
     ) -> None:
         super().__init__()
-        self._size = layers[-1]
+        self.size = layers[-1]
         hidden: list[nn.Module] = []
         for one, other in pairwise((inputs, *layers[:-1])):
             hidden += [nn.Linear(one, other), activation()]
@@ -38,8 +38,8 @@ class UnitEncoder(nn.Module):
     def forward(self, units: th.Tensor, seen: th.Tensor) -> EncodedUnits:
         """What is made of `units` [N, U, I], of which `seen` [N, U] says which there are."""
         output = self.last(self.hidden(units))
-        shown = self.activation(output[..., : self._size])
-        return EncodedUnits(pooled_over(shown, seen), output[..., self._size :])
+        shown = self.activation(output[..., : self.size])
+        return EncodedUnits(pooled_over(shown, seen), output[..., self.size :])
 
 
 def pooled_over(shown: th.Tensor, seen: th.Tensor) -> th.Tensor:

@@ -28,8 +28,8 @@ class UnitFeatures(nn.Module):
     def __init__(self, block: UnitBlock, space: spaces.Box) -> None:
         super().__init__()
         self._block = block
-        self._plain = [block.features.index(name) for name in plain_features(block)]
-        first = block.columns[0, self._plain]
+        self.plain = [block.features.index(name) for name in plain_features(block)]
+        first = block.columns[0, self.plain]
         low, high = space.low[first], space.high[first]
         span = np.where(high > low, high - low, 1.0)
         self.register_buffer("columns", th.as_tensor(block.columns), persistent=False)
@@ -52,7 +52,7 @@ class UnitFeatures(nn.Module):
 
     def _parts(self, units: th.Tensor) -> Iterator[th.Tensor]:
         block = self._block
-        yield th.addcmul(self.shift, units[..., self._plain], self.scale)
+        yield th.addcmul(self.shift, units[..., self.plain], self.scale)
         for name, values in block.labels.items():
             label = units[..., block.features.index(name)].unsqueeze(2)
             yield (label == th.tensor(values, device=units.device)).to(units.dtype)

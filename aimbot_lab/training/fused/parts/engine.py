@@ -1,4 +1,4 @@
-"""The fused engine for a policy that remembers."""
+"""The fused engine for networks of parts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,34 +10,35 @@ from stable_baselines3.common.buffers import RolloutBuffer
 
 from aimbot_lab.training.fused.core.parts import Whole
 from aimbot_lab.training.fused.engine import FusedEngine
-from aimbot_lab.training.fused.memory.actor import RememberingActor
-from aimbot_lab.training.fused.memory.gradient import ChunkGradient, Sequences
-from aimbot_lab.training.fused.memory.policy import remembering_weights, shown_to
-from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.fused.parts.actor import PartsActor
+from aimbot_lab.training.fused.parts.gradient import ChunkGradient, Sequences
+from aimbot_lab.training.fused.parts.policy import parts_weights, shown_to
+from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 
 
-class RememberingEngine(FusedEngine):
-    """`FusedEngine` for policies with a memory: minibatches are shuffled whole chunks."""
+class PartsEngine(FusedEngine):
+    """`FusedEngine` for networks of parts: minibatches are shuffled whole chunks."""
 
     def _make_parts(self) -> None:
         policy = self._policy
-        assert isinstance(policy, RememberingPolicy)
-        sizes, weights = remembering_weights(policy)
-        self._memory, self._sizes, self.shape, self._weights = policy, sizes, sizes.shown, weights
+        assert isinstance(policy, HybridPolicy)
+        sizes, weights = parts_weights(policy)
+        self._sizes, self.shape, self._weights = sizes, sizes.heads, weights
         self._gradient = self._chunks = ChunkGradient(sizes, weights.whole)
-        self.actor = RememberingActor(policy, sizes, weights)
+        self.actor = PartsActor(policy, sizes, weights)
 
     def _one_sample(self) -> Sequences:
-        sample = self.actor.rollout.rows[0]
-        state = self._memory.rollout.empty(1, th.device("cpu"))
+        sample, shape = self.actor.rollout.rows[0], self._sizes
+        state = th.zeros(1, shape.states, shape.size)
         return self._chunks.sequences_of(sample, np.zeros((1, 1), np.float32), [state])
 
     def _features(self, observations: th.Tensor) -> Any:
-        return shown_to(self._memory, observations)
+        return shown_to(self._policy, observations)
 
     def _rows(self, buffer: RolloutBuffer) -> Sequences:
-        rows = super()._rows(buffer)
-        return self._chunks.sequences_of(rows, buffer.episode_starts, self._memory.rollout.kept)
+        policy: Any = self._policy
+        kept: list[th.Tensor] = policy.rollout.kept if self._sizes.memories else []
+        return self._chunks.sequences_of(super()._rows(buffer), buffer.episode_starts, kept)
 
     def _minibatches(self, model: PPO) -> Iterator[tuple[Whole, Whole]]:
         """(chunks, numbers of their samples step by step) of each minibatch of one pass."""

@@ -7,17 +7,17 @@ import torch as th
 
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES
-from aimbot_lab.training.fused.core.learn_chunks import learn_chunk_lanes
-from aimbot_lab.training.fused.core.memory_parts import (
-    ChunkBatch,
-    MemoryThread,
-    RememberingNetworks,
-)
 from aimbot_lab.training.fused.core.parts import SUMS, Doubles, Floats, Lanes, Loss, WorkQueue
-from aimbot_lab.training.fused.gradient import MAX_LANES, PIECE, Indices, sum_of_lanes
-from aimbot_lab.training.fused.memory.weights import RememberingShape, weights_size
-from aimbot_lab.training.fused.memory.workspace import new_memory_threads
+from aimbot_lab.training.fused.gradient import MAX_LANES, Indices, sum_of_lanes
+from aimbot_lab.training.fused.parts.core.arrays import ChunkBatch, PartsNetworks, PartsThread
+from aimbot_lab.training.fused.parts.core.learn_chunks import learn_chunk_lanes
+from aimbot_lab.training.fused.parts.net import parts_size
+from aimbot_lab.training.fused.parts.shape import PartsShape
+from aimbot_lab.training.fused.parts.workspace import new_parts_threads
 from aimbot_lab.training.fused.workspace import new_queue
+
+PIECE = 256  # samples of a piece, in whole chunks
+UNITS_PIECE = 64  # of a network that encodes units, each of which takes as much of the cache
 
 
 class Sequences(NamedTuple):
@@ -25,22 +25,22 @@ class Sequences(NamedTuple):
 
     rows: Floats  # [T B, W] its samples, step by step
     starts: Floats  # [T, B] 1 where an episode begins
-    states: Floats  # [T / L, B, 2, H] where each chunk begins
+    states: Floats  # [T / L, B, S, H] where each chunk begins
 
 
 class LearnChunksTask(NamedTuple):
     """Sums the gradients of a minibatch's pieces, all of as many chunks."""
 
-    whole: RememberingNetworks
+    whole: PartsNetworks
     batch: ChunkBatch
     lanes: Lanes
     queue: WorkQueue
-    threads: tuple[MemoryThread, ...]
+    threads: tuple[PartsThread, ...]
 
     @property
     def piece(self) -> int:
         """Chunks of a piece."""
-        return len(self.threads[0].memory.sequence.cells)
+        return len(self.threads[0].workspace.carried)
 
     def __call__(self, thread_id: int) -> None:
         """Work as this thread; a worker spins for the next minibatch."""
@@ -65,11 +65,12 @@ class LearnChunksTask(NamedTuple):
 class ChunkGradient:
     """What `FusedGradient` does, with chunks in place of samples."""
 
-    def __init__(self, shape: RememberingShape, whole: RememberingNetworks) -> None:
+    def __init__(self, shape: PartsShape, whole: PartsNetworks) -> None:
         self._shape, self._whole = shape, whole
         lanes = MAX_LANES + 1  # the last one for what fills no piece
-        size = weights_size(shape)
+        size = parts_size(shape)
         self._lanes = Lanes(np.zeros((lanes, size), np.float32), np.zeros((lanes, SUMS)))
+        self._samples = UNITS_PIECE if shape.kinds else PIECE
         self._workers, self._nobody = ThreadPool(1), ThreadPool(1)
         self._even: LearnChunksTask | None = None
         self._rest: LearnChunksTask | None = None
@@ -80,10 +81,14 @@ class ChunkGradient:
         self._workers, self._even = workers, None
 
     def sequences_of(self, rows: Floats, starts: Floats, states: list[th.Tensor]) -> Sequences:
-        """A rollout's `rows` [T B, W], `starts` [T, B] and kept `states`, each [B, 2, units]."""
+        """A rollout's `rows` [T B, W], `starts` [T, B] and kept `states`, each [B, S, units].
+
+        Without a memory there are no states.
+        """
         made, units = self._sequences, self._shape.size
         if made is None or made.rows is not rows or made.starts.shape != starts.shape:
-            size = len(states), starts.shape[1], 2, self._shape.lanes
+            places = max(1, len(starts) // self._shape.length)
+            size = places, starts.shape[1], self._shape.states, self._shape.lanes
             made = Sequences(rows, np.zeros(starts.shape, np.float32), np.zeros(size, np.float32))
             self._sequences = made
         made.starts[...] = starts
@@ -93,7 +98,7 @@ class ChunkGradient:
 
     def of(self, sequences: Sequences, chunks: Indices, loss: Loss) -> tuple[Floats, Doubles]:
         """(gradient [P], sums of the losses [5]) over all samples of `chunks`."""
-        piece = max(1, PIECE // self._shape.length)
+        piece = max(1, self._samples // self._shape.length)
         even, lanes = len(chunks) - len(chunks) % piece, 0
         if even:
             task = self._even = self._fitting(self._even, sequences, piece, whole=True)
@@ -118,8 +123,8 @@ class ChunkGradient:
         length = len(sequences.starts) // len(sequences.states)
         return LearnChunksTask(
             whole=self._whole,
-            batch=ChunkBatch(*sequences, np.zeros(most, np.int64), loss),
+            batch=ChunkBatch(*sequences, np.zeros(most, np.int64), loss, self._shape.warm_up),
             lanes=Lanes(self._lanes.gradients[part], self._lanes.sums[part]),
             queue=new_queue(sync_flags),
-            threads=new_memory_threads(self._shape, count, sync_flags, length=length),
+            threads=new_parts_threads(self._shape, count, sync_flags, length=length),
         )

@@ -10,15 +10,16 @@ import numpy as np
 from aimbot_lab.foundation.kernels.fast_math import exp, tanh
 from aimbot_lab.foundation.kernels.jit import called, inlined
 from aimbot_lab.foundation.kernels.matmul import multiply
-from aimbot_lab.training.fused.core.layers import activate, through_activation
-from aimbot_lab.training.fused.core.memory_parts import (
-    LstmWeights,
-    MemoryNet,
-    MemoryWorkspace,
-    RememberingNetworks,
-    SequenceArrays,
-)
 from aimbot_lab.training.fused.core.parts import Floats
+from aimbot_lab.training.fused.parts.core.arrays import (
+    LstmWeights,
+    PartsNet,
+    PartsNetworks,
+    PartsWorkspace,
+    SequenceArrays,
+    TurnedMemory,
+)
+from aimbot_lab.training.fused.parts.core.sums import add_rows, sum_of_rows
 
 ZERO, ONE, MOST = np.float32(0.0), np.float32(1.0), np.float32(80.0)
 
@@ -88,19 +89,28 @@ def carry_over(sequence: SequenceArrays, first: int) -> None:
 
 
 @called
-def remember(whole: RememberingNetworks, workspace: MemoryWorkspace) -> None:
-    """From the inputs, and what the first step is given, to the memory's outputs."""
-    memory, layers, sequence = whole.memory, workspace.layers, workspace.sequence
-    for number in range(1, whole.depth + 1):
-        layer = memory.encoder[number]
-        multiply(layers[number - 1], layer.weights, layers[number])
-        activate(layers[number], layer.bias, whole.networks.relu)
-    multiply(layers[whole.depth], memory.lstm.inputs, sequence.gates)
+def steps_forward(
+    lstm: LstmWeights, turned: TurnedMemory, core: Floats, sequence: SequenceArrays
+) -> None:
+    """From the core [N, C], and what the first step is given, to a memory's outputs."""
+    multiply(core, lstm.inputs, sequence.gates)
     rows = sequence.cells.shape[0]
     for first in range(0, sequence.gates.shape[0], rows):
         if first > 0:
             carry_over(sequence, first)
-        step_forward(memory.lstm, whole.turned.bias, sequence, first)
+        step_forward(lstm, turned.bias, sequence, first)
+
+
+@called
+def remember(whole: PartsNetworks, workspace: PartsWorkspace) -> None:
+    """From the core, and what the first step is given, to the outputs of all memories."""
+    for number in range(whole.layout.memories):
+        steps_forward(
+            whole.net.memories[number],
+            whole.turned.memories[number],
+            workspace.core,
+            workspace.memories[number],
+        )
 
 
 @called
@@ -143,15 +153,15 @@ def step_backward(sequence: SequenceArrays, first: int) -> None:
 
 
 @called
-def remember_backward(
-    whole: RememberingNetworks, workspace: MemoryWorkspace, of: MemoryNet, of_above: Floats
+def steps_backward(
+    turned: TurnedMemory,
+    core: Floats,
+    sequence: SequenceArrays,
+    of: LstmWeights,
+    of_core: Floats,
 ) -> None:
-    """From the derivatives `of_above` [N, 2 U] by actor's and critic's first layer, before its
-    activation, to those by all weights below, which are written to `of`.
-    """
-    sequence, turned, layers = workspace.sequence, whole.turned, workspace.layers
+    """From the derivatives by a memory's outputs to those by its weights and by the core."""
     gates, rows = sequence.gates, sequence.cells.shape[0]
-    multiply(of_above, turned.first, sequence.of_hidden)
     sequence.of_next[:] = ZERO
     sequence.of_cells[:] = ZERO
     for first in range(gates.shape[0] - rows, -1, -rows):
@@ -162,26 +172,25 @@ def remember_backward(
                 of_next, kept = sequence.of_next[row], sequence.kept[first + row]
                 for k in range(of_next.size):
                     of_next[k] *= kept
-    multiply(sequence.hidden_before.T, gates, of.lstm.hidden)
-    multiply(layers[whole.depth].T, gates, of.lstm.inputs)
-    sum_of_rows(gates, of.lstm.input_bias)
+    multiply(sequence.hidden_before.T, gates, of.hidden)
+    multiply(core.T, gates, of.inputs)
+    sum_of_rows(gates, of.input_bias)
     for k in range(gates.shape[1]):
-        of.lstm.hidden_bias[k] = of.lstm.input_bias[k]
-    if whole.depth > 0:
-        multiply(gates, turned.inputs, workspace.of_layers[whole.depth])
-    for number in range(whole.depth, 0, -1):
-        above = workspace.of_layers[number]
-        through_activation(above, layers[number], of.encoder[number].bias, whole.networks.relu)
-        multiply(layers[number - 1].T, above, of.encoder[number].weights)
-        if number > 1:
-            multiply(above, turned.encoder[number], workspace.of_layers[number - 1])
+        of.hidden_bias[k] = of.input_bias[k]
+    multiply(gates, turned.inputs, of_core)
 
 
-@inlined
-def sum_of_rows(rows: Floats, total: Floats) -> None:
-    """Write to `total` [W] the sum of `rows` [N, W]."""
-    total[:] = ZERO
-    for n in range(rows.shape[0]):
-        row = rows[n]
-        for k in range(total.size):
-            total[k] += row[k]
+@called
+def remember_backward(whole: PartsNetworks, workspace: PartsWorkspace, of: PartsNet) -> None:
+    """From the derivatives by the outputs of memories to those by their weights and by the core."""
+    memories = whole.layout.memories
+    for number in range(memories):
+        steps_backward(
+            whole.turned.memories[number],
+            workspace.core,
+            workspace.memories[number],
+            of.memories[number],
+            workspace.of_core if number == 0 else workspace.more_of_core,
+        )
+    if memories == 2:
+        add_rows(workspace.more_of_core, workspace.of_core)
