@@ -33,7 +33,7 @@ behaviors:
       curiosity: {strength: 0.02}
     max_steps: 2.0e6
     time_horizon: 128
-    self_play: {save_steps: 20000}
+    ghost: {}
 """
 REST = "  wall_height: 3\nenv_settings: {seed: 12, num_envs: 8}\ndebug: false\n"
 TRAINER = BEHAVIORS + COURSE + REST
@@ -116,13 +116,44 @@ def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -
     assert keys == [
         "behaviors.Walker.network_settings.normalize",
         "behaviors.Walker.reward_signals.curiosity",
-        "behaviors.Walker.self_play",
+        "behaviors.Walker.ghost",
         "environment_parameters.wall_height",
         "env_settings.num_envs",
         "debug",
     ]
-    assert notes[2] == (
-        "t.yaml:19:5: behaviors.Walker.self_play: has no counterpart: there is no self-play"
+    assert notes[2] == "t.yaml:19:5: behaviors.Walker.ghost: has no counterpart"
+
+
+SELF_PLAY = (
+    "behaviors:\n  Duelist:\n    hyperparameters: {batch_size: 120, buffer_size: 1920}\n"
+    "    time_horizon: 64\n    self_play: {window: 5, team_change: 90000}\n"
+)
+
+
+def test_self_play_becomes_a_curriculum_in_the_world_that_has_it() -> None:
+    loaded = curriculum(SELF_PLAY).config
+    assert loaded.env.world == "duel"
+    assert dict(loaded.lessons[0].targets) == {"self": 1}
+    given = loaded.self_play
+    assert given is not None
+    assert (given.save_steps, given.swap_steps, given.window) == (20_000, 2_000, 5)
+    assert (given.play_against_latest_model_ratio, given.initial_elo) == (0.5, 1200.0)
+    rows = loaded.env.num_envs + round(0.5 * loaded.env.num_envs)
+    assert rows * loaded.train.n_steps == 1920
+    assert loaded.train.batch_size == 120
+    first, *notes = converted(SELF_PLAY).notes
+    assert first == "t.yaml: names no targets: self is taken, in world duel, for its self-play"
+    assert notes == [
+        "t.yaml:5:28: behaviors.Duelist.self_play.team_change: has no counterpart: both sides are "
+        "learned at once"
+    ]
+
+
+def test_self_play_is_lost_where_targets_of_another_world_are_asked_for() -> None:
+    notes = converted(SELF_PLAY, targets=["goto"]).notes
+    assert notes == (
+        "t.yaml:5:5: behaviors.Duelist.self_play: has no counterpart: the arena has no self-play; "
+        "without --target a world that has is taken",
     )
 
 

@@ -5,12 +5,10 @@ out is written out as ML-Agents would have it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from os import PathLike, fspath
 from os.path import basename
 from typing import Any, NamedTuple
 
-from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
 from aimbot_lab.experiment.config.document import read_text, refuse_unless_mapping, shown_file
@@ -33,7 +31,10 @@ from aimbot_lab.experiment.ml_agents.counterparts import (
     NORMALIZE,
     OURS,
     PPO,
+    RATIO,
     REASONS,
+    SELF_PLAY,
+    SELF_SECTION,
     SHARED,
     UNITS,
     Keys,
@@ -45,10 +46,11 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
     form_diagnostics,
     whole_number,
 )
+from aimbot_lab.experiment.ml_agents.written import written
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
-from aimbot_lab.worlds.registry import default_type
+from aimbot_lab.worlds.registry import default_type, world_types
 
 MAX_ENVS = 65536
 
@@ -75,20 +77,37 @@ def convert(
     faults = document.faults or list(form_diagnostics(document.data))
     if faults:
         raise ConfigurationError(*origins.lines(faults))
-    world = default_type()
-    played = list(targets) or [world.default_target()]
+    world, played = _played(document, behavior, targets)
     converter = _Converter(document, behavior, world=world, targets=played)
     config, faults = converter.curriculum()
     if config is None:
         raise ConfigurationError(*origins.lines(faults))
     notes = origins.lines(list(converter.notes()))
     if not targets:
-        taken = world.default_target()
-        notes.insert(0, f"{file}: names no targets: {taken} is taken; --target chooses others")
+        notes.insert(0, f"{file}: names no targets: {played[0]} is taken{_others(world)}")
     text = (
-        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(_written(config))}"
+        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(written(config))}"
     )
     return Conversion(text, tuple(notes))
+
+
+def _played(
+    document: YamlDocument, behavior: str | None, targets: Sequence[str]
+) -> tuple[WorldType, list[str]]:
+    """The world, and its targets that are played: a past self where the file asks for self-play."""
+    file = TrainerFile(document, behavior)
+    if not targets and file.at(file.place(SELF_SECTION)) is not None:
+        able = next((one for one in world_types().values() if one.self_play_targets), None)
+        if able is not None:
+            return able, [able.self_play_targets[0]]
+    return default_type(), list(targets) or [default_type().default_target()]
+
+
+def _others(world: WorldType) -> str:
+    """How other targets are chosen, which the world must have."""
+    if world.name == default_type().name:
+        return "; --target chooses others"
+    return f", in world {world.name}, for its self-play"
 
 
 class _Converter:
@@ -117,7 +136,7 @@ class _Converter:
                 **self._seed(),
                 "lessons": [{"name": "all", "targets": dict.fromkeys(self._targets, 1)}],
                 SECTION: self._parameters(),
-                **self._training(),
+                **self._with_self_play(self._training()),
                 "tracking": {"experiment": name},
             }
         except ConversionError as error:
@@ -185,6 +204,28 @@ class _Converter:
             train |= self._remembering(train)
         return {"env": env, "train": train}
 
+    def _with_self_play(self, data: dict[str, Any]) -> dict[str, Any]:
+        """`data` in a world that has self-play, whose mirrored matches fill part of a rollout."""
+        if not self._world.self_play_targets:
+            return data
+        file, env, train = self._file, data["env"], data["train"]
+        section = {
+            key: usual if (given := file.take(SELF_SECTION, key)) is None else given
+            for key, usual in SELF_PLAY.items()
+        }
+        for key in SELF_PLAY:
+            self._came_from[SELF_SECTION, key] = file.place(SELF_SECTION, key)
+        self._came_from[SELF_SECTION,] = file.place(SELF_SECTION)
+        env = {"world": self._world.name, **env}
+        ratio = section[RATIO]
+        if "n_steps" in train and isinstance(ratio, int | float) and 0 <= ratio <= 1:
+            env["num_envs"] = matches = max(1, round(env["num_envs"] / (1 + ratio)))
+            samples = (matches + round(ratio * matches)) * train["n_steps"]
+            fits, given = nearest_divisor(samples, train["batch_size"]), train["batch_size"]
+            self._replaced(BATCH, given, fits, f"it must divide {samples} steps of a rollout")
+            train = {**train, "batch_size": fits}
+        return {"env": env, SELF_SECTION: section, "train": train}
+
     def _remembers(self) -> bool:
         return isinstance(self._file.at(self._file.place(*MEMORY)), dict)
 
@@ -251,50 +292,3 @@ class _Converter:
         if value is None:
             return usual
         return whole_number(value, self._file.place(*keys), least=least, most=most)
-
-
-def _written(config: CurriculumFile) -> dict[str, Any]:
-    """What a person would write of `config`: nothing that is only a default."""
-    train = asdict(config.train)
-    kept = ("algo", *SHARED, *PPO, "n_steps", "batch_size")
-    return {
-        "name": config.name,
-        "seed": config.seed,
-        "env": {"num_envs": config.env.num_envs},
-        "lessons": [_lesson(lesson) for lesson in config.lessons],
-        "train": {
-            **{key: _without(train[key], "end_fraction") for key in kept},
-            "network": _network(train["network"]),
-        },
-        "tracking": {"experiment": config.tracking.experiment},
-    }
-
-
-def _network(network: Mapping[str, Any]) -> dict[str, Any]:
-    written = {key: network[key] for key in ("layers", "scaling")}
-    memory = network["memory"]
-    if memory is not None:
-        written["memory"] = {key: memory[key] for key in ("size", "sequence_length")}
-    return written
-
-
-def _lesson(lesson: Lesson) -> dict[str, Any]:
-    """The lesson without what it leaves open."""
-    document = _without_none(asdict(lesson))
-    criteria = document.get("completion_criteria")
-    if criteria is not None:
-        kept = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
-        document["completion_criteria"] = {key: criteria[key] for key in kept}
-    return {key: value for key, value in document.items() if value != {}}
-
-
-def _without(value: Any, name: str) -> Any:
-    if isinstance(value, dict):
-        return {key: one for key, one in value.items() if key != name}
-    return value
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(one) for key, one in value.items() if one is not None}
-    return value

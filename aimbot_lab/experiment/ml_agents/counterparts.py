@@ -38,6 +38,11 @@ NORMALIZE = ("network_settings", "normalize")
 BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
 HORIZON = ("time_horizon",)
 MEMORY = ("network_settings", "memory")
+SELF_SECTION, RATIO = "self_play", "play_against_latest_model_ratio"
+# Under the same keys, with ML-Agents' defaults.
+SELF_PLAY: Mapping[str, Any] = MappingProxyType(
+    {"save_steps": 20_000, "swap_steps": 2_000, "window": 10, RATIO: 0.5, "initial_elo": 1200.0}
+)
 LIKE_PPO = ("ppo", "poca")
 OURS = "hybrid_ppo"  # the algorithm whose network may have a memory
 DEFAULT_STEPS = TrainSettings().n_steps
@@ -45,7 +50,8 @@ DEFAULT_STEPS = TrainSettings().n_steps
 # Why something has no counterpart in {world}, by the last keys of its place.
 REASONS: Mapping[str, str] = MappingProxyType(
     {
-        "self_play": "there is no self-play",
+        "self_play": "the {world} has no self-play; without --target a world that has is taken",
+        "team_change": "both sides are learned at once",
         "normalize": "observations are scaled by the ranges that the {world} declares",
         "curiosity": "there is no reward but the {world}'s",
         "gail": "there is no reward but the {world}'s",
