@@ -34,7 +34,7 @@ FILLED = {  # what a part shows once it has been told what there is
     "test": "#actor option[value^='run:']",
     "play": "#beside option[value^='run:']",
     "replays": "#replay-run option:nth-child(2)",
-    "sweep": ".lead code",
+    "sweep": ".trials tbody tr:nth-child(3)",
 }
 
 

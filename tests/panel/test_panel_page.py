@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,12 @@ import pytest
 from browser_page import LARGE, SMALL, Browser, needs_chromium, wait_for_text
 from page_audit import AUDIT, AXE, FILLED, TINY, axe_script
 from panel_server import PanelUnderTest, running_panel
+from planted_sweep import add_trial, planted
 
 from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 from aimbot_lab.panel.server.parts.table import PARTS
 from aimbot_lab.panel.server.runs.trainings import Started
+from aimbot_lab.tracking.data_folder import DataFolder
 
 pytestmark = needs_chromium
 
@@ -53,6 +56,9 @@ def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     here = tmp_path_factory.mktemp("here")
     (here / "endless.yaml").write_text(CURRICULUM)
     (here / "broken.yaml").write_text("name: broken\nlessons: 7\n")
+    sweep = planted(DataFolder(here / "data"))
+    for value in (0.25, 0.75, 0.5):
+        add_trial(sweep, value, first=20.0 * value)
     with running_panel(here / "data", here=here) as panel:
         yield Stage(browser, panel, here)
         started = panel.lab.trainings.look()
@@ -230,7 +236,8 @@ def test_keys_reach_every_tab_all_is_named_and_no_part_is_too_wide(
                 assert size == LARGE or page.evaluate(TINY) == [], name
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", LARGE), ("dark", SMALL)])
+@pytest.mark.parametrize("size", [LARGE, SMALL], ids=["large", "small"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault_in_any_part(
     stage: Stage, scheme: str, size: tuple[int, int]
 ) -> None:
@@ -261,8 +268,8 @@ def test_a_killed_run_keeps_its_last_state_and_can_be_resumed(stage: Stage) -> N
 def test_a_run_that_is_over_shows_what_it_came_to_and_what_can_be_done_with_it(
     stage: Stage,
 ) -> None:
-    run = str(training_of(stage).run_id)
-    with stage.browser.page(stage.panel, f"training/{run}") as page:
+    run, script = str(training_of(stage).run_id), axe_script()
+    with stage.browser.page(stage.panel, f"training/{run}", bypass_csp=True) as page:
         wait_for_text(page, ".outcome", r"^Stopped in lesson 1 \(<b>first</b>\)\.$")
         wait_for_text(page, ".report .tile", r"^steps[\d,]+seed 1$")
         (row,) = page.locator(".report table").first.locator("tbody tr").all_text_contents()
@@ -271,3 +278,9 @@ def test_a_run_that_is_over_shows_what_it_came_to_and_what_can_be_done_with_it(
         assert any(one.startswith(f"aimbot-lab evaluate {run[:12]}") for one in told)
         assert page.locator(".progress").is_hidden()
         assert page.locator(".saved li").count() == 2
+        page.evaluate(script)
+        for scheme, (width, height) in product(("light", "dark"), (LARGE, SMALL)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            assert page.evaluate(AXE) == page.evaluate(AUDIT) == []
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

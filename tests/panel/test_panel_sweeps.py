@@ -3,33 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import optuna
 import pytest
 from panel_server import Page, running_panel
+from planted_sweep import KEYS, add_trial, planted
 
-from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.record import SweepRecord, begin
-from aimbot_lab.sweep.search.space import distributions
-from aimbot_lab.sweep.storage import choose_storage, open_storage
+from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.tracking.data_folder import DataFolder
-
-KEYS = ("env.rewards.spin_penalty", "env.rewards.facing", "env.rewards.in_area")
-
-
-def add_trial(record: SweepRecord, value: float, *, first: float) -> None:
-    """A trial that has ended with `value`."""
-    space = distributions(record.config.search)
-    params = {key: first if key == KEYS[0] else 1.0 for key in space}
-    record.study.add_trial(
-        optuna.trial.create_trial(value=value, params=params, distributions=space)
-    )
 
 
 @pytest.fixture
 def record(tmp_path: Path) -> SweepRecord:
-    folder = DataFolder(tmp_path)
-    storage = open_storage(choose_storage(folder, "planted", None))
-    return begin(storage, load_sweep("planted"), resume=False)
+    return planted(DataFolder(tmp_path))
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def test_a_right_click_places_each_thing_where_its_preview_was(
             assert math.dist(there, (x, z)) < NEAR, label
             wanted = label.replace(" block ", ", difficulty ") if body is None else "Stay"
             page.locator(".mission strong", has_text=wanted).wait_for()
+            page.locator(".place-words", has_text=f"{label}: placed.").wait_for()
             floor.press("ClearGame")
             floor.until(lambda view: not view["bodies"] and not view["plots"])
 

@@ -37,7 +37,7 @@ export function open(place, panel) {
     el("h2", {}, "Log"), log);
   place.append(
     el("h1", {}, "Test mode"),
-    el("p", { className: "lead" }, "Choose a thing at the right of the floor and place it with a right " +
+    el("p", { className: "lead" }, "Choose a thing from the menu and place it on the floor with a right " +
       "click. A block gives the agent its target at once; enemies wait for FreeMode. Without a target the agent stays."),
     el("div", { className: "game" }, left, right),
   );

@@ -15,6 +15,7 @@ export class Placing {
     this.variant = this.turns = 0;
     this.at = null;
     this.waiting = this.again = false;
+    this.edits = 0; // that the page has made
     this.menu = el("fieldset", { className: "menu" });
     this.words = el("p", { className: "quiet place-words", role: "status" });
     this.button = el("button", { type: "button", on: { click: () => this.place() } }, "Place here");
@@ -133,17 +134,26 @@ export class Placing {
     this.again = this.waiting;
     if (this.waiting) return;
     this.waiting = true;
+    const { edits } = this;
     const answer = await this.ask("preview", this.wanted).catch(() => null);
     this.waiting = false;
     if (this.again) this.show();
+    if (edits !== this.edits) return; // it was asked of another floor
     if (this.stage.preview && answer) this.stage.preview.fault = answer.fault;
     this.tell(answer?.fault);
   }
 
   async place() {
     if (this.outline === undefined || this.at === null) return;
-    await this.ask("place", this.wanted).catch(() => {});
-    this.show();
+    const answer = await this.ask("place", this.wanted);
+    if (!answer) {
+      this.show(); // which says why not
+      return;
+    }
+    this.edits += 1;
+    this.again = false;
+    this.stage.preview = null; // until the pointer moves on: nothing else has room there
+    say(this.words, `${this.entry.label}: placed.`);
   }
 
   tell(fault) {

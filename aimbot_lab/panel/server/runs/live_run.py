@@ -32,6 +32,7 @@ class LiveRun:
         self._looked = self._renewed = -ANSWER_SECONDS
         self._asked_for_agent = False  # in the last request to watch
         self._watching: asyncio.Task[None] | None = None
+        self._sending = asyncio.Lock()
         self._held: dict[str, Any] = {}  # by target what was moved, and from which step it holds
         self.wants_agent_until = 0.0  # by `time.monotonic`
 
@@ -67,13 +68,14 @@ class LiveRun:
         return folder
 
     async def ask(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The run's answer to a request.
+        """The run's answer to a request; requests reach it in the order of the calls.
 
         Raises ConfigurationError where it does not train or refuses, LabError where it is silent.
         """
-        folder = await asyncio.to_thread(self.folder)
-        channel = ControlChannel(folder.path)
-        key = await asyncio.to_thread(channel.send, document)
+        async with self._sending:
+            folder = await asyncio.to_thread(self.folder)
+            channel = ControlChannel(folder.path)
+            key = await asyncio.to_thread(channel.send, document)
         until = time.monotonic() + ANSWER_SECONDS
         while (answer := channel.wait(key, 0.0, still_open=lambda: True)) is None:
             await asyncio.sleep(PAUSE)
