@@ -59,16 +59,7 @@ class WatchedAgent:
 
     def mix(self) -> Scenario | None:
         """What the run draws now, with the parameters of its lesson; None: not known."""
-        status = self._run.status
-        if not status or not 0 <= status["lesson"] < len(self.config.lessons):
-            return None
-        lesson = self.config.lessons[status["lesson"]]
-        written = lesson_scenario(lesson, spec_of(self.config.env).difficulties)
-        pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
-        targets = {name: weight for name, weight in pairs if weight > 0}
-        levels = {name: tuple(one["weights"]) for name, one in status["difficulty"].items()}
-        levels = {name: one for name, one in levels.items() if name in targets}
-        return replace(written, targets=targets, difficulty=levels)
+        return shown_mix(self.config, self._run.status)
 
     def _live_folder(self) -> Path | None:
         folder = self._run.find()
@@ -88,3 +79,21 @@ class WatchedAgent:
         self._loaded = found.saved
         config: CurriculumFile = found.config
         return config
+
+
+def shown_mix(config: CurriculumFile, status: Any) -> Scenario | None:
+    """What a run of `config` draws by its `status`; None: not known.
+
+    Past selves of its agent, which only the training has, are left out.
+    """
+    if not status or not 0 <= status["lesson"] < len(config.lessons):
+        return None
+    known = spec_of(config.env).difficulties
+    written = lesson_scenario(config.lessons[status["lesson"]], known)
+    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
+    targets = {name: weight for name, weight in pairs if weight > 0 and name in known}
+    if not targets:
+        return written
+    levels = {name: tuple(one["weights"]) for name, one in status["difficulty"].items()}
+    levels = {name: one for name, one in levels.items() if name in targets}
+    return replace(written, targets=targets, difficulty=levels)
