@@ -15,6 +15,10 @@ from aimbot_lab.worlds.registry import type_of
 pytestmark = needs_chromium
 
 PIXEL = 0.0025  # rad that a pixel of the mouse turns
+MOST, NEAR = (
+    0.3,
+    0.03,
+)  # rad that are turned at once, of 0.4 that a decision can; and left at lastTURNS = 40  # at most
 SETTINGS = type_of(playable_settings()).settings(num_envs=1)
 
 
@@ -55,12 +59,13 @@ def test_a_game_is_won_by_keys_and_mouse(browser: Browser, panel: PanelUnderTest
         box = page.get_by_role("button", name="Take the mouse").bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         page.mouse.move(x, y)
-        page.wait_for_timeout(500)  # what that turned is seen below
         bearing = math.atan2(circle[0] - 2.0, circle[1] - 2.0)
-        turned = views[-1]["yaw"]
-        for step in range(1, 21):  # the mouse turns at most 0.4 rad a decision
-            page.mouse.move(x + (bearing - turned) / PIXEL * step / 20, y)
-            page.wait_for_timeout(60)
+        for _ in range(TURNS):
+            if abs(missing := bearing - views[-1]["yaw"]) < NEAR:
+                break
+            x += max(-MOST, min(missing, MOST)) / PIXEL
+            page.mouse.move(x, y)
+            page.wait_for_timeout(300)  # three decisions, in which that turns the agent
         page.keyboard.down("w")
         page.locator(".banner.won").wait_for()
         page.keyboard.up("w")
