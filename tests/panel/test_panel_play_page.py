@@ -15,6 +15,7 @@ from aimbot_lab.worlds.registry import type_of
 pytestmark = needs_chromium
 
 PIXEL = 0.0025  # rad that a pixel of the mouse turns
+TURNS = 40  # at most
 MOST, NEAR = (
     0.3,
     0.03,
