@@ -17,6 +17,7 @@ from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.parts import (
     CLIPPED,
     DIVERGENCE,
+    DUAL_CLIPPED,
     ENTROPY,
     POLICY,
     VALUE,
@@ -149,7 +150,7 @@ class FusedEngine:
         for asked, indices in self._minibatches(model):
             loss = _loss(model, advantages[indices], ranges)
             gradient, sums = self._gradient.of(rows, asked, loss)
-            batch = self._measured(model, sums / len(indices))
+            batch = self._measured(model, sums / len(indices), bounds=ranges.dual_clip is not None)
             tally.add(batch)
             if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
                 return False
@@ -158,7 +159,7 @@ class FusedEngine:
             self._weights.descend(gradient, self._policy.optimizer, max_norm=model.max_grad_norm)
         return True
 
-    def _measured(self, model: PPO, means: Doubles) -> Minibatch:
+    def _measured(self, model: PPO, means: Doubles, *, bounds: bool) -> Minibatch:
         policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
         return Minibatch(
             total=policy + model.ent_coef * entropy + model.vf_coef * value,
@@ -167,6 +168,7 @@ class FusedEngine:
             entropy=entropy,
             clip_fraction=float(means[CLIPPED]) / self.shape.ratios,
             kl=float(means[DIVERGENCE]),
+            dual_clip_fraction=float(means[DUAL_CLIPPED]) / self.shape.ratios if bounds else None,
         )
 
 

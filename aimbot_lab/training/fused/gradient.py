@@ -75,7 +75,7 @@ class FusedGradient:
         self._workers, self._even = workers, None
 
     def of(self, rows: Floats, indices: Indices, loss: Loss) -> tuple[Floats, Doubles]:
-        """(gradient [P], sums of the losses [5]) over the samples `indices` of `rows` [S, W]."""
+        """(gradient [P], sums of the losses [6]) over the samples `indices` of `rows` [S, W]."""
         even = len(indices) - len(indices) % PIECE
         lanes = 0
         if even:
@@ -106,7 +106,7 @@ class FusedGradient:
 
 
 def sum_of_lanes(found: Lanes, used: int, *, rest: bool) -> tuple[Floats, Doubles]:
-    """(gradient [P], sums of the losses [5]) over so many lanes, with `rest` over the last too."""
+    """(gradient [P], sums of the losses [6]) over so many lanes, with `rest` over the last too."""
     # Of a policy that diverges its weights will tell, after the update.
     with np.errstate(over="ignore", invalid="ignore"):
         gradient, sums = (array[:used].sum(axis=0) for array in found)

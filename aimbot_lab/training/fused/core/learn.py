@@ -32,7 +32,7 @@ def learn_piece(
 ) -> None:
     """Write the gradient of the samples `indices` [N] of `rows` [S, W] to the thread's gradients.
 
-    Adds their losses to `sums` [5]. The workspace must be for N samples.
+    Adds their losses to `sums` [6]. The workspace must be for N samples.
     """
     workspace, gradients, net = thread_workspace.workspace, thread_workspace.gradients, networks.net
     gather(rows, indices, workspace.samples)

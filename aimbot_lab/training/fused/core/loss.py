@@ -11,6 +11,7 @@ from aimbot_lab.training.fused.core.branches import HALF_LOG_TAU, ONE, ZERO, log
 from aimbot_lab.training.fused.core.parts import (
     CLIPPED,
     DIVERGENCE,
+    DUAL_CLIPPED,
     ENTROPY,
     POLICY,
     VALUE,
@@ -41,7 +42,7 @@ def objective(ratio: np.float32, advantage: np.float32, loss: Loss) -> tuple[np.
 
 @inlined
 def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int) -> None:
-    """Write `dloss_dlogp` of sample `n` and add to the sums of policy, clipped and divergence."""
+    """Write `dloss_dlogp` of sample `n` and add to the sums of policy, clips and divergence."""
     branches, ratios = head.log_probs.shape[0], samples.old_log_probs.shape[0]
     advantage = (samples.advantages[n] - loss.mean) / loss.deviation
     whole = ZERO
@@ -58,6 +59,8 @@ def judge_action(head: Head, samples: Samples, loss: Loss, sums: Doubles, n: int
             head.dloss_dlogp[k, n] = push
         sums[POLICY] -= found
         sums[CLIPPED] += abs(ratio - ONE) > loss.clip
+        bounded = loss.dual_clip > ZERO and advantage < ZERO and ratio > loss.dual_clip
+        sums[DUAL_CLIPPED] += bounded
     sums[DIVERGENCE] += any_exp(whole) - ONE - whole
 
 
@@ -135,7 +138,7 @@ def differentiate(
     """Turn logits, means and values of `head` into the derivatives of the loss by them.
 
     Needs what `take_outputs` writes. Writes the derivative by `log_std` [C] to `of_log_std`, adds
-    the losses of N samples to `sums` [5].
+    the losses of N samples to `sums` [6].
     """
     log_probs_of(head, samples.actions, starts, log_std)
     judge_entropy(head, log_std, sums)

@@ -17,8 +17,8 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-POLICY, VALUE, ENTROPY, CLIPPED, DIVERGENCE = range(5)  # of the sums over a minibatch
-SUMS = 5
+POLICY, VALUE, ENTROPY, CLIPPED, DIVERGENCE, DUAL_CLIPPED = range(6)  # sums over a minibatch
+SUMS = 6
 
 
 class Layer(NamedTuple):

@@ -97,7 +97,7 @@ class ChunkGradient:
         return made
 
     def of(self, sequences: Sequences, chunks: Indices, loss: Loss) -> tuple[Floats, Doubles]:
-        """(gradient [P], sums of the losses [5]) over all samples of `chunks`."""
+        """(gradient [P], sums of the losses [6]) over all samples of `chunks`."""
         piece = max(1, self._samples // self._shape.length)
         even, lanes = len(chunks) - len(chunks) % piece, 0
         if even:

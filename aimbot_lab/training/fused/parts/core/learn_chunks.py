@@ -79,7 +79,7 @@ def learn_chunks_of(
 ) -> None:
     """Write the gradient of the samples of `chunks` [R] to the thread's gradient.
 
-    Adds their losses to `sums` [5]. The thread's arrays must be for R chunks.
+    Adds their losses to `sums` [6]. The thread's arrays must be for R chunks.
     """
     workspace, net, of = thread.workspace, whole.net, thread.of
     if whole.layout.memories > 0:
