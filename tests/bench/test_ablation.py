@@ -109,6 +109,13 @@ def test_a_duel_is_learned_against_scripts_by_agents_that_all_see_the_opponent()
     assert not any(map(faults_of, trainings))
 
 
+def test_a_duel_is_trained_and_played() -> None:
+    named = ("target attention",)
+    plan = AblationPlan(task="duel", most_steps=512, seeds=1, num_envs=8, variants=named)
+    (attempt,) = attempts(plan, lambda _: None)
+    assert (attempt.variant, attempt.steps, attempt.episodes) == ("target attention", 512, 8)
+
+
 def faults_of(plan: TrainingPlan) -> list[str]:
     return [fault.what for fault in part_faults(plan.train, plan.env)]
 

@@ -97,5 +97,6 @@ def _of_file(file: Path, name: str, threshold: float | None, num_envs: int) -> T
     if threshold is not None:
         lesson = replace(lesson, completion_criteria=_criteria(threshold))
     env: Any = config.env
-    env = replace(env, num_envs=num_envs)
-    return Task(name, env, lesson, config.train, steps=config.train.total_steps)
+    env, train = replace(env, num_envs=num_envs), config.train
+    train = replace(train, batch_size=min(train.batch_size, num_envs * train.n_steps))
+    return Task(name, env, lesson, train, steps=train.total_steps)
