@@ -18,6 +18,7 @@ from aimbot_lab.training.fused.workspace import new_queue
 
 PIECE = 256  # samples of a piece, in whole chunks
 UNITS_PIECE = 64  # of a network that encodes units, each of which takes as much of the cache
+REMEMBERED_PIECE = 128  # of one that has a memory, too, whose steps need rows
 
 
 class Sequences(NamedTuple):
@@ -70,7 +71,8 @@ class ChunkGradient:
         lanes = MAX_LANES + 1  # the last one for what fills no piece
         size = parts_size(shape)
         self._lanes = Lanes(np.zeros((lanes, size), np.float32), np.zeros((lanes, SUMS)))
-        self._samples = UNITS_PIECE if shape.kinds else PIECE
+        of_units = REMEMBERED_PIECE if shape.memories else UNITS_PIECE
+        self._samples = of_units if shape.kinds else PIECE
         self._workers, self._nobody = ThreadPool(1), ThreadPool(1)
         self._even: LearnChunksTask | None = None
         self._rest: LearnChunksTask | None = None
