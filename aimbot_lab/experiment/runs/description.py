@@ -16,6 +16,7 @@ from aimbot_lab.experiment.runs.result import RunResult, outcome
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.tracking.runs.opening import RunDescription
 
+UNSET = str(None)
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
 NOT_TRAINING_SETTINGS = frozenset({"seed", "tracking", "evaluation"})
 ENDED: Mapping[str, str] = MappingProxyType(
@@ -87,7 +88,10 @@ def config_hash(config: CurriculumFile, start: InitialAgentRef | None = None) ->
 
 
 def _params(config: CurriculumFile) -> dict[str, str]:
-    """At most `MAX_PARAMS`: what ends lessons comes last, and of it the first lessons."""
+    """At most `MAX_PARAMS`, without what is not set.
+
+    What ends lessons comes last, and of it the first lessons.
+    """
     parts = {"train": asdict(config.train), "env": plain_settings(config)["env"]}
     params = {"seed": str(config.seed), "lessons": str(len(config.lessons))}
     params |= flat_settings({**parts, "forgetting": asdict(config.forgetting)})
@@ -96,4 +100,5 @@ def _params(config: CurriculumFile) -> dict[str, str]:
             criteria = asdict(lesson.completion_criteria)
             asked = {name: criteria[name] for name in CRITERIA}
             params |= flat_settings(asked, f"lessons.{number}.completion_criteria")
-    return dict([*params.items()][:MAX_PARAMS])
+    given = [(name, value) for name, value in params.items() if value != UNSET]
+    return dict(given[:MAX_PARAMS])

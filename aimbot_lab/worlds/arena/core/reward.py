@@ -77,6 +77,15 @@ def facing_term(state: ArenaState, tables: ArenaTables, row: int) -> float:
                 x = state.enemies[row, k, 0] - state.position[row, 0]
                 z = state.enemies[row, k, 1] - state.position[row, 1]
                 nearest = min(nearest, distance_to_view_line(state, row, x, z))
+    return facing_by_distance(state, row, nearest)
+
+
+@inlined
+def facing_by_distance(state: ArenaState, row: int, nearest: float) -> float:
+    """The facing term where the view line passes so many metres from the nearest detected enemy.
+
+    `nearest` is NEVER where none is detected.
+    """
     if nearest == NEVER:
         return 0.0
     if nearest <= state.parameters[row, FACING_DISTANCE]:

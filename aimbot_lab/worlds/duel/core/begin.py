@@ -173,7 +173,7 @@ def place_both(
             draw_free(state, away)
         if fits(state, match, away):
             look_around(state, scratch, match, away)
-            met = sees(state, tables, match) or sees(state, tables, away)
+            met = sees(state, match) or sees(state, away)
             if state.difficulty[match] == 1 or not met:
                 return
     start = tables.layouts.start

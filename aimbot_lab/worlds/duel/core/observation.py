@@ -10,6 +10,7 @@ from aimbot_lab.worlds.arena.core.observation import HEAD, write_head
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.state import (
     NO_HIT,
+    RAY_LANES,
     RAY_RANGE,
     TAG_KINDS,
     WALL_HIT,
@@ -41,7 +42,7 @@ def observe(
             observations[seat, at] = share_of(state, tables, agent, tables.observed[k])
             at += 1
     if tables.shows_opponent:
-        write_opponent(state, tables, observations, seat, other, at)
+        write_opponent(state, observations, seat, other, at)
         at += OPPONENT_COLUMNS
     if tables.arena.one_hot:
         write_one_hot(state, tables, observations, seat, at)
@@ -57,24 +58,29 @@ def share_of(state: DuelState, tables: DuelTables, seat: int, trait: int) -> flo
 
 
 @inlined
-def sees(state: DuelState, tables: DuelTables, seat: int) -> bool:
-    """Whether a ray within range hits the opponent."""
-    limit = np.float32(state.seats.parameters[seat, RAY_RANGE])
+def sees(state: DuelState, seat: int) -> bool:
+    """Whether a ray within range hits the opponent.
+
+    Lanes beyond the last ray look along the middle one and hit what it hits.
+    """
+    seats = state.seats
+    limit = np.float32(seats.parameters[seat, RAY_RANGE])
     found = False
-    for ray in range(ray_count(tables.arena)):
-        near = state.seats.ray_distance[seat, ray] <= limit
-        found |= (state.seats.ray_hit[seat, ray] >= 0) & near
+    for first in range(0, seats.ray_cos.shape[1], RAY_LANES):
+        for lane in range(RAY_LANES):
+            near = seats.ray_distance[seat, first + lane] <= limit
+            found |= (seats.ray_hit[seat, first + lane] >= 0) & near
     return bool(found)
 
 
 @inlined
 def write_opponent(
-    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, other: int, at: int
+    state: DuelState, observations: Floats32, seat: int, other: int, at: int
 ) -> None:
     """The opponent as a unit from column `at` on, zeros where it is not seen."""
     for column in range(at, at + OPPONENT_COLUMNS):
         observations[seat, column] = ZERO
-    if not sees(state, tables, seat):
+    if not sees(state, seat):
         return
     seats = state.seats
     x = seats.enemies[seat, 0, 0] - seats.position[seat, 0]

@@ -4,7 +4,13 @@ from typing import Any
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.worlds.arena.core.clock import decision_seconds, is_over
-from aimbot_lab.worlds.arena.core.reward import facing_term, spin_term
+from aimbot_lab.worlds.arena.core.gun import NEVER
+from aimbot_lab.worlds.arena.core.reward import (
+    distance_to_view_line,
+    facing_by_distance,
+    spin_term,
+)
+from aimbot_lab.worlds.duel.core.observation import sees
 from aimbot_lab.worlds.duel.core.state import (
     DRAW,
     FACING_TERM,
@@ -38,15 +44,27 @@ def outcome_of(state: DuelState, tables: DuelTables, seat: int, other: int) -> i
 
 
 @inlined
-def earn(state: DuelState, tables: DuelTables, match: int, seat: int, outcome: int) -> None:
+def earn(state: DuelState, match: int, seat: int, outcome: int) -> None:
     """Write the own terms of `seat`; its rays must be cast."""
     weights = state.parameters
     won, hit = outcome == WIN, state.shot[seat] == HIT
     state.earned[seat, WIN_TERM] = weights[match, WIN_TERM] if won else 0.0
     state.earned[seat, HIT_TERM] = weights[match, HIT_TERM] if hit else 0.0
-    state.earned[seat, FACING_TERM] = facing_term(state.seats, tables.arena, seat)
+    state.earned[seat, FACING_TERM] = facing_of(state, seat)
     state.earned[seat, SPIN_TERM] = spin_term(state.seats, seat, state.mouse[seat])
     state.earned[seat, MOVE_TERM] = weights[match, MOVE_TERM] if state.moved[seat] else 0.0
+
+
+@inlined
+def facing_of(state: DuelState, seat: int) -> float:
+    """The arena's facing term, with the opponent as the only enemy."""
+    nearest = NEVER
+    if sees(state, seat):
+        seats = state.seats
+        x = seats.enemies[seat, 0, 0] - seats.position[seat, 0]
+        z = seats.enemies[seat, 0, 1] - seats.position[seat, 1]
+        nearest = distance_to_view_line(seats, seat, x, z)
+    return facing_by_distance(state.seats, seat, nearest)
 
 
 @inlined
@@ -67,8 +85,8 @@ def settle(
     """Write what the decision brought to `buffers` and, where it ended the match, `log`; 1 then."""
     result = outcome_of(state, tables, match, away)
     finished = result != RUNNING
-    earn(state, tables, match, match, result)
-    earn(state, tables, match, away, -result if finished else RUNNING)
+    earn(state, match, match, result)
+    earn(state, match, away, -result if finished else RUNNING)
     buffers.rewards[match] = reward_of(state, match, away)
     buffers.rewards[away] = reward_of(state, away, match)
     for seat in (match, away):
