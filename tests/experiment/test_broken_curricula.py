@@ -10,7 +10,10 @@ from aimbot_lab.experiment.config.document import check_files, load_curriculum
 ALGORITHMS = (
     "'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', 'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning'"
 )
-KEYS = "name, seed, env, lessons, forgetting, evaluation, environment_parameters, train, tracking"
+KEYS = (
+    "name, seed, env, lessons, forgetting, evaluation, self_play, environment_parameters, train, "
+    "tracking"
+)
 
 # What is replaced in GOOD, by what, and the line that follows.
 REPLACED = [

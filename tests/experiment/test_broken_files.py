@@ -9,7 +9,7 @@ from aimbot_lab.experiment.config.document import MAX_BYTES, check_files
 
 FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
-    "environment_parameters, train, tracking"
+    "self_play, environment_parameters, train, tracking"
 )
 
 # Whole files and what follows.

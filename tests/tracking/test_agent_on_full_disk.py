@@ -13,6 +13,8 @@ NAME = "aimbot-lab-agent-memory"
 class FakeTraining:
     """Saves two agents of one file each, except below the folders that are `full`."""
 
+    self_play = None
+
     def __init__(self, *full):
         self.full = full
 

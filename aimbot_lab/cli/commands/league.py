@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOLDER = "league"  # among the artifacts of each run
 
 
-@click.command(short_help="Rate runs, snapshots and scripts by matches of each against each.")
+@click.command(short_help="Rate runs and snapshots by their matches.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
 @click.option(
     "--games",

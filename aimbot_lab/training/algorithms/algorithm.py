@@ -69,6 +69,7 @@ class Algorithm:
     adapter: Callable[[Any], AdapterOptions] = lambda _: AdapterOptions()
     masked: bool = False  # predictions take masks of the choices
     recurrent: bool = False  # the policy remembers
+    self_play: bool = False  # snapshots of its policy can be met in self-play
     ranks_actions: bool = False
     """Whether the policy values all combinations of choices, and has no probabilities."""
     replay_buffer: bool = False  # learns from one, not from each rollout in whole minibatches

@@ -102,9 +102,13 @@ def surely_fused(settings: TrainSettings) -> bool:
     return asked and suits and not settings.options
 
 
-PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED))
+PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED), self_play=True)
 MASKABLE_PPO = Algorithm(
-    name="maskable_ppo", classes=_maskable_ppo, shared=same_names(*CLIPPED), masked=True
+    name="maskable_ppo",
+    classes=_maskable_ppo,
+    shared=same_names(*CLIPPED),
+    masked=True,
+    self_play=True,
 )
 RECURRENT_PPO = Algorithm(
     name="recurrent_ppo",
@@ -119,6 +123,7 @@ HYBRID_PPO = Algorithm(
     name="hybrid_ppo",
     classes=_hybrid_ppo,
     shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
+    self_play=True,
     adapter=hybrid_adapter,
     derived=frozenset({"aim", "masks", "target", "samples"}),
     more=kept_rollouts,

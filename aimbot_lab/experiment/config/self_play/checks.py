@@ -6,13 +6,13 @@ from typing import Any
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import type_of, world_types
 
 SECTION = "self_play"
 RATIO = "play_against_latest_model_ratio"
-ALGOS = ("ppo", "maskable_ppo", "hybrid_ppo")
 
 
 def self_play_env(env: WorldSettings, self_play: SelfPlaySettings | None) -> WorldSettings:
@@ -38,8 +38,9 @@ def self_play_diagnostics(
     if not world.self_play_targets:
         yield Diagnostic((SECTION,), f"needs {_worlds_with_self_play()} (got {env.world})")
         return
-    if train is not None and train.algo not in ALGOS:
-        what = f"must be one of {', '.join(ALGOS)} under {SECTION} (got {train.algo})"
+    if train is not None and not algorithm_of(train).self_play:
+        able = [name for name, one in ALGORITHMS.own.items() if one.self_play]
+        what = f"must be one of {', '.join(able)} under {SECTION} (got {train.algo})"
         yield Diagnostic(("train", "algo"), what)
     if world.rows(self_play_env(env, self_play)) < 2 * env.num_envs:
         return

@@ -12,9 +12,6 @@ from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS
 from aimbot_lab.worlds.duel.players.aimbot import Aimbot
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
-NAMES = ("still", "random", "greedy", "aimbot")
-"""From the weakest to the strongest."""
-
 
 def stand_still(observations: Float32Array, _starts: BoolArray | None = None) -> Float32Array:
     """Actions [N, 4] of who does nothing."""
