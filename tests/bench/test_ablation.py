@@ -92,8 +92,8 @@ def test_without_a_memory_recall_is_trained_as_long_as_with_one(
         *(("memory", 1, 7000), ("bins", 1, 7000), ("memory", 2, 14_000), ("bins", 2, 14_000))
     ]
     alone = AblationPlan(task="recall", seeds=1, variants=("bins",))
-    assert [one.steps for one in attempts(alone, lambda _: None)] == [20_000_000]
-    assert AblationPlan(task="recall").budget == 20_000_000  # the curriculum's own
+    assert [one.steps for one in attempts(alone, lambda _: None)] == [16_000_000]
+    assert AblationPlan(task="recall").budget == 16_000_000  # the curriculum's own
     assert AblationPlan(task="free").budget == 4_000_000
 
 
@@ -122,15 +122,19 @@ def faults_of(plan: TrainingPlan) -> list[str]:
 
 def test_stale_samples_are_learned_with_dual_clip_and_without() -> None:
     plan = AblationPlan(task="stale", most_steps=1000, num_envs=32)
-    assert list(plan.switches) == ["bins", "dual clip"]
-    without, with_it = (plan.training(switches, 1) for switches in plan.switches.values())
-    assert without.train.samples.keep == with_it.train.samples.keep == 4
-    assert differing(without.train, with_it.train) == {"dual_clip"}
-    assert without.lessons == AblationPlan(task="attack").training({}, 1).lessons
+    assert list(plan.switches) == ["bins", "dual clip", "dual clip 1.5"]
+    without, with_it, tight = (plan.training(switches, 1) for switches in plan.switches.values())
+    assert without.train.samples.keep == with_it.train.samples.keep == 16
+    for one, bound in ((with_it, 3.0), (tight, 1.5)):
+        assert differing(without.train, one.train) == {"dual_clip"}
+        assert one.train.dual_clip == bound
+    attack = AblationPlan(task="attack", threshold=0.4).training({}, 1)
+    assert without.lessons == attack.lessons
 
 
 def test_an_attempt_tells_how_much_was_clipped() -> None:
-    plan = replace(TINY, task="stale", most_steps=2048, seeds=1)
+    named = ("bins", "dual clip")
+    plan = replace(TINY, task="stale", most_steps=2048, seeds=1, variants=named)
     without, with_it = attempts(plan, lambda _: None)
     assert with_it.clip_fraction is not None
     assert 0 <= with_it.clip_fraction <= 1

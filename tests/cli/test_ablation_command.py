@@ -79,9 +79,11 @@ def test_variants_are_chosen_by_name_and_left_out_in_turn(stub: Stub) -> None:
 def test_a_table_of_stale_samples_says_how_much_was_clipped(stub: Stub) -> None:
     stub.clipped = {"clip_fraction": 0.25, "dual_clipped": 0.00125}
     lines = run("--task", "stale").stdout.splitlines()
-    assert lines[0].startswith("Stale: attack, all difficulties, updates from the last 4 rollouts,")
+    assert lines[0].startswith(
+        "Stale: attack, all difficulties, updates from the last 16 rollouts,"
+    )
     assert lines[2].split()[-4:] == ["clipped", "by", "dual", "clip"]
-    assert [line.split()[-2:] for line in lines[3:5]] == [["0.25000", "0.00125"]] * 2
+    assert [line.split()[-2:] for line in lines[3:6]] == [["0.25000", "0.00125"]] * 3
     assert "clip" not in run("--task", "free", "--variant", "bins").stdout
 
 

@@ -18,8 +18,14 @@ USUAL_STEPS = 4_000_000
 N_STEPS = 64
 OF_RECALL = ("memory", "bins")  # its variants, where none are asked for
 OF_DUEL = ("bins", "units", "target linear", "target attention", "memory")
-OF_STALE = ("bins", "dual clip")
-STALE_SAMPLES = SamplesSettings(keep=4)
+OF_STALE = ("bins", "dual clip", "dual clip 1.5")
+STALE_THRESHOLD = 0.4
+STALE_TRAIN: dict[str, Any] = {
+    "samples": SamplesSettings(keep=16),
+    "learning_rate": 3e-3,
+    "n_epochs": 2,
+}
+"""Samples so old and steps so long that ratios leave 1.5; at the usual settings none does."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,8 @@ def task_of(
         file = Path(__file__).parent / f"{DUEL}.yaml"
         return replace(_of_file(file, DUEL, threshold, num_envs), variants=OF_DUEL)
     target = default_type().hardest_target() if name == STALE else name
+    if threshold is None and name == STALE:
+        threshold = STALE_THRESHOLD
     task = Task(
         name,
         env=settings_with(num_envs=num_envs, **_with_units()),
@@ -61,7 +69,7 @@ def task_of(
     )
     if name != STALE:
         return task
-    return replace(task, train=replace(task.train, samples=STALE_SAMPLES), variants=OF_STALE)
+    return replace(task, train=replace(task.train, **STALE_TRAIN), variants=OF_STALE)
 
 
 def _with_units() -> dict[str, object]:

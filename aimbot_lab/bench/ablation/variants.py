@@ -23,6 +23,7 @@ ALONE: Mapping[str, Switches] = MappingProxyType(
         "masks": {"masks": True},
         "per branch": {"objective": "per_branch"},
         "dual clip": {"dual_clip": 3.0},
+        "dual clip 1.5": {"dual_clip": 1.5},
         "all of these": CLASSIC,
         "units": UNITS,
         "target linear": {"target": "linear"},

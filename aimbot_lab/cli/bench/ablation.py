@@ -46,7 +46,7 @@ class TaskChoice(options.TargetChoice):
     multiple=True,
     metavar="NAME",
     help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
-    "memory and bins, of stale bins and dual clip, of duel the parts of a network]",
+    "memory and bins, of stale bins and two bounds of dual clip, of duel the parts of a network]",
 )
 @click.option(
     "--leave-one-out",
@@ -56,7 +56,8 @@ class TaskChoice(options.TargetChoice):
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Win rate that a training must prove to exceed. [default: 0.7; of recall 0.8]",
+    help="Win rate that a training must prove to exceed. [default: 0.7; of stale 0.4, of recall "
+    "0.8]",
 )
 @click.option(
     "--seeds",
@@ -68,7 +69,7 @@ class TaskChoice(options.TargetChoice):
 @click.option(
     "--steps",
     type=click.IntRange(1),
-    help="Environment steps after which a training has failed. [default: 4 million; of recall 20 "
+    help="Environment steps after which a training has failed. [default: 4 million; of recall 16 "
     "million]",
 )
 @options.as_json
