@@ -108,6 +108,18 @@ class SceneRenderer(Protocol):
         ...
 
 
+class FilmPainter(Protocol):
+    """Paints whole frames of one episode, in their order, panels included."""
+
+    def shape(self, size: int) -> tuple[int, int]:
+        """Height and width of a frame in which the picture from above has `size` pixels a side."""
+        ...
+
+    def frame(self, scene: Scene, *, size: int, ended: bool) -> Picture:
+        """`scene`, of that shape; `ended`: it is how the episode ended."""
+        ...
+
+
 class WorldReplays(ABC):
     """What a kind of world knows of recorded episodes."""
 
@@ -130,6 +142,19 @@ class WorldReplays(ABC):
         """`settings` of the world of one row in which an episode is played again."""
         return replace(settings, num_envs=1)
 
+    def row_actions(self, world: Any, row: int, actions: Float32Array) -> Float32Array:
+        """What all agents of `row` did in its last step, [agents, A] of `row_settings`.
+
+        `actions` [N, A] is what `world` was stepped with.
+        """
+        own: Float32Array = actions[np.arange(world.spec.agents) * world.num_envs + row]
+        return own
+
+    def kept_row(self, world: Any) -> int:
+        """The row of which a training keeps episodes."""
+        del world
+        return 0
+
     def start_types(self, settings: Any, make: MakeWorld) -> Mapping[str, np.dtype[Any]]:
         """The types of the arrays of a row that begins, by name."""
         return {name: array.dtype for name, array in make(settings).snapshot().items()}
@@ -147,6 +172,22 @@ class WorldReplays(ABC):
         """Who draws an episode of the world of `settings`."""
         del settings
         return _DrawnRow()
+
+    def seat_names(self, about: Mapping[str, Any], target: str) -> tuple[str, ...]:
+        """Who the agents are in an episode of `target`, the first first; (): it has but one.
+
+        `about` is what the replay says of itself.
+        """
+        del about, target
+        return ()
+
+    def film(self, settings: Any, about: Mapping[str, Any]) -> FilmPainter | None:
+        """Who paints films of an episode of that world; None: its picture and a panel do.
+
+        `about` is what the replay says of itself.
+        """
+        del settings, about
+        return None
 
     def controls(
         self, spec: WorldSpec, action: Float32Array | None, scene: Scene

@@ -48,7 +48,7 @@ def entrants_of(
     """
     at: dict[str, Any] = {"data_folder": data_folder, "tracking_uri": tracking_uri}
     found = [fetch_agent(run, LAST, **at) for run in runs]
-    _check_worlds(found)
+    check_worlds(found)
     players: list[LeaguePlayer] = []
     left_out: list[str] = []
     for last in found:
@@ -61,7 +61,7 @@ def entrants_of(
     return Entrants(env, tuple(players), ids, tuple(left_out))
 
 
-def _check_worlds(found: Sequence[TrackedAgent]) -> None:
+def check_worlds(found: Sequence[TrackedAgent]) -> None:
     """Raise ConfigurationError, naming a run, where not all can play each other."""
     ids = [one.run.run_id for one in found]
     for run_id in ids:

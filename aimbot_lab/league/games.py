@@ -8,7 +8,7 @@ import numpy as np
 
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import BatchWorld, seats_of, step_buffers
-from aimbot_lab.league.players import LeaguePlayer, game_counts, pair_seed
+from aimbot_lab.league.players import LeaguePlayer, Sides, game_counts, pair_seed
 
 PATIENCE = 2  # times the longest episode, after which a match that goes on is an error
 
@@ -36,6 +36,19 @@ def play_all(
     return counts
 
 
+def seated(home: LeaguePlayer, away: LeaguePlayer, fixture: Fixture) -> Sides:
+    """Both players in their seats, remembering nothing."""
+    home_seed, away_seed = (
+        pair_seed(fixture.seed, home.name, away.name, side) for side in ("home", "away")
+    )
+    return Sides(fixture.world, home.sit(home_seed), away.sit(away_seed))
+
+
+def longest(world: BatchWorld) -> int:
+    """Steps after which a match that goes on is an error."""
+    return PATIENCE * (world.spec.max_steps or 30_000)
+
+
 def play_pair(home: LeaguePlayer, away: LeaguePlayer, fixture: Fixture) -> tuple[int, int, int]:
     """Wins, draws and losses of `home` in the first episode of each row.
 
@@ -43,19 +56,12 @@ def play_pair(home: LeaguePlayer, away: LeaguePlayer, fixture: Fixture) -> tuple
     """
     world, seed = fixture
     rows, buffers = world.num_envs, step_buffers(world)
-    masks = np.ones((seats_of(world), sum(world.spec.branches)), np.bool_)
-    sides = [
-        player.sit(pair_seed(seed, home.name, away.name, side))
-        for player, side in ((home, "home"), (away, "away"))
-    ]
+    sides = seated(home, away, fixture)
     world.reset(seed, buffers.observations)
-    outcomes, starts = np.full(rows, np.nan), np.ones(rows, np.bool_)
-    for _ in range(PATIENCE * (world.spec.max_steps or 30_000)):
-        world.action_masks(masks)
-        parts = zip(sides, np.split(buffers.observations, 2), np.split(masks, 2), strict=True)
-        actions = np.concatenate([side.act(seen, mask, starts) for side, seen, mask in parts])
-        batch = world.step(actions, buffers)
-        starts = buffers.finished[:rows].copy()
+    outcomes, starts = np.full(rows, np.nan), np.ones(seats_of(world), np.bool_)
+    for _ in range(longest(world)):
+        batch = world.step(sides(buffers.observations, starts), buffers)
+        starts = buffers.finished.copy()
         for place in np.flatnonzero(batch.agent == 0) if batch else ():
             row = batch.row[place]
             if np.isnan(outcomes[row]):

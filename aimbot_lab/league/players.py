@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array
+from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, seats_of
 from aimbot_lab.foundation.world_type import MakePlayer
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.self_play.seated_agent import SeatedAgent
@@ -43,9 +44,33 @@ class SeatedScript:
         return self._act(observations, starts)
 
 
-def agent_player(name: str, agent: Agent, *, step: int, run: str) -> LeaguePlayer:
-    """`agent` as a player."""
-    return LeaguePlayer(name, lambda seed: SeatedAgent(agent, seed), step, run)
+class Sides:
+    """Home and away in all matches of `world`, of two agents a row, about to be reset."""
+
+    def __init__(self, world: BatchWorld, home: Seated, away: Seated) -> None:
+        self._world, self._sides = world, (home, away)
+        self._masks = np.ones((seats_of(world), sum(world.spec.branches)), np.bool_)
+
+    def __call__(self, observations: Float32Array, starts: BoolArray) -> Float32Array:
+        """World actions [N, A] in the world's present state.
+
+        `starts` [N] is True where a match begins with `observations` [N, D].
+        """
+        self._world.action_masks(self._masks)
+        parts = (np.split(array, 2) for array in (observations, self._masks, starts))
+        return np.concatenate(
+            [
+                side.act(*given)
+                for side, given in zip(self._sides, zip(*parts, strict=True), strict=True)
+            ]
+        )
+
+
+def agent_player(
+    name: str, agent: Agent, *, step: int, run: str, temperature: Temperature | None = None
+) -> LeaguePlayer:
+    """`agent` as a player, at the temperature that it is advised to play at unless one is given."""
+    return LeaguePlayer(name, lambda seed: SeatedAgent(agent, seed, temperature), step, run)
 
 
 def script_player(name: str, make: MakePlayer, world: Any) -> LeaguePlayer:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from aimbot_lab.foundation.replays import Colour
+from aimbot_lab.foundation.replays import Colour, FilmPainter
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.replay import caption_panel
 from aimbot_lab.replay.caption_panel import Panel, PanelText, bar_scale
@@ -32,6 +32,16 @@ class FrameStyle:
         """Pixels from left to right, the panel included."""
         return self.size + (round(self.size * PANEL_SHARE) if self.panel else 0)
 
+    def shape_of(self, replay: Replay) -> tuple[int, int]:
+        """Height and width of frames of `replay`."""
+        painter = self.painter(replay)
+        return (self.size, self.width) if painter is None else painter.shape(self.size)
+
+    def painter(self, replay: Replay) -> FilmPainter | None:
+        """Who paints whole frames of `replay`; None: a picture and a panel are shown."""
+        episode = replay.episode
+        return episode.world.film(episode.settings, replay.about) if self.panel else None
+
 
 def colours(replays: Sequence[Replay]) -> tuple[Colour, ...]:
     """What the pictures of `replays` hold, where colours are few."""
@@ -40,10 +50,15 @@ def colours(replays: Sequence[Replay]) -> tuple[Colour, ...]:
 
 
 def frames(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
-    """A picture [size, width, 3] of the beginning and one after every decision.
+    """A picture of the beginning and one after every decision, each of `style.shape_of(replay)`.
 
     Raises ReplayError where `replay` can't be played.
     """
+    painter = style.painter(replay)
+    if painter is not None:
+        for step in replay_steps(replay.episode):
+            yield painter.frame(step.scene, size=style.size, ended=step.line is not None)
+        return
     renderer = _FrameRenderer(replay, style, term_scale(replay))
     for step in replay_steps(replay.episode):
         yield renderer.frame(step)

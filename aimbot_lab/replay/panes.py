@@ -23,13 +23,17 @@ class Grid(NamedTuple):
 
 
 def grid_frames(replays: Sequence[Replay], grid: Grid, style: FrameStyle) -> Iterator[Picture]:
-    """Pictures [rows * size, columns * width, 3] until the last replay has ended.
+    """Pictures [rows * H, columns * W, 3] until the last replay has ended.
+
+    H and W are those of the largest frames; smaller ones are set on white.
 
     A replay goes to the pane that is free first; how each ended stands for a while, and at the
     end until all have. Raises ReplayError where one can't be played.
     """
     waiting = list(replays)
-    empty = np.full((style.size, style.width, 3), 255, np.uint8)
+    shapes = [style.shape_of(replay) for replay in replays]
+    room = max(height for height, _ in shapes), max(width for _, width in shapes)
+    empty = np.full((*room, 3), 255, np.uint8)
     shown = [empty] * grid.panes
     running: list[Iterator[Picture]] = [iter(()) for _ in range(grid.panes)]
     while True:
@@ -40,7 +44,7 @@ def grid_frames(replays: Sequence[Replay], grid: Grid, style: FrameStyle) -> Ite
                 running[pane] = _held(waiting.pop(0), style)
                 picture = next(running[pane])
             if picture is not None:
-                shown[pane], moved = picture, True
+                shown[pane], moved = _on_white(picture, empty), True
         if not moved:
             return
         yield _together(shown, grid)
@@ -62,6 +66,15 @@ def _held(replay: Replay, style: FrameStyle) -> Iterator[Picture]:
     for _ in range(frames_held(replay)):
         assert picture is not None
         yield picture
+
+
+def _on_white(picture: Picture, empty: Picture) -> Picture:
+    """`picture` in a corner of `empty`, where it is smaller."""
+    if picture.shape == empty.shape:
+        return picture
+    whole = empty.copy()
+    whole[: picture.shape[0], : picture.shape[1]] = picture
+    return whole
 
 
 def _together(shown: Sequence[Picture], grid: Grid) -> Picture:

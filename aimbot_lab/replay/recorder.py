@@ -25,7 +25,6 @@ class RowRecorder:
         self._world = cast(ReplayWorld, world)
         self._replays = replays_of(self._world.settings)
         self._row = row
-        self._seats = np.arange(world.spec.agents) * world.num_envs + row
         self._settings = self._replays.row_settings(self._world.settings)
         self._start: RowArrays | None = None
         self._actions: list[Float32Array] = []
@@ -41,7 +40,7 @@ class RowRecorder:
 
         `actions` [N, A] are those of the last step, `ended` is what it gave.
         """
-        self._actions.append(actions[self._seats].ravel())
+        self._actions.append(self._replays.row_actions(self._world, self._row, actions).ravel())
         if not ended or self._row not in ended.row:
             return None
         place = int(np.flatnonzero((ended.row == self._row) & (ended.agent == 0))[0])

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tiny_runs import CURRICULUM, invoke, train, write
 
+from aimbot_lab.replay.files import load_replay
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact
 
@@ -83,3 +85,46 @@ def test_what_can_not_play_together_is_refused_in_one_line(
         said = invoke(data, "league", *words, wanted=2).said
         assert fault in said
         assert "\n" not in said.strip()
+
+
+def test_a_match_is_filmed_against_a_snapshot_a_script_and_another_run(
+    data: Path, run_id: str, tmp_path: Path
+) -> None:
+    asked = ("--difficulty", 1, "--size", 120)
+    film = tmp_path / "match.gif"
+    invoke(data, "record", run_id[:12], *asked, "-o", film)
+    with Image.open(film) as found:
+        assert found.size[0] == 240
+        assert found.n_frames > 3
+    kept = download_artifact(DataFolder(data), run_id, name="videos/match.gif")
+    assert kept.read_bytes() == film.read_bytes()
+    for against, name in (
+        (None, "snapshot-000000, step 0"),
+        ("aimbot", "aimbot"),
+        ("snapshot-000002", "snapshot-000002, step 768"),
+        (run_id[:12], f"last agent of tiny duel seed 7 ({run_id[:8]}), step 1,152"),
+        (f"{run_id[:12]}:first", f"snapshot-000000 of tiny duel seed 7 ({run_id[:8]}), step 0"),
+    ):
+        chosen = () if against is None else ("--against", against)
+        match = tmp_path / "match.json"
+        invoke(data, "record", run_id[:12], *asked, *chosen, "-o", match)
+        replay = load_replay(match)
+        assert replay.about["away"] == name
+        assert replay.about["home"] == "last agent, step 1,152"
+        assert replay.episode.actions.shape[1] == 8
+
+
+def test_an_opponent_that_there_is_not_is_refused_in_one_line(
+    data: Path, run_id: str, tmp_path: Path
+) -> None:
+    for words, fault in (
+        (("--against", "nobody"), "--against: 'nobody': no such run"),
+        (("--against", "snapshot-000009"), "has the snapshots snapshot-000000 to snapshot-"),
+        (("--against", f"{run_id[:12]}:7"), "valid after the colon are first, best, last"),
+        (("--against", "first", "--target", "greedy"), "--target and --against: both say"),
+        (("--difficulty", 5, "--against", "nobody"), "scripts are still, random, greedy, aimbot"),
+    ):
+        said = invoke(data, "record", run_id, *words, "-o", tmp_path / "a.gif", wanted=2).said
+        assert fault in said
+        assert "\n" not in said.strip()
+    assert not (tmp_path / "a.gif").exists()

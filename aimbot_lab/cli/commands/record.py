@@ -54,9 +54,16 @@ class GridType(click.ParamType[Any]):
 @click.option(
     "--episodes",
     type=click.IntRange(1, 256),
-    help="Episodes of a run's agent. [default: one of each target and difficulty]",
+    help="Episodes of a run's agent. [default: one of each target and difficulty, or one match]",
 )
 @click.option("--target", help="Of a run's agent: this target alone.")
+@click.option(
+    "--against",
+    metavar="PLAYER",
+    help="In a world of matches who plays against the agent: first, best, last, a snapshot such as "
+    "snapshot-000003 or step-N of the run, a script such as greedy, another RUN, or RUN:PLAYER of "
+    "it. [default: the run's first snapshot, or greedy]",
+)
 @click.option("--difficulty", type=click.IntRange(1, 5), help="This difficulty alone.")
 @options.temperature
 @options.agent
@@ -79,13 +86,15 @@ def record(
 
     RUN is a run's id, the beginning of it, or "latest"; its agent plays the targets and
     difficulties of its last lesson. The run keeps a copy of the film, and its note a link. An MP4
-    needs ffmpeg: pip install 'aimbot-lab[video]'.
+    needs ffmpeg: pip install 'aimbot-lab[video]'. In a world of matches, such as the duel, it plays
+    against another, and the film shows what both see.
 
     \b
     Examples:
       aimbot-lab record latest -o agent.mp4 --grid 2x2
       aimbot-lab record latest -o hard.json --target goto --difficulty 5
       aimbot-lab record hard.json -o hard.gif
+      aimbot-lab record latest --against first -o match.mp4
     """
     from aimbot_lab.replay.film import check_film
 
@@ -138,6 +147,8 @@ def _replays(
     if len(files) == len(sources):
         from aimbot_lab.replay.files import load_replay
 
+        if chosen["against"] is not None:
+            raise ConfigurationError("--against: a replay has its players; it is for a RUN")
         return None, [load_replay(file) for file in files]
     if len(sources) != 1 or sources[0].lower().endswith(REPLAY_SUFFIX):
         missing = next(source for source in sources if not Path(source).is_file())
@@ -152,22 +163,59 @@ def _played(
     one: bool,
     grid: "Grid",
     agent: str,
-    episodes: int | None,
+    against: str | None,
     **chosen: Any,
 ) -> tuple["TrackedAgent", "Sequence[Replay]"]:
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.worlds.registry import type_of
+
+    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    at_least = 1 if one else grid.panes
+    if against is not None or type_of(fetched.config.env).self_play_targets:
+        target = chosen.pop("target")
+        if target is not None and against is not None:
+            raise ConfigurationError("--target and --against: both say who plays against the agent")
+        chosen.pop("max_steps")  # matches end by the rules
+        return fetched, _matches(fetched, against or target, place, at_least=at_least, **chosen)
+    return fetched, _episodes(fetched, one=one, at_least=at_least, **chosen)
+
+
+def _episodes(
+    agent: "TrackedAgent", *, one: bool, at_least: int, episodes: int | None, **chosen: Any
+) -> "Sequence[Replay]":
     from aimbot_lab.experiment.analysis.recording import (
         RecordingRequest,
         record_agent,
         wanted_cells,
     )
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
-    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
-    cells = wanted_cells(fetched, chosen["target"], chosen["difficulty"])
-    count = episodes or (1 if one else max(len(cells), grid.panes))
+    cells = wanted_cells(agent, chosen["target"], chosen["difficulty"])
+    count = episodes or (1 if one else max(len(cells), at_least))
     request = RecordingRequest(episodes=count, **chosen)
     with progress("playing", count) as advance:
-        return fetched, record_agent(fetched, request, on_episode=advance)
+        return record_agent(agent, request, on_episode=advance)
+
+
+def _matches(
+    agent: "TrackedAgent",
+    against: str | None,
+    place: options.Place,
+    *,
+    at_least: int,
+    episodes: int | None,
+    **chosen: Any,
+) -> "Sequence[Replay]":
+    """One match, and as many as a grid has room for."""
+    from aimbot_lab.league.opponents import Store, check_matches, find_opponent
+    from aimbot_lab.league.recorded_matches import MatchRequest, record_matches
+
+    check_matches(agent)
+    store, heat = Store(place.folder, place.tracking_uri), chosen["temperature"]
+    opponent = find_opponent(agent, against, store=store, temperature=heat)
+    request = MatchRequest(episodes=episodes or at_least, **chosen)
+    with progress("playing", request.episodes) as advance:
+        return record_matches(agent, opponent, request, on_episode=advance)
 
 
 def _film(

@@ -17,6 +17,24 @@ class Body:
 
 
 @dataclass(frozen=True)
+class Fighter:
+    """One of the two agents of a match, in the frame of the first."""
+
+    x: float  # m
+    z: float
+    yaw: float
+    radius: float
+    view_angle: float  # degrees
+    health: int  # hits left; 0: it is down
+    max_health: int
+    ready: bool  # whether it can shoot
+    reload_seconds: float  # until it can
+    fired: bool  # in the last decision
+    hit: bool  # whether that shot met the other
+    rays: tuple[tuple[float, float, int], ...]  # as those of a `SceneView`
+
+
+@dataclass(frozen=True)
 class SceneView:
     """A row of a world on a square floor: metres, x to the right, z up, yaw right of z in rad."""
 
@@ -37,3 +55,4 @@ class SceneView:
     seconds_left: float | None  # None: there is no end
     fired: bool = False  # in the last decision
     hit: int = -1  # the body that the shot met, -1: none
+    fighters: tuple[Fighter, ...] = ()  # of a match both agents, the one above first

@@ -1,6 +1,7 @@
 """A few episodes of every lesson, kept as replays."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -8,7 +9,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
-from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError
+from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError, replays_of
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
@@ -16,11 +17,10 @@ from aimbot_lab.training.run_hooks import TextSink
 
 FOLDER = "replays"
 KINDS = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
-ROW = 0  # the environment whose episodes are recorded
 
 
 class KeptEpisodesCallback(BaseCallback):
-    """Gives `sink` replays of the first environment when a lesson ends, or the training.
+    """Gives `sink` replays of one environment when a lesson ends, or the training.
 
     Of each lesson the first episode and the last that was won, drawn and lost, as
     replays/lesson-01-first.json and so on. Until then it costs a copy of a row's actions a step.
@@ -44,8 +44,10 @@ class KeptEpisodesCallback(BaseCallback):
         self._sees_first = False
 
     def _on_training_start(self) -> None:
-        if self._env.world.spec.can("replay"):
-            self._recorder = RowRecorder(self._env.world, ROW)
+        world: Any = self._env.world
+        if world.spec.can("replay"):
+            row = replays_of(world.settings).kept_row(world)
+            self._recorder = RowRecorder(world, row)
         self._lesson = self._begun_in = self._progress.lesson
         # Of a lesson that is gone on with, the first episode was kept before.
         self._sees_first = self.num_timesteps == 0

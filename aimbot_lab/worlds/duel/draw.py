@@ -1,5 +1,7 @@
 """Matches as pictures from above, in the home agent's frame: x to the right, z up."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from PIL import ImageDraw, ImageFont
 
@@ -14,22 +16,32 @@ from aimbot_lab.worlds.duel.settings import DuelSettings
 
 OUTER_WALL = 1.5  # m of wall that is shown around the floor
 GUN_LENGTH, GUN_WIDTH = 1.0, 2.0  # m and pixels
+HIT_MARK = 0.9  # m, radius of the ring about who is hit
 CAPTION: Colour = (255, 255, 255)
 SHOT: Opaque = (255, 120, 0)
 AGENTS: tuple[Opaque, Opaque] = (paint.AGENT, paint.ENEMY)  # home and away
 VIEWS: tuple[Colour, Colour] = ((24, 104, 214, 34), (208, 36, 48, 34))
+WAYS: tuple[Colour, Colour] = ((24, 104, 214, 120), (208, 36, 48, 120))
 NAMES = ("home", "away")
 COLOURS = (
     *(paint.FLOOR, paint.WALL, paint.OBSTACLE, paint.AGENT, paint.ENEMY, paint.DARK, SHOT),
-    *(paint.blended(paint.FLOOR, view) for view in VIEWS),
+    *(paint.blended(paint.FLOOR, view) for view in (*VIEWS, *WAYS)),
 )
 
 
-def draw_match(state: DuelState, row: int, settings: DuelSettings, *, size: int = 480) -> Picture:
+def draw_match(
+    state: DuelState,
+    row: int,
+    settings: DuelSettings,
+    *,
+    size: int = 480,
+    ways: Sequence[Sequence[Floats]] = (),
+) -> Picture:
     """Match `row`, [size, size, 3]: the hall, both agents with what they see, shots and healths.
 
-    Home is blue, away red, who is down a cross. Orange lines are the shots of the last decision.
-    The outer wall carries the healths, the layout's difficulty and the time left.
+    Home is blue, away red, who is down a cross. Orange lines are the shots of the last decision, a
+    ring is about who was hit. `ways` are places [2] of home and away so far, in home's frame. The
+    outer wall carries the healths, the layout's difficulty and the time left.
     """
     canvas = Canvas(-OUTER_WALL, FLOOR_SIZE + OUTER_WALL, size=size)
     low, high = -OUTER_WALL, FLOOR_SIZE + OUTER_WALL
@@ -39,6 +51,9 @@ def draw_match(state: DuelState, row: int, settings: DuelSettings, *, size: int 
         canvas.box(box, paint.OBSTACLE, edge=paint.WALL)
     for agent in range(2):
         _draw_view(canvas, state, row, agent=agent, rays=settings.rays.count)
+    for way, colour in zip(ways, WAYS, strict=False):
+        if len(way) > 1:
+            canvas.line(way, colour, width=1.5)
     for agent in range(2):
         _draw_agent(canvas, state, row, agent=agent, rays=settings.rays.count)
     picture = canvas.picture()
@@ -78,6 +93,8 @@ def _draw_agent(canvas: Canvas, state: DuelState, row: int, *, agent: int, rays:
         met = float(seats.ray_distance[seat, rays // 2])
         end = seats.enemies[seat, 0] if state.shot[seat] == HIT else place + met * ahead
         canvas.line([at, in_home_frame(end, agent)], SHOT, width=GUN_WIDTH)
+        if state.shot[seat] == HIT:
+            canvas.disc(in_home_frame(end, agent), HIT_MARK, fill=None, edge=SHOT)
     if state.health[seat] <= 0:
         canvas.cross(at, radius, AGENTS[agent])
         return
@@ -97,5 +114,5 @@ def _write(write: ImageDraw.ImageDraw, state: DuelState, row: int, *, size: int)
     numbers = state.seats.parameters[row]
     period = numbers[arena_core.DECISION_PERIOD] * numbers[arena_core.FIXED_TIMESTEP]
     left = max(numbers[arena_core.TIME_LIMIT] - state.seats.decisions[row] * period, 0.0)
-    when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s"
+    when = f"difficulty {int(state.difficulty[row])}   {left:.1f} s left"
     write.text((size - wall, wall / 2), when, fill=CAPTION, font=font, anchor="rm")

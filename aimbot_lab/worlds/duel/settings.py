@@ -1,6 +1,7 @@
 """Every number and choice of the duel, with its unit."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from math import isfinite
 from typing import Annotated, Literal
 
@@ -139,6 +140,12 @@ class SelfPlayDuelSettings(DuelSettings):
     """Home alone; the away seats are played by scripts, past selves and, where mirrored, itself."""
     mirrored: Annotated[Int, Ge(0)] = 0
     """How many matches, from the first on, have the learner in both seats."""
+
+
+def one_match(settings: DuelSettings) -> DuelSettings:
+    """The same duel with one match, both seats of which are played from outside."""
+    own = {one.name: getattr(settings, one.name) for one in fields(DuelSettings)}
+    return DuelSettings(**{**own, "num_envs": 1, "threads": 1, "learner": "both"})
 
 
 def _check_loadout(name: str, values: Mapping[str, float]) -> None:

@@ -111,12 +111,6 @@ def targets_of(settings: DuelSettings) -> tuple[str, ...]:
     return (*SCRIPTS, *LEARNED) if isinstance(settings, SelfPlayDuelSettings) else SCRIPTS
 
 
-def _abilities(settings: DuelSettings) -> frozenset[str]:
-    """A replay has the actions of home alone, so that a past self could not be played again."""
-    lacking = {"replay"} if isinstance(settings, SelfPlayDuelSettings) else set()
-    return frozenset(ABILITIES) - lacking
-
-
 def duel_spec(settings: DuelSettings) -> WorldSpec:
     """Observation columns with their ranges, action branches, targets and reward terms."""
     columns = [
@@ -140,7 +134,7 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         parameters=core.PARAMETERS,
         action_names=ACTION_NAMES,
         decision_seconds=settings.decision_seconds,
-        abilities=_abilities(settings),
+        abilities=frozenset(ABILITIES),
         agents=core.AGENTS if settings.learner == "both" else 1,
         episode_columns=("seconds", "score"),
         time_column="seconds",

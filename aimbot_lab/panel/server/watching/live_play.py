@@ -17,7 +17,7 @@ from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, step_
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
 from aimbot_lab.training.agents.agent_files import SavedAgent
-from aimbot_lab.worlds.registry import make_world, type_of
+from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 MAX_LINES = 8  # results that are shown
 PAUSE_DECISIONS = 8  # for which an end is shown
@@ -84,8 +84,9 @@ class LivePlay:
         row: ReplayRow = RestoredRow(world)
         settings: Any = env
         if replays is not None and (start := replays.row_start(world, 0)) is not None:
-            settings = replays.row_settings(env)
-            row = replays.replay_row(settings, start, make_world)
+            alone = replays.row_settings(env)
+            if spec_of(alone).agents == world.spec.agents:
+                settings, row = alone, replays.replay_row(alone, start, make_world)
         return _Episode(
             row=row,
             player=saved.agent.player(row.world, seed=number),

@@ -31,7 +31,8 @@ from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.kinds import KINDS
 from aimbot_lab.worlds.duel.opposed.learner_episodes import learner_episodes
 from aimbot_lab.worlds.duel.opposed.opponents import ScriptedOpponents
-from aimbot_lab.worlds.duel.settings import DuelSettings
+from aimbot_lab.worlds.duel.settings import DuelSettings, one_match
+from aimbot_lab.worlds.duel.snapshots import fingerprint
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
 OF_OPPONENTS, SEEN = "opponents.", "opponents.seen"  # names in a snapshot
@@ -54,6 +55,8 @@ class OpposedWorld:
         self.mirrored, self._matches = mirrored, settings.num_envs
         self.num_envs = self._matches + mirrored
         self.duel = Duel(settings, kinds=targets_of(settings))
+        # What the snapshot of a match says where both of its agents are played from outside.
+        self.match_fits = fingerprint(one_match(settings), self.duel.tables.layouts)
         self._scripts, self._opponents = ScriptedOpponents(self.spec, settings), opponents
         self._buffers = step_buffers(self.duel)
         self._seen = np.zeros_like(self._buffers.observations[self._matches :])  # by the away ones
@@ -70,6 +73,10 @@ class OpposedWorld:
     @keep_endings.setter
     def keep_endings(self, keep: bool) -> None:
         self.duel.keep_endings = keep
+
+    def match_actions(self, match: int) -> Float32Array:
+        """What home and away did in the last step of `match`, [2, 4]."""
+        return self._actions[[match, match + self._matches]]
 
     @property
     def scenario_number(self) -> int:

@@ -11,7 +11,7 @@ OF_ALL = ("sampler_key", "clock")  # arrays that no match has one of its own in
 
 
 def match_start(arrays: Mapping[str, np.ndarray], row: int, matches: int) -> dict[str, np.ndarray]:
-    """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot."""
+    """Copies of what match `row` of `matches` depends on, of the arrays of a snapshot of a duel."""
     both = [row, row + matches]
     found = {}
     for name, array in arrays.items():

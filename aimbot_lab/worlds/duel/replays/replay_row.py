@@ -28,13 +28,13 @@ class MatchReplayRow:
 
     def beginning(self) -> Scene:
         """The match before the first decision."""
-        return _scene(self._duel.state, self._duel, ended=False)
+        return _scene(self._duel.state)
 
     def decide(self, actions: Float32Array, buffers: StepBuffers) -> tuple[Scene, EpisodeBatch]:
         """The match after `actions` [agents, 4], and what ended."""
         batch = self.world.step(actions, buffers)
         state = (self._duel.ended_state if batch else None) or self._duel.state
-        return _scene(state, self._duel, ended=bool(batch)), batch
+        return _scene(state), batch
 
 
 class HasDuel(Protocol):
@@ -46,7 +46,7 @@ class HasDuel(Protocol):
         ...
 
 
-def _scene(state: DuelState, duel: "Duel", *, ended: bool) -> Scene:
+def _scene(state: DuelState) -> Scene:
     seats = state.seats
     numbers = seats.parameters[0]
     period = numbers[arena_core.DECISION_PERIOD] * numbers[arena_core.FIXED_TIMESTEP]
@@ -54,7 +54,7 @@ def _scene(state: DuelState, duel: "Duel", *, ended: bool) -> Scene:
         terms=state.terms[0].copy(),
         seconds=float(seats.decisions[0] * period),
         time_limit=float(numbers[arena_core.TIME_LIMIT]),
-        state=lambda: duel.draw(0, ending=ended),
+        state=state,
         goal=goal(state),
         events=events(state),
         trajectory=(

@@ -1,0 +1,146 @@
+"""Who sits opposite an agent in single matches: snapshots, agents of runs, scripts, by a name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.league.entrants import SHORT_ID, check_worlds
+from aimbot_lab.league.players import LeaguePlayer, agent_player, script_player
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import LAST, is_agent_name
+from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.self_play.pool_files import (
+    POOL_FOLDER,
+    STEPS_NAME,
+    SUFFIX,
+    read_snapshot,
+    read_steps,
+)
+from aimbot_lab.worlds.registry import make_world, type_of
+
+FIRST = "first"  # the first snapshot of a run
+USUAL_SCRIPT = "greedy"
+SNAPSHOT = "snapshot-"
+KINDS = "first, best, last, a snapshot such as snapshot-000003, step-N, a script, or a RUN"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where runs are looked up."""
+
+    data_folder: DataFolder
+    tracking_uri: str | None = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The same as arguments."""
+        return {"data_folder": self.data_folder, "tracking_uri": self.tracking_uri}
+
+
+def check_matches(agent: TrackedAgent) -> None:
+    """Raise ConfigurationError unless the world of `agent` has matches of two agents."""
+    check_worlds([agent])
+
+
+def find_opponent(
+    agent: TrackedAgent, name: str | None, *, store: Store, temperature: Temperature | None = None
+) -> LeaguePlayer:
+    """The player that `name` means to `agent`: of its own run, a script, or of another run.
+
+    A run may be followed by a colon and one of its snapshots or agents; its last agent is meant
+    without. Where no name is given it is the run's first snapshot, or `greedy` where there is none.
+    Raises ConfigurationError where nobody is meant, LabError where it can't be read.
+    """
+    scripts = type_of(agent.config.env).baselines(agent.config.env)
+    if name is None:
+        name = FIRST if agent.config.self_play is not None else USUAL_SCRIPT
+    if name in scripts:
+        single = type_of(agent.config.env).single_settings(agent.config.env)
+        return script_player(name, scripts[name], make_world(single, 1))
+    if _is_own(name):
+        return _of_run(agent, name, store=store, temperature=temperature)
+    run, _, which = name.partition(":")
+    other = _other_run(run, which or LAST, known=(*scripts,), store=store)
+    check_worlds([agent, other] if other.run.run_id != agent.run.run_id else [agent])
+    found = _of_run(other, which or LAST, store=store, temperature=temperature)
+    shown = f"{found.name} of {other.run.name or 'run'} ({other.run.run_id[:SHORT_ID]})"
+    return LeaguePlayer(shown, found.sit, found.step, found.run)
+
+
+def _is_own(name: str) -> bool:
+    return name == FIRST or name.startswith(SNAPSHOT) or is_agent_name(name)
+
+
+def _other_run(run: str, which: str, *, known: tuple[str, ...], store: Store) -> TrackedAgent:
+    if not _is_own(which):
+        raise ConfigurationError(f"--against {run}:{which}: valid after the colon are {KINDS}")
+    try:
+        return fetch_agent(run, which if is_agent_name(which) else LAST, **store.place)
+    except ConfigurationError as error:
+        valid = f"valid are {KINDS}; scripts are {', '.join(known)}"
+        raise ConfigurationError(f"--against: {error}; {valid}") from error
+
+
+def _of_run(
+    agent: TrackedAgent, which: str, *, store: Store, temperature: Temperature | None
+) -> LeaguePlayer:
+    """The agent or snapshot `which` of the run of `agent`."""
+    if is_agent_name(which):
+        found = agent
+        if which != agent.which:
+            found = fetch_agent(agent.run.run_id, which, **store.place)
+        return as_player(found, temperature=temperature)
+    listed = snapshots_of(agent, store=store)
+    names = [name for name, _ in listed]
+    wanted = names[0] if which == FIRST else which
+    if wanted not in names:
+        raise ConfigurationError(
+            f"--against {which}: the run has the snapshots {names[0]} to {names[-1]}"
+        )
+    read = read_own_snapshot(agent, wanted, store=store)
+    run_id, step = agent.run.run_id, dict(listed)[wanted]
+    return agent_player(wanted, read, step=step, run=run_id, temperature=temperature)
+
+
+def read_own_snapshot(agent: TrackedAgent, name: str, *, store: Store) -> Agent:
+    """A snapshot of the run of `agent`. Raises LabError where it can't be read."""
+    path = _fetcher(agent, store)(name + SUFFIX)
+    return read_snapshot(path, agent.saved.train, agent.saved.agent.spec)
+
+
+def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> LeaguePlayer:
+    """`agent` as a player."""
+    name, run_id = f"{agent.which} agent", agent.run.run_id
+    step = agent.step
+    return agent_player(name, agent.saved.agent, step=step, run=run_id, temperature=temperature)
+
+
+def snapshots_of(agent: TrackedAgent, *, store: Store) -> list[tuple[str, int]]:
+    """Names and steps of the snapshots of a run. Raises ConfigurationError where it has none."""
+    shown = f"run {agent.run.run_id[:SHORT_ID]}"
+    if agent.config.self_play is None:
+        raise ConfigurationError(f"{shown} has no snapshots: it did not train by self-play")
+    try:
+        listed = read_steps(_fetcher(agent, store)(STEPS_NAME).read_text(encoding="utf-8"))
+    except (StoreError, OSError, ValueError) as error:
+        raise ConfigurationError(f"{shown}: its snapshots can't be read: {error}") from error
+    if not listed:
+        raise ConfigurationError(f"{shown} has no snapshots")
+    return listed
+
+
+def _fetcher(agent: TrackedAgent, store: Store) -> Callable[[str], Path]:
+    run_id = agent.run.run_id
+    return lambda name: download_artifact(
+        name=f"{POOL_FOLDER}/{name}", run_id=run_id, **store.place
+    )
+
+
+def shown_name(player: LeaguePlayer) -> str:
+    """What a film calls it: its name, and at which step it was saved."""
+    return player.name if player.step is None else f"{player.name}, step {player.step:,}"

@@ -1,0 +1,152 @@
+"""Films of matches show what each agent sees, who is hit, and who won and why."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.scenes.view import Fighter
+from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.frames import FrameStyle, frames
+from aimbot_lab.replay.panes import Grid, grid_frames
+from aimbot_lab.replay.playback import as_replay, replay_steps
+from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.worlds.duel.duel import Duel
+from aimbot_lab.worlds.duel.film.eyes import cast_walls, seen_picture
+from aimbot_lab.worlds.duel.film.palette import AGENTS, DRAWN, PAPER
+from aimbot_lab.worlds.duel.replays.words import seat_names, verdict
+from aimbot_lab.worlds.duel.scenes.view import match_view
+from aimbot_lab.worlds.duel.settings import DuelSettings
+from tests.replay.recorded_episodes import replay_of
+
+SMALL = FrameStyle(size=120)
+BLUE, RED = AGENTS
+BOTH = ("one", "two")
+
+
+def fighter(x: float, z: float, yaw: float = 0.0, health: int = 3) -> Fighter:
+    return Fighter(x, z, yaw, 0.5, 90.0, health, 3, True, 0.0, False, False, ())
+
+
+def shot_down(time_limit: float = 6.0) -> Replay:
+    """A match in which home turns to away, who stands still in the open, and shoots it down."""
+    duel = Duel(DuelSettings(num_envs=1, health=2, time_limit=time_limit))
+    duel.set_scenario(Scenario({"duel": 1.0}, {"duel": (1.0, 0.0, 0.0, 0.0, 0.0)}))
+    buffers = step_buffers(duel)
+    duel.reset(11, buffers.observations)
+    recorder = RowRecorder(duel, 0)
+    while True:
+        seats = duel.state.seats
+        to_x, to_z = seats.enemies[0, 0] - seats.position[0]
+        missing = np.arctan2(to_x, to_z) - seats.yaw[0]
+        missing = np.arctan2(np.sin(missing), np.cos(missing))
+        actions = np.zeros((2, 4), np.float32)
+        actions[0] = 0, 0, abs(missing) < 0.3, missing / duel.settings.mouse_factor
+        episode = recorder.add(actions, duel.step(actions, buffers))
+        if episode is not None:
+            return as_replay(episode, {"home": "last agent, step 7", "away": "greedy"})
+
+
+@pytest.fixture(scope="module")
+def won() -> Replay:
+    return shot_down()
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Replay:
+    return shot_down(time_limit=0.2)
+
+
+def test_a_ray_meets_the_nearest_wall_where_it_stands() -> None:
+    boxes = np.array([[9.0, 14.0, 11.0, 16.0]])
+    bearings = np.array([0.0, np.pi / 2, np.pi, -np.pi / 2, np.arctan2(20.0, 25.0)])
+    hits = cast_walls(fighter(10.0, 5.0), boxes, bearings, size=30.0)
+    np.testing.assert_allclose(hits.distance, [9.0, 20.0, 5.0, 10.0, np.hypot(20.0, 25.0)])
+    assert hits.box.tolist() == [0, -1, -1, -1, -1]
+    assert hits.along_x.tolist()[:4] == [True, False, True, False]
+
+
+def test_the_other_stands_where_it_is_seen_and_no_wall_hides_it() -> None:
+    def columns(other: Fighter, boxes: list[list[float]]) -> np.ndarray:
+        shape, walls = (90, 161), np.array(boxes).reshape(-1, 4)
+        me = fighter(10.0, 5.0)
+        pictures = [
+            seen_picture(me, one, walls, colour=RED, size=30.0, shape=shape)
+            for one in (other, fighter(10.0, 1.0))  # which is behind
+        ]
+        return np.flatnonzero((pictures[0] != pictures[1]).any(axis=(0, 2)))
+
+    ahead = columns(fighter(10.0, 15.0), [])
+    assert ahead.mean() == pytest.approx(80.0, abs=0.5)
+    assert len(ahead) == pytest.approx(80 * 2 * 0.5 / 10.0, abs=2)  # its disc, 10 m away
+    assert columns(fighter(14.0, 15.0), []).mean() > 80 + 25
+    assert len(columns(fighter(10.0, 15.0), [[9.0, 9.0, 11.0, 10.0]])) == 0
+    assert len(columns(fighter(10.0, 2.0), [])) == 0  # behind
+
+
+def test_both_views_are_of_the_same_hall(won: Replay) -> None:
+    for step in replay_steps(won.episode):
+        view = match_view(step.scene.state, 0, rays=won.episode.settings.rays.count)
+        home, away = view.fighters
+        assert (view.x, view.z, view.yaw) == (home.x, home.z, home.yaw)
+        assert (view.bodies[0].x, view.bodies[0].z) == pytest.approx((away.x, away.z))
+        assert view.bodies[0].hits_left == away.health
+    assert (away.health, home.health, home.hit, away.hit) == (0, 3 - 1, True, False)
+    assert home.max_health == away.max_health == 2
+
+
+def test_frames_show_both_healths_and_only_the_last_the_winner(won: Replay, drawn: Replay) -> None:
+    for replay, ground in ((won, BLUE), (drawn, DRAWN)):
+        shown = list(frames(replay, SMALL))
+        assert len(shown) == 1 + len(replay.episode.actions)
+        assert {picture.shape for picture in shown} == {(*SMALL.shape_of(replay), 3)}
+        foot = [tuple(picture[-2, 2]) for picture in shown]
+        assert foot[-1] == ground
+        assert set(foot[:-1]) == {PAPER}
+    first, last = next(iter(frames(won, SMALL))), shown[-1]
+    assert tuple(first[2, 2]) == BLUE
+    assert tuple(last[2, -2]) == RED
+
+
+def test_a_hit_is_marked_for_both_when_it_lands(won: Replay) -> None:
+    pictures = list(frames(won, SMALL))
+    hits = [step.scene.events["hits"] for step in replay_steps(won.episode)]
+    bar, eyes = 10, 68  # pixels of the bar and of the views
+    framed = [tuple(picture[bar + eyes - 2, -2]) == (255, 40, 40) for picture in pictures]
+    assert framed == [bool(one) for one in hits]
+    assert sum(hits) == 2
+
+
+def test_the_verdict_says_who_won_and_why(won: Replay, drawn: Replay) -> None:
+    *_, last = replay_steps(won.episode)
+    state = last.scene.state
+    assert verdict(state, names=BOTH, decides=False) == (
+        1,
+        "one wins",
+        "two was shot down; one has 2 of 2 health left",
+    )
+    both = state._replace(health=np.array([0, 0]))
+    assert verdict(both, names=BOTH, decides=False)[1:] == (
+        "A draw",
+        "each shot the other down in the same moment",
+    )
+    time = state._replace(health=np.array([1, 2]))
+    why = "the time is up: health 1 of 2 against 2 of 2"
+    assert verdict(time, names=BOTH, decides=False) == (0, "A draw", why)
+    assert verdict(time, names=BOTH, decides=True) == (-1, "two wins", why)
+    *_, last = replay_steps(drawn.episode)
+    assert verdict(last.scene.state, names=BOTH, decides=False)[1] == "A draw"
+
+
+def test_seats_are_called_by_what_the_replay_says_else_by_the_kind_of_match() -> None:
+    assert seat_names({"home": "a", "away": "b"}, "duel") == ("a", "b")
+    assert seat_names({}, "duel") == ("home", "away")
+    assert seat_names({"player": "as in training"}, "greedy") == ("the learner", "greedy")
+
+
+def test_a_grid_takes_films_of_several_shapes(won: Replay) -> None:
+    (picture,) = list(grid_frames([won, replay_of("goto", time_limit=0.1)], Grid(2, 1), SMALL))[:1]
+    height, width = SMALL.shape_of(won)
+    assert picture.shape == (height, 2 * width, 3)
+    assert replace(SMALL, panel=False).shape_of(won) == (120, 120)
