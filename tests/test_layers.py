@@ -20,6 +20,7 @@ LAYERS = {
     "tracking": 3,
     "evaluation": 3,
     "replay": 3,
+    "mlagents": 2,
     "worlds": 2,
     "shipped": 2,
     "foundation": 1,

@@ -1,0 +1,255 @@
+"""Worlds as environments of ML-Agents: what is played is the world, step for step."""
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.mlagents import ActionTuple, DimensionProperty, LabEnvironment, ObservationType
+from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
+from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_right
+
+FIRST, SECOND = "Race?team=0", "Race?team=1"
+
+
+def test_every_step_is_that_of_the_world() -> None:
+    env, world = LabEnvironment(arena(), GOTO, seed=5), arena()
+    world.set_scenario(GOTO)
+    buffers, masks = step_buffers(world), np.zeros((ROWS, 8), np.bool_)
+    world.reset(5, buffers.observations)
+    env.reset()
+    limit, random = world.spec.continuous_limit, np.random.default_rng(1)
+    ended = 0
+    for _ in range(60):
+        decisions, terminals = env.get_steps("AimbotLab?team=0")
+        world.action_masks(masks)
+        np.testing.assert_array_equal(decisions.obs[0], buffers.observations)
+        np.testing.assert_array_equal(np.concatenate(decisions.action_mask, axis=1), ~masks)
+        np.testing.assert_array_equal(terminals.agent_id, buffers.finished.nonzero()[0])
+        np.testing.assert_array_equal(
+            terminals.obs[0], buffers.final_observations[buffers.finished]
+        )
+        np.testing.assert_array_equal(terminals.reward, buffers.rewards[buffers.finished])
+        going = np.where(buffers.finished, 0, buffers.rewards)
+        np.testing.assert_array_equal(decisions.reward, going)
+        choices = random.integers(0, world.spec.branches, (ROWS, 3))
+        mouse = random.uniform(-1.0, 1.0, (ROWS, 1)).astype(np.float32)
+        env.set_actions("AimbotLab?team=0", ActionTuple(mouse, choices))
+        env.step()
+        actions = np.concatenate([choices, mouse * np.float32(limit)], axis=1)
+        world.step(actions.astype(np.float32), buffers)
+        ended += buffers.finished.sum()
+    assert ended > ROWS
+
+
+def test_shapes_and_types_are_those_of_ml_agents() -> None:
+    env = LabEnvironment(arena(), GOTO)
+    env.reset()
+    (spec,) = env.behavior_specs.values()
+    (sensor,) = spec.observation_specs
+    size = len(arena().spec.observation_names)
+    assert sensor == (
+        (size,),
+        (DimensionProperty.NONE,),
+        ObservationType.DEFAULT,
+        f"VectorSensor_size{size}",
+    )
+    assert spec.action_spec == (1, (3, 3, 2))
+    played(env, 30)
+    decisions, terminals = env.get_steps("AimbotLab?team=0")
+    assert len(terminals) == ROWS
+    for steps in (decisions, terminals):
+        assert (steps.obs[0].shape, steps.obs[0].dtype) == ((ROWS, size), np.float32)
+        assert (steps.reward.shape, steps.reward.dtype) == ((ROWS,), np.float32)
+        assert (steps.agent_id.dtype, steps.group_id.dtype) == (np.int32, np.int32)
+        assert steps.group_reward.dtype == np.float32
+    assert terminals.interrupted.dtype == np.bool_
+    assert [mask.shape for mask in decisions.action_mask] == [(ROWS, 3), (ROWS, 3), (ROWS, 2)]
+
+
+def test_each_agent_of_a_row_is_a_team_of_its_own() -> None:
+    env = race()
+    env.reset()
+    assert list(env.behavior_specs) == [FIRST, SECOND]
+    assert list(env.get_steps(SECOND)[0]) == list(range(ROWS, 2 * ROWS))
+    for _ in range(3):
+        env.set_actions(FIRST, to_the_right())
+        env.set_actions(SECOND, ActionTuple(discrete=np.ones((ROWS, 1))))
+        env.step()
+    won, lost = env.get_steps(FIRST)[1], env.get_steps(SECOND)[1]
+    assert (won.reward.tolist(), lost.reward.tolist()) == ([1.0] * ROWS, [-1.0] * ROWS)
+    np.testing.assert_array_equal(won.obs[0][:, 0], 3.0)
+    assert not won.interrupted.any()
+
+
+def test_an_agent_that_ended_also_decides_on_its_next_episode() -> None:
+    env = race()
+    env.reset()
+    for _ in range(3):
+        env.set_actions(FIRST, to_the_right())
+        env.step()
+    decisions, terminals = env.get_steps(FIRST)
+    assert list(terminals) == list(decisions) == list(range(ROWS))
+    assert not decisions.reward.any()
+    assert not decisions.obs[0].any()
+
+
+def test_an_episode_that_is_cut_off_is_interrupted() -> None:
+    env = race()
+    env.reset()
+    for _ in range(12):
+        assert len(env.get_steps(FIRST)[1]) == 0
+        env.set_actions(FIRST, ActionTuple(discrete=np.ones((ROWS, 1))))
+        env.set_actions(SECOND, ActionTuple(discrete=np.ones((ROWS, 1))))
+        env.step()
+    assert env.get_steps(FIRST)[1].interrupted.all()
+
+
+def test_actions_that_are_not_set_are_zeros() -> None:
+    env = race(agents=1)
+    env.reset()
+    env.step()
+    np.testing.assert_array_equal(env.get_steps(FIRST)[0].obs[0][:, 0], -1.0)
+
+
+def test_an_action_is_set_for_one_agent_alone() -> None:
+    env = race(agents=1)
+    env.reset()
+    env.set_actions(FIRST, given := to_the_right())
+    env.set_action_for_agent(FIRST, 3, ActionTuple(discrete=np.array([[1]])))
+    env.step()
+    places = env.get_steps(FIRST)[0].obs[0][:, 0]
+    assert places.tolist() == [1, 1, 1, 0, 1, 1, 1, 1]
+    assert (given.discrete == 2).all()
+
+
+def test_zero_is_the_middle_of_a_continuous_range_and_one_its_end() -> None:
+    env, world = LabEnvironment(arena(1), GOTO), arena(1)
+    env.reset()
+    start = env.get_steps("AimbotLab?team=0")[0].obs[0][0]
+    names = world.spec.observation_names
+    turned = []
+    for mouse in (0.0, 1.0, 7.0, -1.0):
+        env = LabEnvironment(arena(1), GOTO)
+        env.reset()
+        env.set_actions("AimbotLab?team=0", ActionTuple(np.array([[mouse]]), np.ones((1, 3))))
+        env.step()
+        seen = env.get_steps("AimbotLab?team=0")[0].obs[0][0]
+        turned.append(seen[names.index("sin_yaw")])
+    assert turned[0] == start[names.index("sin_yaw")]
+    assert turned[1] == turned[2] != turned[0]
+    assert turned[3] != turned[1]
+
+
+def test_steps_keep_what_they_showed() -> None:
+    env = LabEnvironment(arena(), GOTO)
+    env.reset()
+    first, _ = env.get_steps("AimbotLab?team=0")
+    copies = [
+        first.obs[0].copy(),
+        first.reward.copy(),
+        *(mask.copy() for mask in first.action_mask),
+    ]
+    played(env, 20)
+    kept = [first.obs[0], first.reward, *first.action_mask]
+    for one, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(one, copy)
+
+
+def test_resets_begin_other_episodes_and_a_seed_repeats_them() -> None:
+    def firsts(seed: int) -> list[np.ndarray]:
+        env, seen = LabEnvironment(arena(), GOTO, seed=seed), []
+        for _ in range(3):
+            env.reset()
+            seen.append(env.get_steps("AimbotLab?team=0")[0].obs[0])
+        return seen
+
+    first, again, other = firsts(1), firsts(1), firsts(2)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first[0], first[1])
+    assert not np.array_equal(first[1], first[2])
+    assert not np.array_equal(first[1], other[1])
+
+
+def test_nothing_is_known_before_the_first_reset_and_a_step_is_one() -> None:
+    env = race()
+    assert dict(env.behavior_specs) == {}
+    with pytest.raises(UnityActionException, match="none before the first reset"):
+        env.get_steps(FIRST)
+    env.step()
+    assert len(env.get_steps(FIRST)[0]) == ROWS
+
+
+def test_a_closed_environment_says_so() -> None:
+    env = race()
+    env.close()
+    for call in (env.reset, env.step, env.close):
+        with pytest.raises(UnityEnvironmentException, match="is closed"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (
+            ActionTuple(discrete=np.ones((ROWS - 1, 1))),
+            r"continuous .* \(8, 0\), .* \(got \(7, 0\)\)",
+        ),
+        (ActionTuple(discrete=np.ones((ROWS, 2))), r"discrete .* \(got \(8, 2\)\)"),
+        (ActionTuple(np.ones((ROWS, 1)), np.ones((ROWS, 1))), r"continuous .* \(8, 0\)"),
+        (ActionTuple(), r"\(got None\)"),
+        (np.ones((ROWS, 1)), r"\(got None\)"),
+    ],
+)
+def test_actions_of_another_shape_are_refused(action: ActionTuple, says: str) -> None:
+    env = race()
+    env.reset()
+    with pytest.raises(UnityActionException, match=says):
+        env.set_actions(FIRST, action)
+
+
+def test_a_behavior_and_an_agent_that_there_are_not_are_refused() -> None:
+    env = race()
+    env.reset()
+    with pytest.raises(
+        UnityActionException, match=r"no behavior 'Runner'; there are: Race\?team=0"
+    ):
+        env.set_actions("Runner", to_the_right())
+    with pytest.raises(IndexError, match="agent_id 8 did not request a decision"):
+        env.set_action_for_agent(FIRST, ROWS, to_the_right(1))
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        (ActionTuple(np.array([[np.nan]]), np.zeros((1, 3))), "mouse is nan"),
+        (
+            ActionTuple(np.zeros((1, 1)), np.array([[0, 3, 0]])),
+            "horizontal move is 3; allowed is one of",
+        ),
+        (ActionTuple(np.zeros((1, 1)), np.array([[0, 0, -1]])), "attack is -1"),
+    ],
+)
+def test_an_action_that_does_not_exist_leaves_the_world_as_it_was(
+    action: ActionTuple, says: str
+) -> None:
+    env, name = LabEnvironment(arena(1), GOTO), "AimbotLab?team=0"
+    env.reset()
+    before = env.get_steps(name)[0].obs[0].copy()
+    env.set_actions(name, action)
+    with pytest.raises(UnityActionException, match=says):
+        env.step()
+    np.testing.assert_array_equal(env.get_steps(name)[0].obs[0], before)
+    env.set_actions(name, ActionTuple(np.zeros((1, 1)), np.ones((1, 3))))
+    env.step()
+
+
+@pytest.mark.parametrize("name", ["", "A?team=1", "Ä"])
+def test_a_behavior_name_that_trainers_misread_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="behavior name: must be ASCII"):
+        LabEnvironment(arena(1), GOTO, name=name)
+
+
+def test_a_scenario_that_the_world_does_not_have_is_refused() -> None:
+    with pytest.raises(LabError, match="nobody"):
+        LabEnvironment(arena(1), Scenario({"nobody": 1.0}))
