@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
-from aimbot_lab.foundation.kernels.packed import Packed, needed_bytes, pack, unpacked
+from aimbot_lab.foundation.kernels.packed import (
+    Packed,
+    PackedTable,
+    needed_bytes,
+    pack,
+    unpacked,
+    unpacked_like,
+)
 
 
 class Pair(NamedTuple):
@@ -40,6 +47,12 @@ def keep_scaled(arguments: Any, address: int) -> None:
 @kernel
 def add_packed(address: int, kind: Any) -> None:
     add_to_first(*unpacked(address, kind))
+
+
+@kernel
+def add_chosen(places: Any, example: Scaled, chosen: np.ndarray) -> None:
+    for number in chosen:
+        add_to_first(unpacked_like(places[number], example), 1.0)
 
 
 def scaled(dtype: type = np.float64, *, whole: int = 2, is_on: bool = True) -> Scaled:
@@ -127,3 +140,15 @@ def test_a_copy_looks_at_the_types_of_its_own_arguments() -> None:
     singles = scaled(np.float32, whole=0)
     copy.deepcopy(packed).call_with(singles, 1.0)()
     np.testing.assert_array_equal(singles.pair.one, np.array([0.0, 1.0, 2.0], np.float32))
+
+
+def test_a_kernel_takes_values_of_a_table_by_their_numbers() -> None:
+    values = [scaled(whole=whole, is_on=whole != 3) for whole in range(5)]
+    table = PackedTable(keep_scaled, values)
+    add_chosen(table.places, values[0], np.array([4, 1, 3, 4]))
+    for whole, times in enumerate((0, 1, 0, 0, 2)):
+        expected = times * (np.arange(3.0) + 5.0 * whole)
+        np.testing.assert_array_equal(values[whole].pair.one, expected)
+    values[2].pair.two[:] = 7.0
+    add_chosen(table.places, values[0], np.array([2]))
+    np.testing.assert_array_equal(values[2].pair.one, [17.0, 17.0, 17.0])

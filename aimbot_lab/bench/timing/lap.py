@@ -9,6 +9,8 @@ from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 
 PARTS = ("simulator", "policy", "buffer", "update", "callbacks", "tracking", "rest")
+OPPONENTS = "opponents"
+"""The part of a training by self-play that is acting and choosing of its past selves."""
 
 
 class Lap(NamedTuple):
@@ -37,6 +39,8 @@ class _Watch:
         watch(model.rollout_buffer, "reset add compute_returns_and_advantage", "buffer")
         watch(model, "train", "update")
         watch(sink, "log_metrics", "tracking")
+        if training.self_play is not None:
+            watch(training.self_play.past_selves, "act seat ended", OPPONENTS)
         model.train = self._counting(model.train)
         model._init_callback = self._watching(model._init_callback)
 

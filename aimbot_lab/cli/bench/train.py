@@ -8,6 +8,7 @@ import click
 import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.bench.networks import network_document, network_table
+from aimbot_lab.cli.bench.self_play import self_play_document, self_play_tables
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
@@ -22,8 +23,14 @@ if TYPE_CHECKING:
     help="A network with a memory, with encoders of units and attention, or with everything, "
     "against plain layers and sb3-contrib's RecurrentPPO.",
 )
+@click.option(
+    "--world",
+    metavar="NAME",
+    help="A world with self-play, such as duel: self-play against past selves, beside as many "
+    "rows of the arena's hardest target.",
+)
 @options.as_json
-def train(quick: bool, network: str | None, as_json: bool) -> None:
+def train(quick: bool, network: str | None, world: str | None, as_json: bool) -> None:
     """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
 
     The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
@@ -33,9 +40,15 @@ def train(quick: bool, network: str | None, as_json: bool) -> None:
     Example:
       aimbot-lab bench train --json > bench.json
       aimbot-lab bench train --network memory
+      aimbot-lab bench train --world duel
     """
+    if network is not None and world is not None:
+        raise click.UsageError("--network and --world are two benchmarks: give one of them")
     if network is not None:
         _network(network, quick=quick, as_json=as_json)
+        return
+    if world is not None:
+        _self_play(world, quick=quick, as_json=as_json)
         return
     from aimbot_lab.bench.train import bench_train
     from aimbot_lab.bench.train_plan import FULL, QUICK
@@ -58,6 +71,19 @@ def _network(network: str, *, quick: bool, as_json: bool) -> None:
         print_json(network_document(found))
     else:
         click.echo(network_table(found))
+
+
+def _self_play(world: str, *, quick: bool, as_json: bool) -> None:
+    from aimbot_lab.bench.self_play.measurement import bench_self_play
+    from aimbot_lab.bench.self_play.plan import full
+    from aimbot_lab.bench.self_play.plan import quick as tiny
+
+    plan = (tiny if quick else full)(world)
+    found = bench_self_play(plan, lambda line: click.echo(line, err=True))
+    if as_json:
+        print_json(self_play_document(found))
+    else:
+        click.echo(self_play_tables(found))
 
 
 def _document(found: "TrainBench") -> dict[str, Any]:

@@ -6,7 +6,7 @@ compiled code holds them, and a call passes nothing but their address.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numba
@@ -44,12 +44,25 @@ def _unpack(_typing: Any, address: Any, kind: Any) -> Any:
     return value(address, kind), code
 
 
+@intrinsic
+def _unpack_like(_typing: Any, address: Any, example: Any) -> Any:
+    """The value in the memory at `address`, which is of the type of `example`."""
+
+    def code(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = context.get_data_type(example).as_pointer()
+        return context.unpack_value(builder, example, builder.inttoptr(arguments[0], pointer))
+
+    return example(address, example), code
+
+
 def _themselves(arguments: Any, _kind: Any) -> Any:
     return arguments
 
 
 pack: Any = _pack
 unpacked: Any = _unpack if COMPILED else _themselves
+unpacked_like: Any = _unpack_like if COMPILED else _themselves
+"""unpacked_like(table.places[k], example): value k of a `PackedTable`, in a kernel."""
 
 
 def needed_bytes(kind: Any) -> int:
@@ -125,6 +138,26 @@ class PackedCall:
     def __call__(self) -> None:
         """Run the kernel."""
         self._run(self._address, self._kind)
+
+
+class PackedTable:
+    """Values of one type, of which a kernel takes one by its number.
+
+    `keep` is a kernel that takes (a value, address) and does no more than `pack(value, address)`.
+    """
+
+    def __init__(self, keep: Callable[..., Any], values: Sequence[Any]) -> None:
+        self._values = tuple(values)  # whose arrays must live
+        self.places: Any = self._values
+        if COMPILED:
+            kind = _typeof(self._values[0])
+            compiled: Any = keep
+            store = compiled.compile((kind, numba.int64))
+            self._memory = np.zeros((len(self._values), needed_bytes(kind)), np.uint8)
+            first, step = self._memory.ctypes.data, self._memory.strides[0]
+            self.places = first + step * np.arange(len(self._values), dtype=np.int64)
+            for value, place in zip(self._values, self.places.tolist(), strict=True):
+                store(value, place)
 
 
 def _packed(module: str, keep: str, work: str) -> Packed:

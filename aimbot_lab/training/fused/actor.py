@@ -124,7 +124,7 @@ class FusedActor:
         seen = zeros(0 if self._eyes is None else _columns(self._policy))
         scaled = self._eyes is not None and self._eyes.statistics is not None
         own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
-        sight = _BLIND if self._eyes is None else self._eyes.sight()
+        sight = BLIND if self._eyes is None else self._eyes.sight()
         policy_input = PolicyInput(seen, own, self.rollout.rows)
         noise = Noise(zeros(len(shape.choices)), zeros(shape.gaussians))
         sampled = Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios))
@@ -156,7 +156,7 @@ class FusedActor:
 
 
 _NOTHING = np.zeros(0, np.float32)
-_BLIND = Sight(
+BLIND = Sight(
     Columns(*[0] * len(Columns._fields)),
     Ranges(_NOTHING, _NOTHING, np.float32(1.0), np.float32(1.0)),
 )

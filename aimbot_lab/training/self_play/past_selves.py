@@ -1,7 +1,6 @@
 """Past selves as a world's opponents: who sits in which match, and what came of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,14 @@ import torch as th
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
 from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.fused.actor_stack import Past
 from aimbot_lab.training.self_play.games import GamesTable
-from aimbot_lab.training.self_play.players import SnapshotPlayer, new_player
+from aimbot_lab.training.self_play.players import NOBODY, Players, new_players
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
 from aimbot_lab.training.self_play.recent_scores import RecentScores
 from aimbot_lab.training.settings import TrainSettings
 
 REFERENCE = "reference"
-NOBODY = -1  # no snapshot: the world plays the match itself
 LEARNER = "learner-{:06d}"  # between the snapshot of that number and the next
 
 
@@ -51,8 +50,12 @@ class PastSelves:
         self._sits: Int64Array = np.zeros(0, np.int64)  # [B] numbers of snapshots
         self._memory: Float32Array | None = None  # [B, ...] of those that remember
         self._begins: BoolArray = np.zeros(0, np.bool_)  # [B] nothing was decided yet
-        self._players: dict[int, SnapshotPlayer] = {}
-        self._rows: dict[int, Int64Array] | None = None  # of each player
+        self._players: Players | None = None
+        self._seated = False  # whether these know who sits where
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes players of its own: addresses in memory can't be copied."""
+        return {**vars(self), "_players": None, "_seated": False}
 
     @property
     def needs_masks(self) -> bool:
@@ -63,7 +66,7 @@ class PastSelves:
         """There are so many matches, and nobody sits in any."""
         self._sits = np.full(matches, NOBODY, np.int64)
         self._begins = np.ones(matches, np.bool_)
-        self._kinds, self._memory, self._rows = [""] * matches, None, None
+        self._kinds, self._memory, self._seated = [""] * matches, None, False
 
     def seat(self, matches: Int64Array, kinds: Sequence[str]) -> None:
         """Choose who plays each of `matches` [R], which begin now."""
@@ -71,7 +74,7 @@ class PastSelves:
             self._kinds[match] = kind
             self._sits[match] = self._chosen(kind)
         self._begins[matches] = True
-        self._rows = None
+        self._seated = False
 
     def _chosen(self, kind: str) -> int:
         if kind not in self._played:
@@ -82,46 +85,16 @@ class PastSelves:
 
     def act(self, observations: Float32Array, masks: BoolArray, actions: Float32Array) -> None:
         """Write the `actions` [B, A] of the matches in which snapshots sit."""
-        with self._own_random_numbers():
-            for number, rows in self._seated().items():
-                memory = None if self._memory is None else self._memory[rows]
-                actions[rows], memory = self._player(number).act(
-                    observations[rows], masks[rows], memory, self._begins[rows]
-                )
-                if memory is not None:
-                    self._remember(rows, memory)
+        if self._players is None:
+            self._players = new_players(self._pool, self._spec, self._train, engine=self.engine)
+        if not self._seated:
+            self._players.seat(self._sits, (*self.line_up, self.reference))
+            self._seated = True
+        past, random = Past(self._memory, self._begins), th.Generator()
+        random.set_state(self._sampled)
+        self._memory = self._players.act(observations, masks, actions, past=past, random=random)
+        self._sampled = random.get_state()
         self._begins[:] = False
-
-    def _remember(self, rows: Int64Array, memory: Float32Array) -> None:
-        if self._memory is None:
-            self._memory = np.zeros((len(self._sits), *memory.shape[1:]), np.float32)
-        self._memory[rows] = memory
-
-    def _seated(self) -> dict[int, Int64Array]:
-        """The matches of each snapshot that sits in any; those of nobody are played no more."""
-        if self._rows is None:
-            numbers = np.unique(self._sits[self._sits != NOBODY]).tolist()
-            self._rows = {number: np.flatnonzero(self._sits == number) for number in numbers}
-            wanted = {*numbers, *self.line_up, self.reference}
-            self._players = {k: one for k, one in self._players.items() if k in wanted}
-        return self._rows
-
-    def _player(self, number: int) -> SnapshotPlayer:
-        if number not in self._players:
-            weights = self._pool.snapshots[number].weights
-            self._players[number] = new_player(weights, self._spec, self._train, engine=self.engine)
-        return self._players[number]
-
-    @contextmanager
-    def _own_random_numbers(self) -> Iterator[None]:
-        """Let torch draw from this generator, and leave its own as it was."""
-        before = th.get_rng_state()
-        th.set_rng_state(self._sampled)
-        try:
-            yield
-        finally:
-            self._sampled = th.get_rng_state()
-            th.set_rng_state(before)
 
     @property
     def learner(self) -> str:
@@ -161,4 +134,4 @@ class PastSelves:
         self._begins, self._memory = state["begins"], state["memory"]
         self._drawn.bit_generator.state = state["drawn"]
         self._sampled = state["sampled"]
-        self._players, self._rows = {}, None
+        self._players, self._seated = None, False

@@ -38,7 +38,7 @@ def new_parts_threads(
         return PartsThread(
             thread_id=number,
             spin_limit=SPIN_LIMIT,
-            workspace=_new_workspace(shape, rows, length=length, seen=seen),
+            workspace=new_parts_workspace(shape, rows, length=length, seen=seen),
             gradient=gradient,
             of=parts_views(shape, gradient),
         )
@@ -46,7 +46,8 @@ def new_parts_threads(
     return tuple(map(new_thread, range(1 + sync_flags.size // STRIDE)))
 
 
-def _new_workspace(shape: PartsShape, rows: int, *, length: int, seen: int) -> PartsWorkspace:
+def new_parts_workspace(shape: PartsShape, rows: int, *, length: int, seen: int) -> PartsWorkspace:
+    """Arrays for pieces of `rows` sequences of `length` steps, and for `seen` features."""
     count, core, ones = rows * length, width(shape.core), np.ones(rows * length, np.float32)
     samples = new_samples(shape.heads, count, inputs=shape.plain)
     scalars, of_scalars = _dense_arrays(samples.inputs, shape.scalars)

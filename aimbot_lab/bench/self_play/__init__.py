@@ -1,0 +1,1 @@
+"""How fast an agent learns that meets itself, beside one that does not."""
