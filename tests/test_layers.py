@@ -48,6 +48,7 @@ HOMES = {
     "stable_baselines3": ["training/", "adapters/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
+    "google": ["mlagents/"],
     "matplotlib": [
         "sweep/results/plots.py",
         "experiment/analysis/charts.py",
