@@ -19,7 +19,8 @@ class CompletionCriteria:
     measure: Measure = "win_rate"
     """What is measured: the share of episodes won, the mean reward of an episode, the share of all
     training steps that are taken, the mean score (1 won, 0.5 drawn, 0 lost), or how many rating
-    points (Elo) the agent is above the opponent `against`."""
+    points (Elo) the agent is above the opponent `against`; under `ml-agents`, its running rating in
+    self-play."""
     rule: RuleName = "evidence"
     """How it is found out. `evidence`: a test that may be looked at after every episode, wrong with
     a chance of at most `alpha`. `ml-agents`: the mean of the last episodes, as ML-Agents has it, by
@@ -68,6 +69,11 @@ class CompletionCriteria:
         return self.rule == "evidence" and self.measured.of_episodes
 
     @property
+    def by_running_rating(self) -> bool:
+        """Whether the rating decides that is kept while the learner meets itself."""
+        return self.rule == "ml-agents" and self.measured.of_points
+
+    @property
     def measured(self) -> MeasureEntry:
         """What is measured."""
         return MEASURES[self.measure]
@@ -96,8 +102,6 @@ class CompletionCriteria:
     def _ml_agents_faults(self) -> Iterator[str]:
         if self.every_cell:
             yield "scope must be pooled under rule: ml-agents, which knows no cells"
-        if self.measured.of_points:
-            yield "measure: elo is for rule: evidence"
         if self.reward_range is not None:
             yield "reward_range is for rule: evidence; rule: ml-agents has no bounds"
 

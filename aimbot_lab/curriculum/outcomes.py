@@ -16,6 +16,7 @@ class Outcome(NamedTuple):
     reward: float | None = None  # sum of its rewards; None where a game did not say
     counts: bool = True  # for the lesson; False: watched only
     drawn: bool = False
+    rating: float | None = None  # the learner's running rating after it; None: it has none
 
     @property
     def score(self) -> float:
@@ -25,12 +26,15 @@ class Outcome(NamedTuple):
     def as_json(self) -> list[Any]:
         """Plain values, which `from_json` reads."""
         cell = None if self.cell is None else list(self.cell)
-        drawn = [1] if self.drawn else []
-        return [int(self.won), cell, self.reward, int(self.counts), *drawn]
+        more: list[Any] = [1] if self.drawn else []
+        if self.rating is not None:
+            more = [int(self.drawn), self.rating]
+        return [int(self.won), cell, self.reward, int(self.counts), *more]
 
     @classmethod
     def from_json(cls, values: Sequence[Any]) -> "Outcome":
         """What `as_json` gave."""
-        won, cell, reward, counts, *drawn = values
+        won, cell, reward, counts, *more = values
         known = None if cell is None else Cell(*cell)
-        return cls(bool(won), known, reward, bool(counts), bool(drawn))
+        drawn, rating = bool(more and more[0]), more[1] if len(more) > 1 else None
+        return cls(bool(won), known, reward, bool(counts), drawn, rating)

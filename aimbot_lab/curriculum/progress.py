@@ -57,12 +57,16 @@ class CurriculumProgress:
         self._difficulties, self._total_steps = dict(difficulties), total_steps
         asked = [one.completion_criteria for one in lessons if one.completion_criteria]
         self._memory = MlAgentsMemory(asked)
-        self._record = CurriculumRecord(with_rewards=any(one.measured.of_rewards for one in asked))
+        self._record = CurriculumRecord(
+            with_rewards=any(one.measured.of_rewards for one in asked),
+            with_ratings=any(one.by_running_rating for one in asked),
+        )
         self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)
         self._order, self._reader = StartOrder(), Reader()
         self._step, self.wants_scenario = 0, True
         self.greedy = GreedyProof()
+        self.rating: Callable[[], float] | None = None  # the learner's running one, under self-play
         self.regressions: list[Regression] = []
         self.shown: list[Outcome] = []  # counted in the last step, as they began
         self._open_lesson()
@@ -147,7 +151,7 @@ class CurriculumProgress:
             return None
         outcomes = self._read(batch) if batch else []
         released = self._order.add(batch, outcomes) if batch else []
-        ended = [outcome for outcome in outcomes if outcome is not None and outcome.counts]
+        ended = [self._rated(one) for one in outcomes if one is not None and one.counts]
         check = self._take(released, ended)
         self._record.end_step()
         return check
@@ -160,6 +164,9 @@ class CurriculumProgress:
             watched=self._monitor.cells,
             criteria=self._open.lesson.completion_criteria,
         )
+
+    def _rated(self, outcome: Outcome) -> Outcome:
+        return outcome if self.rating is None else outcome._replace(rating=self.rating())
 
     def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
         before = self._open.episodes

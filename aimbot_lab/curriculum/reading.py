@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Outcome
-from aimbot_lab.foundation.episodes import DRAW, WIN, Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import DRAW, UNCOUNTED, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.seeds import derive_seed
 
 MAX_REASONS = 20
@@ -88,7 +88,8 @@ class Reader:
         for agent, (scenario, rank), (cell, result, total) in zip(
             batch.agent.tolist(), begun, results, strict=True
         ):
-            if agent > 0:  # one trial a row: what one agent wins the others may have lost
+            # One trial a row: what one agent wins the others may have lost.
+            if agent > 0 or scenario == UNCOUNTED:
                 outcomes.append(None)
                 continue
             reading = present if first is not None and scenario >= first else earlier

@@ -1,7 +1,7 @@
 """What a run keeps of its curriculum: every counted episode, and every event, as they come.
 
 `EPISODES_NAME` has one line for each episode, in the order in which checks read them, whose `won`
-is 1, 0 or, where it was drawn, 0.5;
+is 1, 0 or, where it was drawn, 0.5, and where a lesson asks for the running rating, that as well;
 `EVENTS_NAME` one JSON document a line for what doesn't follow from the episodes alone. Both only
 grow. Each piece of text comes with the place where it belongs, in bytes from the beginning, so
 that a run which goes on from an earlier state overwrites what came after that state.
@@ -19,6 +19,7 @@ from aimbot_lab.foundation.episodes import Cell
 EPISODES_NAME = "episodes.csv"
 EVENTS_NAME = "events.jsonl"
 _HEAD = "step,lesson,target,difficulty,won,use,return\n"
+_HEAD_RATED = "step,lesson,target,difficulty,won,use,return,rating\n"
 Use = Literal["lesson", "watch"]
 
 
@@ -42,8 +43,8 @@ class CountedEpisode(NamedTuple):
 class CurriculumRecord:
     """Lines since the last `begin_step`, and how long the files are."""
 
-    def __init__(self, *, with_rewards: bool) -> None:
-        self._with_rewards = with_rewards
+    def __init__(self, *, with_rewards: bool, with_ratings: bool = False) -> None:
+        self._with_rewards, self._with_ratings = with_rewards, with_ratings
         self._sizes = {EPISODES_NAME: 0, EVENTS_NAME: 0}
         self._episodes: list[str] = []
         self._events: list[str] = []
@@ -56,9 +57,11 @@ class CurriculumRecord:
     def episode(self, step: int, lesson: int, *, outcome: Outcome, use: Use) -> None:
         """Keep a counted episode."""
         target, difficulty = outcome.cell or ("", "")
-        reward = "" if outcome.reward is None or not self._with_rewards else repr(outcome.reward)
+        reward = _written(outcome.reward) if self._with_rewards else ""
         won = "0.5" if outcome.drawn else int(outcome.won)
-        self._episodes.append(f"{step},{lesson + 1},{target},{difficulty},{won},{use},{reward}\n")
+        rating = f",{_written(outcome.rating)}" if self._with_ratings else ""
+        place = f"{step},{lesson + 1},{target},{difficulty}"
+        self._episodes.append(f"{place},{won},{use},{reward}{rating}\n")
 
     def event(self, kind: str, document: Mapping[str, Any]) -> None:
         """Keep an event."""
@@ -73,11 +76,16 @@ class CurriculumRecord:
         """Turn what the step brought into pieces."""
         for name, lines in ((EPISODES_NAME, self._episodes), (EVENTS_NAME, self._events)):
             if lines:
-                head = _HEAD if name == EPISODES_NAME and not self._sizes[name] else ""
+                begins = name == EPISODES_NAME and not self._sizes[name]
+                head = self._head if begins else ""
                 text = head + "".join(lines)
                 self._pieces.append(Piece(name, text, self._sizes[name]))
                 self._sizes[name] += len(text.encode())
                 lines.clear()
+
+    @property
+    def _head(self) -> str:
+        return _HEAD_RATED if self._with_ratings else _HEAD
 
     @property
     def pieces(self) -> Sequence[Piece]:
@@ -108,7 +116,7 @@ def read_record(episodes: str, events: str) -> KeptRecord:
     Raises ValueError where another line is none.
     """
     lines = episodes.splitlines(keepends=True)
-    if lines and lines[0] != _HEAD:
+    if lines and lines[0] not in (_HEAD, _HEAD_RATED):
         raise ValueError(f"{EPISODES_NAME}: does not begin with {_HEAD.strip()}")
     return KeptRecord(
         tuple(_episode(line) for line in _whole(lines[1:])),
@@ -120,11 +128,19 @@ def _whole(lines: Sequence[str]) -> Iterator[str]:
     return (line for line in lines if line.endswith("\n"))
 
 
+def _written(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _read(text: str) -> float | None:
+    return float(text) if text else None
+
+
 def _episode(line: str) -> CountedEpisode:
-    step, lesson, target, difficulty, won, use, reward = line.rstrip("\n").split(",")
+    step, lesson, target, difficulty, won, use, reward, *more = line.rstrip("\n").split(",")
     cell = Cell(target, int(difficulty)) if target else None
-    brought = float(reward) if reward else None
-    outcome = Outcome(won == "1", cell, brought, use == "lesson", drawn=won == "0.5")
+    rating = _read(more[0]) if more else None
+    outcome = Outcome(won == "1", cell, _read(reward), use == "lesson", won == "0.5", rating)
     return CountedEpisode(
         int(step), int(lesson) - 1, outcome, "lesson" if outcome.counts else "watch"
     )

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 LOSS, DRAW, WIN = -1, 0, 1  # outcomes
+UNCOUNTED = 0  # a scenario older than those that worlds number: no lesson counts its episodes
 NO_COLUMNS: Mapping[str, npt.NDArray[np.float64]] = {}
 
 

@@ -37,6 +37,7 @@ RATING = "rating/elo"  # under self-play, of the learner since its last snapshot
 RATING_LOWER = "rating/lower"
 RATING_UPPER = "rating/upper"
 RATING_GAMES = "rating/games"
+RATING_ML_AGENTS = "rating/ml_agents"  # the running one
 TEST_WIN_RATE = "test/win_rate"  # of what `evaluate` or a sweep's scoring played, single values
 TEST_WIN_RATE_LOWER = "test/win_rate_lower"
 TEST_WIN_RATE_UPPER = "test/win_rate_upper"

@@ -93,6 +93,8 @@ class Training:
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
         )
+        if (own := self.self_play) is not None:
+            self.progress.rating = lambda: own.running_rating
         self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
         self.model.set_logger(Logger(folder=None, output_formats=[]))

@@ -147,3 +147,47 @@ def test_the_smoothed_value_and_the_window_outlive_a_stop() -> None:
     assert after.state() == before.state()
     kept = after.state()["ml_agents"]
     assert kept == {"values": [0.25] * 100, "smoothing": 0.75 * 0.25}
+
+
+def elo_lessons(**criteria: Any) -> list[Lesson]:
+    asked = CompletionCriteria(rule="ml-agents", measure="elo", **criteria)
+    return [lesson("a", completion_criteria=asked), lesson("b")]
+
+
+@pytest.mark.parametrize("smoothing", [True, False])
+def test_elo_is_the_running_rating_in_place_of_the_mean(smoothing: bool) -> None:
+    """The code path of the reward otherwise: least length, smoothing from 0, a strict threshold."""
+    lessons = elo_lessons(threshold=1210.0, min_lesson_length=3, signal_smoothing=smoothing)
+    progress = CurriculumProgress(lessons, DIFFICULTIES)
+    progress.begin_scenario(1)
+    rng, rating, smoothed, played = np.random.default_rng(3), 1200.0, 0.0, 0
+    progress.rating = lambda: rating
+    for step in range(1, 400):
+        count = int(rng.integers(0, 2))
+        played += count
+        rating += count * float(rng.uniform(-0.5, 1.0))
+        progress.add(batch([1.0] * count, [1] * count, step), step=step)
+        if played < 3:
+            continue
+        smoothed = 0.25 * smoothed + 0.75 * rating
+        expected = smoothed if smoothing else rating
+        assert (progress.lesson == 1) == (expected > 1210.0)
+        if progress.lesson == 1:
+            break
+    assert progress.lesson == 1
+
+
+def test_without_a_running_rating_elo_passes_nothing() -> None:
+    progress = CurriculumProgress(elo_lessons(threshold=-1e6, min_lesson_length=0), DIFFICULTIES)
+    progress.begin_scenario(1)
+    progress.add(batch([1.0] * 5, [1] * 5, 0), step=1)
+    assert progress.lesson == 0
+
+
+def test_episodes_of_no_scenario_count_for_nothing() -> None:
+    """Mirrored matches are such; those of an earlier lesson's scenario count."""
+    criteria = CompletionCriteria(rule="ml-agents", measure="reward", threshold=5.0)
+    progress = CurriculumProgress([lesson("a", completion_criteria=criteria)], DIFFICULTIES)
+    progress.begin_scenario(2)
+    progress.add(batch([0.25, 0.5, 0.75], [0, 1, 2], 0), step=8)
+    assert progress.state()["ml_agents"]["values"] == [0.75, 0.5]

@@ -24,6 +24,7 @@ KINDS = {
     "progress": {"measure": "progress", "threshold": 0.02},
     "ml-agents": {"rule": "ml-agents", "threshold": 0.65, "min_lesson_length": 40},
     "ml-agents reward": {"rule": "ml-agents", "measure": "reward", "threshold": 0.4},
+    "ml-agents elo": {"rule": "ml-agents", "measure": "elo", "threshold": 1260.0},
 }
 
 
@@ -35,13 +36,15 @@ def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = Tr
     """A game of an agent that learns, one batch a step, with a change of weights by hand."""
     settings = ForgettingSettings(on_forgetting="demote")
     game = Game(CurriculumProgress(lessons, DIFFICULTIES, total_steps=TOTAL, forgetting=settings))
-    rng = np.random.default_rng(seed)
+    rng, rating = np.random.default_rng(seed), 1200.0
+    game.progress.rating = lambda: rating
     for step in range(ROWS, ROWS * steps + 1, ROWS):
         rate = 0.3 + 0.6 * (step / (ROWS * steps) if climb else 1.0)
         lines = []
         for level in rng.integers(1, 4, rng.integers(0, 5)).tolist():
             won = rng.random() < rate - (0.1 if level == 3 else 0.0)
             lines.append(line(won, level, reward=won - rng.random()))
+            rating += won - 0.5
         game.play(*lines, step=step)
         if step == 40 * ROWS:
             change = WeightChange("goto", ((3, 0.2),))

@@ -68,6 +68,16 @@ def test_what_was_resolved_means_the_same_when_it_is_read_again() -> None:
             {"ALGO": "trpo"},
             "train.algo: must be one of ppo, maskable_ppo, hybrid_ppo under self_play (got trpo)",
         ),
+        (
+            "",
+            {
+                "TARGETS": "{greedy: 1}\n    completion_criteria: "
+                "{rule: ml-agents, measure: elo, threshold: 1300}",
+                "BATCH": "64",
+            },
+            "lessons.0.completion_criteria.measure: elo under rule: ml-agents is of "
+            "self-play: needs the section self_play",
+        ),
         ("self_play: {window: some}\n", {}, "window: must be a whole number or 'all' (got 'some')"),
         ("self_play: {save_step: 5}\n", {}, "nearest valid key: save_steps"),
         ("self_play: {save_steps: 0}\n", {}, "self_play.save_steps: must be at least 1 (got 0)"),

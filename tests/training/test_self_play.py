@@ -104,6 +104,25 @@ def test_snapshots_are_taken_when_they_are_due_and_where_a_lesson_begins() -> No
     assert any((first.weights[name] != last.weights[name]).any() for name in first.weights)
 
 
+def test_a_lesson_ends_by_the_running_rating_that_ml_agents_would_have() -> None:
+    criteria = CompletionCriteria(
+        rule="ml-agents", measure="elo", threshold=1190.0, min_lesson_length=5
+    )
+    first = replace(FIRST, targets={"self": 1.0}, completion_criteria=criteria)
+    sink = Numbers()
+    training = learned(Training(plan(lessons=(first, SECOND))), sink)
+    self_play, record = training.self_play, training.progress.lesson_reports[0]
+    assert self_play is not None
+    assert record.ended_at_step is not None
+    assert record.ended_at_step % ROLLOUT  # at a step, as episodes end
+    last = max(step for step, one in sink.logged.items() if "rating/ml_agents" in one)
+    assert 1000.0 < sink.logged[last]["rating/ml_agents"] < 1400.0
+    running = self_play.past_selves.running.state()
+    assert running["learner"] == training.progress.rating()
+    met = {row[1] for row in self_play.past_selves.games.rows()}
+    assert running["opponents"].keys() == met | {one.name for one in self_play.pool.snapshots}
+
+
 def test_games_are_of_the_learner_between_snapshots_and_give_a_rating() -> None:
     sink = Numbers()
     self_play = learned(Training(plan()), sink).self_play
@@ -139,6 +158,7 @@ def test_a_training_that_goes_on_ends_with_the_same_pool_games_and_weights(
         assert other is not None
         assert other.pool.state() == one.pool.state()
         assert other.past_selves.games.text() == one.past_selves.games.text()
+        assert other.past_selves.running.state() == one.past_selves.running.state()
         for mine, theirs in zip(one.pool.snapshots, other.pool.snapshots, strict=True):
             for name in mine.weights:
                 np.testing.assert_array_equal(mine.weights[name], theirs.weights[name])

@@ -103,6 +103,8 @@ def _ending(criteria: "CompletionCriteria") -> str:
         limit = f"against {criteria.against} {limit}"
     if not criteria.measured.of_episodes:
         return f"when the {criteria.measured.noun} {limit}, {least}"
+    if criteria.by_running_rating:
+        return f"as in ML-Agents, when the running rating in self-play {limit}, {least}"
     if criteria.rule == "ml-agents":
         return f"as in ML-Agents, when the mean {criteria.measure} {limit}, {least}"
     whose = "in every cell " if criteria.every_cell else ""

@@ -8,6 +8,9 @@ trainers/settings.py, and where it is called from. What surprises:
 - The mean is over the last episodes to end, as many as the *largest* `min_lesson_length` of all
   lessons; those that began under an earlier lesson count.
 - The smoothed measure starts at 0 and is carried from lesson to lesson; the episodes are dropped.
+
+Its documentation has a measure Elo that its code never had: here the running rating after the last
+episode stands in the place of the mean.
 """
 
 import math
@@ -72,8 +75,13 @@ class MlAgentsRule:
 
     def count(self, outcome: Outcome) -> None:
         """Take one more episode that has ended."""
+        self._memory.values.appendleft(self._value(outcome))
+
+    def _value(self, outcome: Outcome) -> float:
+        if self._criteria.by_running_rating:
+            return math.nan if outcome.rating is None else outcome.rating
         value = self._criteria.measured.value(outcome)
-        self._memory.values.appendleft(float(outcome.won if value is None else value))
+        return float(outcome.won if value is None else value)
 
     def look(self, share: float) -> None:
         """Ask whether the lesson is over."""
@@ -88,7 +96,8 @@ class MlAgentsRule:
             return share > criteria.threshold
         if not memory.values:
             return False
-        measure = float(np.mean(memory.values))
+        values = memory.values
+        measure = values[0] if criteria.by_running_rating else float(np.mean(values))
         if math.isnan(measure):
             return False
         if criteria.smoothed:

@@ -75,6 +75,7 @@ RULES: Mapping[tuple[str, str], NewRule] = MappingProxyType(
         ("ml-agents", "reward"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
         ("ml-agents", "progress"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
         ("ml-agents", "score"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
+        ("ml-agents", "elo"): lambda criteria, _, memory: MlAgentsRule(criteria, memory),
     }
 )
 """By rule and measure: what makes the rule of a lesson."""

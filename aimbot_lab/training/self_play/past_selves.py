@@ -14,6 +14,7 @@ from aimbot_lab.training.self_play.games import GamesTable
 from aimbot_lab.training.self_play.players import NOBODY, Players, new_players
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
 from aimbot_lab.training.self_play.recent_scores import RecentScores
+from aimbot_lab.training.self_play.running_rating import RunningRating
 from aimbot_lab.training.settings import TrainSettings
 
 REFERENCE = "reference"
@@ -35,6 +36,7 @@ class PastSelves:
         *,
         played: Sequence[str],
         seed: int,
+        initial_elo: float = 1200.0,
     ) -> None:
         self._pool, self._spec, self._train = pool, spec, train
         self._played = tuple(played)
@@ -44,6 +46,7 @@ class PastSelves:
         self._sampled = th.Generator().manual_seed(derive_seed(seed, "actions")).get_state()
         self.engine = "torch"
         self.games, self.recent = GamesTable(), RecentScores()
+        self.running = RunningRating(initial_elo)
         self.line_up: tuple[int, ...] = (0,)  # numbers of snapshots
         self.reference = 0
         self._kinds: list[str] = []  # [B] of the matches
@@ -107,6 +110,7 @@ class PastSelves:
             number = int(self._sits[match])
             opponent = self._kinds[match] if number == NOBODY else snapshot_name(number)
             self.games.add(self.learner, opponent, score)
+            self.running.add(opponent, score)
             if number != NOBODY:
                 self.recent.add(number, score)
 
@@ -115,6 +119,7 @@ class PastSelves:
         return {
             "games": self.games.state(),
             "recent": self.recent.state(),
+            "running": self.running.state(),
             "line_up": list(self.line_up),
             "reference": self.reference,
             "kinds": list(self._kinds),
@@ -129,6 +134,7 @@ class PastSelves:
         """Go on from what `state()` gave, with the pool as it was then."""
         self.games.resume(state["games"])
         self.recent.resume(state["recent"])
+        self.running.resume(state["running"])
         self.line_up, self.reference = tuple(state["line_up"]), state["reference"]
         self._kinds, self._sits = list(state["kinds"]), state["sits"]
         self._begins, self._memory = state["begins"], state["memory"]

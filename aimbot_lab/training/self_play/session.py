@@ -12,7 +12,7 @@ from aimbot_lab.foundation.statistics.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.self_play.past_selves import PastSelves
-from aimbot_lab.training.self_play.pool import SnapshotPool, Weights, snapshot_name
+from aimbot_lab.training.self_play.pool import Snapshot, SnapshotPool, Weights, snapshot_name
 from aimbot_lab.training.self_play.pool_files import save_pool
 from aimbot_lab.training.self_play.sampling import Standing, drawn_line_up
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
@@ -36,6 +36,7 @@ class SelfPlay:
             train,
             played=kind.self_play_targets,
             seed=derive_seed(seed, "opponents"),
+            initial_elo=settings.initial_elo,
         )
         self._drawn = np.random.default_rng(derive_seed(seed, "line-ups"))
         self._next_save, self._next_swap = settings.save_steps, settings.swap_steps
@@ -49,7 +50,13 @@ class SelfPlay:
         """Have the untrained agent as the first snapshot, unless there are any."""
         self.past_selves.engine = engine
         if not len(self.pool):
-            self.pool.take(weights, step=0)
+            self._take(weights, step=0)
+
+    def _take(self, weights: Weights, *, step: int) -> Snapshot:
+        """The snapshot of `weights` in the pool, with the running rating of now."""
+        snapshot = self.pool.take(weights, step=step)
+        self.past_selves.running.take(snapshot.name)
+        return snapshot
 
     def begin_rollout(self, weights: Weights, *, step: int) -> dict[str, float] | None:
         """Take a snapshot and draw whom to meet where that is due at `step`.
@@ -59,7 +66,7 @@ class SelfPlay:
         metrics = None
         if step >= self._next_save:
             metrics = self.rating()
-            self.pool.take(weights, step=step)
+            self._take(weights, step=step)
             self._next_save = _next_multiple(step, self.settings.save_steps)
         if step >= self._next_swap:
             standing = Standing(self._scores, self._points)
@@ -72,7 +79,7 @@ class SelfPlay:
 
     def begin_lesson(self, weights: Weights, *, step: int) -> None:
         """Have the agent of `weights` as the one that the lesson refers to."""
-        self.past_selves.reference = self.pool.take(weights, step=step).number
+        self.past_selves.reference = self._take(weights, step=step).number
 
     def _scores(self) -> np.ndarray:
         """The learner's expected score [N] against each snapshot, by its last games."""
@@ -101,7 +108,13 @@ class SelfPlay:
             names.RATING_LOWER: rating - error,
             names.RATING_UPPER: rating + error,
             names.RATING_GAMES: float(count),
+            names.RATING_ML_AGENTS: self.running_rating,
         }
+
+    @property
+    def running_rating(self) -> float:
+        """The learner's rating as ML-Agents keeps it, after its last game."""
+        return self.past_selves.running.learner
 
     def parts(self) -> dict[str, Callable[[], bytes]]:
         """The parts of a checkpoint."""

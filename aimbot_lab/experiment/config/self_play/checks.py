@@ -32,6 +32,8 @@ def self_play_diagnostics(
     self_play: SelfPlaySettings | None,
 ) -> Iterator[Diagnostic]:
     """Why there can be no such self-play; a part that is None is wrong by itself, or left out."""
+    if self_play is None:
+        yield from _running_ratings(lessons or ())
     if self_play is None or env is None:
         return
     world = type_of(env)
@@ -53,6 +55,16 @@ def self_play_diagnostics(
             )
             yield Diagnostic((SECTION, RATIO), what)
             return
+
+
+def _running_ratings(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
+    """Lessons that ask for a rating which nobody keeps."""
+    for number, lesson in enumerate(lessons):
+        criteria = None if lesson is None else lesson.completion_criteria
+        if criteria is not None and criteria.by_running_rating:
+            path = ("lessons", number, "completion_criteria", "measure")
+            what = f"elo under rule: ml-agents is of self-play: needs the section {SECTION}"
+            yield Diagnostic(path, what)
 
 
 def _others(lesson: Lesson, world: WorldType) -> list[str]:

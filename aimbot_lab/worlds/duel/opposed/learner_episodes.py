@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.episodes import UNCOUNTED, Cell, EpisodeBatch
 from aimbot_lab.foundation.world import Int64Array
 from aimbot_lab.worlds.duel.core.state import AGENTS
 from aimbot_lab.worlds.duel.episode_results import CELLS
 from aimbot_lab.worlds.duel.kinds import KINDS, SELF
-
-UNCOUNTED = 0  # a scenario older than that of any lesson
 
 
 def learner_episodes(batch: EpisodeBatch, matches: int, *, mirrored: int) -> EpisodeBatch:
