@@ -290,7 +290,9 @@ class Training:
     def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
         """Files of the `last` agent and, once there is one, of the `best`."""
         about = {"step": self.model.num_timesteps, "lesson": self.progress.lesson + 1}
-        plan = self.plan
+        plan, best = self.plan, self._best
+        if self.self_play is not None:
+            best = self.self_play.best(best)
         return saved_agents(
-            self.model.policy, self._best, folder, env=plan.env, train=plan.train, about=about
+            self.model.policy, best, folder, env=plan.env, train=plan.train, about=about
         )

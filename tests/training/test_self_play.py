@@ -1,5 +1,6 @@
 """A training by self-play: snapshots, who is met, games, and the same after a break."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.experiment.runs.agent_artifacts import log_agents
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks import checkpoint_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
@@ -178,6 +180,39 @@ def test_pool_and_games_are_artifacts_of_the_run(tmp_path: Path) -> None:
     kept = load(tracker.artifacts["pool/snapshot-000000.safetensors"])
     for name, tensor in training.self_play.pool.snapshots[0].weights.items():
         assert (kept[name] == tensor).all()
+
+
+def test_the_best_agent_is_the_snapshot_that_is_most_surely_good(tmp_path: Path) -> None:
+    """The highest lower end wins: a few lucky games are not enough."""
+    training = learned(Training(plan(train=SHORT, lessons=(SECOND,))), Numbers())
+    self_play = training.self_play
+    assert self_play is not None
+    for step in (10, 20, 30):
+        weights_then = {k: v + step for k, v in self_play.pool.snapshots[0].weights.items()}
+        self_play.pool.take(weights_then, step=step)
+    games = self_play.past_selves.games
+    games.resume([])
+    others = BestAgent()
+    games.add("learner-000000", "snapshot-000000", 1.0)
+    assert self_play.best(others) is others  # no snapshot but the first was met
+    games.resume(
+        [
+            ["learner-000000", "snapshot-000000", 80, 0, 20],
+            ["learner-000001", "snapshot-000000", 90, 0, 10],
+            ["learner-000001", "snapshot-000001", 50, 0, 50],
+            ["learner-000001", "snapshot-000002", 0, 0, 2],  # lucky twice
+        ]
+    )
+    best = self_play.best(others)
+    assert best.about["snapshot"] == "snapshot-000001"
+    assert best.about["step"] == 10
+    assert 1200.0 < best.about["lower"] < best.about["rating"] < best.about["upper"]
+    saved = training.save_agents(tmp_path)
+    kept = load(saved["best"][0].read_bytes())
+    assert self_play.pool.snapshots[1].weights.keys() == kept.keys()
+    for name, tensor in self_play.pool.snapshots[1].weights.items():
+        assert (kept[name] == tensor).all()
+    assert json.loads(saved["best"][1].read_text())["about"]["snapshot"] == "snapshot-000001"
 
 
 def test_who_sits_in_a_match_stays_until_it_ends() -> None:

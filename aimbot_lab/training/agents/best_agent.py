@@ -26,6 +26,13 @@ class BestAgent:
         self.about: dict[str, Any] = {}
         self._rank: Rank = (-1, 0.0)
 
+    @classmethod
+    def of(cls, weights: Mapping[str, th.Tensor], about: Mapping[str, Any]) -> "BestAgent":
+        """The agent with `weights`, which was found to be the best in another way."""
+        made = cls()
+        made.weights, made.about = dict(weights), dict(about)
+        return made
+
     def consider(
         self, rank: Rank, weights: Mapping[str, th.Tensor], *, step: int, lesson: int
     ) -> None:

@@ -1,6 +1,6 @@
 """The self-play of one training: its world, pool, opponents, and when they change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.statistics.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import Snapshot, SnapshotPool, Weights, snapshot_name
 from aimbot_lab.training.self_play.pool_files import save_pool
+from aimbot_lab.training.self_play.rated import Rated, rated_players
 from aimbot_lab.training.self_play.sampling import Standing, drawn_line_up
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
@@ -95,21 +97,39 @@ class SelfPlay:
 
     def rating(self) -> dict[str, float] | None:
         """The learner since the last snapshot, rated by all games; None where it has none."""
-        games, learner = self.past_selves.games, self.past_selves.learner
-        count = games.games_of(learner)
-        if not count:
+        learner = self.past_selves.learner
+        found = self._rated([learner])[learner]
+        if not found.games:
             return None
-        players = tuple(dict.fromkeys((snapshot_name(0), *games.players)))
-        ratings, place = ratings_of(games.counts(players)), players.index(learner)
-        rating = self.settings.initial_elo + float(ratings.above(0)[place])
-        error = float(ratings.error_above(0)[place])
         return {
-            names.RATING: rating,
-            names.RATING_LOWER: rating - error,
-            names.RATING_UPPER: rating + error,
-            names.RATING_GAMES: float(count),
+            names.RATING: found.rating,
+            names.RATING_LOWER: found.lower,
+            names.RATING_UPPER: found.upper,
+            names.RATING_GAMES: float(found.games),
             names.RATING_ML_AGENTS: self.running_rating,
         }
+
+    def _rated(self, players: Sequence[str]) -> dict[str, Rated]:
+        return rated_players(
+            self.past_selves.games,
+            players,
+            anchor=snapshot_name(0),
+            points=self.settings.initial_elo,
+        )
+
+    def best(self, otherwise: BestAgent) -> BestAgent:
+        """The snapshot whose interval has the highest lower end, as the best agent.
+
+        `otherwise` where none but the first has been met, so that games say nothing.
+        """
+        rated = self._rated([one.name for one in self.pool.snapshots])
+        met = [one for one in self.pool.snapshots if one.number == 0 or rated[one.name].games]
+        if len(met) < 2:
+            return otherwise
+        best = max(met, key=lambda one: rated[one.name].lower)
+        ends = rated[best.name]._asdict()
+        about = {"step": best.step, "snapshot": best.name, **ends}
+        return BestAgent.of(best.weights, about)
 
     @property
     def running_rating(self) -> float:
