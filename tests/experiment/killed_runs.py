@@ -53,6 +53,23 @@ train:
 {epochs}  network: {{layers: [16], scaling: running{parts}}}
   reward_scale: running
 """
+SELF_PLAY = "self_play"
+DUEL = """
+name: small duel
+seed: {seed}
+env: {{world: duel, num_envs: 16, time_limit: 2.0, health: 1}}
+self_play: {{save_steps: 1_500, swap_steps: 800, window: 4, at_once: 2, sampling: {{pfsp: {{}}}}}}
+lessons:
+  - name: first
+    targets: {{greedy: 1}}
+    completion_criteria: {{measure: progress, threshold: 0.2, min_lesson_length: 0}}
+  - name: second
+    targets: {{self: 2, reference: 1, aimbot: 1}}
+    completion_criteria: {{rule: ml-agents, measure: elo, threshold: {threshold},
+                           min_lesson_length: 200}}
+train: {{algo: hybrid_ppo, masks: true, total_steps: 12_288, n_steps: 16, batch_size: 384,
+        n_epochs: 1, network: {{layers: [16]}}}}
+"""
 ALL_PARTS = "all_parts"  # hybrid_ppo with every part of a network and every switch
 SWITCHES = (
     "  aim: hybrid\n  masks: true\n  objective: per_branch\n  dual_clip: 3\n  target: attention\n"
@@ -65,6 +82,9 @@ SEEN = ", observation: {units: true}, bystanders: 6"
 def curriculum(folder: Path, seed: int, algo: str) -> LoadedCurriculum:
     """One that passes its last lesson with an even seed, and spends its steps with an odd one."""
     file = folder / f"{algo}-{seed}.yaml"
+    if algo == SELF_PLAY:
+        file.write_text(DUEL.format(seed=seed, threshold=9999 if seed % 2 else 0), "utf-8")
+        return load_curriculum(file)
     threshold = 0.95 if seed % 2 else 0.04
     every = algo == ALL_PARTS
     epochs = "" if algo == "trpo" else "  n_epochs: 2\n"  # trpo has none

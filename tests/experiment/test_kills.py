@@ -1,9 +1,10 @@
 """A run that is killed at random moments and resumed is, in the end, the unbroken run.
 
-`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network
-and two of each other kind of algorithm, each killed so often (once less where the last kill comes
-too late); some minutes. It also goes through the chosen instants so often, with other seeds.
-Without it, two runs of hybrid_ppo, killed three times each, and each chosen instant once.
+`make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network,
+six by self-play and two of each other kind of algorithm, each killed so often (once less where the
+last kill comes too late); some minutes. It also goes through the chosen instants so often, with
+other seeds. Without it, two runs of hybrid_ppo and two by self-play, killed three times each, and
+each chosen instant once.
 """
 
 import json
@@ -18,7 +19,8 @@ import pytest
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 POINTS_SCRIPT = Path(__file__).with_name("kill_points.py")
 OTHERS = "all_parts", "ppo", "recurrent_ppo", "trpo", "dqn"
-RUNS = {"hybrid_ppo": 10, "all_parts": 6}
+SELF_PLAY = "self_play"  # files are the same: snapshots, games and the best agent among them
+RUNS = {"hybrid_ppo": 10, "all_parts": 6, SELF_PLAY: 6}
 KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
 SAME_AFTER_A_KILL = ("same_status", "same_metrics", "same_files", "same_state")
 SAME = ("same_state", "same_steps", "same_metrics", "same_points", "same_files")
@@ -36,7 +38,7 @@ def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("algo", ["hybrid_ppo", *(OTHERS if KILLS else [])])
+@pytest.mark.parametrize("algo", ["hybrid_ppo", SELF_PLAY, *(OTHERS if KILLS else [])])
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
     runs, kills = (RUNS.get(algo, 2), KILLS) if KILLS else (2, 3)
     lines = killed_runs(tmp_path, runs, kills, 1, algo)
