@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from aimbot_lab.foundation.statistics.ratings import expected_score, ratings_of
+from aimbot_lab.foundation.statistics.ratings import ELO, expected_score, ratings_of
 
 
 def table(pairs: dict[tuple[int, int], tuple[int, int, int]], players: int) -> np.ndarray:
@@ -60,3 +61,50 @@ def test_draws_make_intervals_narrower_than_wins_and_losses_of_the_same_score() 
     decided = ratings_of(table({(0, 1): (50, 0, 50)}, 2)).error_above(1)[0]
     half_drawn = ratings_of(table({(0, 1): (25, 50, 25)}, 2)).error_above(1)[0]
     assert half_drawn == pytest.approx(decided / math.sqrt(2), rel=1e-6)
+
+
+def likeliest(pairs: list[tuple[int, int]], players: int) -> np.ndarray:
+    """Strengths of the highest likelihood, of (winner, loser) `pairs`, as choix 0.4.1 has it.
+
+    Its `PairwiseFcts` and `opt_pairwise`: the same objective, gradient and Hessian, without a
+    penalty, given to the same optimiser.
+    """
+    won, lost = np.array(pairs).T
+
+    def objective(params: np.ndarray) -> float:
+        return float(np.logaddexp(0, -(params[won] - params[lost])).sum())
+
+    def gradient(params: np.ndarray) -> np.ndarray:
+        grad, z = np.zeros(players), 1 / (1 + np.exp(params[won] - params[lost]))
+        np.add.at(grad, won, -z)
+        np.add.at(grad, lost, z)
+        return grad
+
+    def hessian(params: np.ndarray) -> np.ndarray:
+        hess, z = np.zeros((players, players)), np.exp(params[won] - params[lost])
+        value = 1 / (1 / z + 2 + z)
+        for one, other, sign in ((won, won, 1), (lost, lost, 1), (won, lost, -1), (lost, won, -1)):
+            np.add.at(hess, (one, other), sign * value)
+        return hess
+
+    start = np.zeros(players)
+    options = {"gtol": 1e-11}
+    found = minimize(
+        objective, start, jac=gradient, hess=hessian, method="trust-exact", options=options
+    )
+    return np.asarray(found.x)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_draws_ratings_are_those_of_choix(seed: int) -> None:
+    """Of what choix does not have, the draw of each player with one of strength 0, it is given a
+    win and a loss, and each game twice."""
+    points = np.random.default_rng(seed).uniform(0, 500, 7)
+    counts = drawn(points, 30, draws=0.0, seed=seed)
+    nobody = len(points)
+    pairs = [pair for one in range(nobody) for pair in ((one, nobody), (nobody, one))]
+    for one, other in np.ndindex(nobody, nobody):
+        pairs += [(one, other)] * (2 * int(counts[one, other, 0]))
+    found = likeliest(pairs, nobody + 1)
+    expected = ELO * (found[:nobody] - found[nobody])
+    np.testing.assert_allclose(ratings_of(counts).points, expected, rtol=0, atol=1e-6)
