@@ -67,14 +67,20 @@ def evaluate(
     one that agents are advised to play at.
     """
     from aimbot_lab.evaluation.temperature import Temperature
-    from aimbot_lab.experiment.analysis.evaluation import EvaluationRequest, evaluate_agent
+    from aimbot_lab.experiment.analysis.evaluation import (
+        EvaluationRequest,
+        evaluate_agent,
+        matches_of,
+    )
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     check_playing(episodes, agent)
     played = None if temperature is None else Temperature(temperature)
     request = EvaluationRequest(episodes, seed, baselines, played)
-    fetched = fetch_agent(run, agent, data_folder=_place(data_dir))
-    return evaluate_agent(fetched, request, on_cell=_unheard)
+    place = _place(data_dir)
+    fetched = fetch_agent(run, agent, data_folder=place)
+    matches = matches_of(fetched, request, data_folder=place)
+    return evaluate_agent(fetched, request, on_cell=_unheard, matches=matches)
 
 
 def compare(

@@ -2,28 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from aimbot_lab.evaluation.matches import MatchPlayer
+from aimbot_lab.experiment.analysis.match_scores import unlike_settings
+from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.league.players import LeaguePlayer, agent_player
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import BEST, LAST
-from aimbot_lab.tracking.runs.history import download_artifact
-from aimbot_lab.training.self_play.pool_files import (
-    POOL_FOLDER,
-    STEPS_NAME,
-    SUFFIX,
-    read_snapshot,
-    read_steps,
-)
-from aimbot_lab.worlds.registry import as_dict, type_of
+from aimbot_lab.training.self_play.seated_agent import agent_player
+from aimbot_lab.worlds.registry import type_of
 
-UNLIKE = ("num_envs", "threads", "learner")  # settings in which runs may differ
 SHORT_ID = 8
 
 
@@ -32,7 +25,7 @@ class Entrants:
     """Players of runs in the world that all were trained in."""
 
     env: WorldSettings  # with one agent that learns
-    players: tuple[LeaguePlayer, ...]
+    players: tuple[MatchPlayer, ...]
     run_ids: tuple[str, ...]
     left_out: tuple[str, ...]  # snapshots that can't be read, each with the reason
 
@@ -49,7 +42,7 @@ def entrants_of(
     at: dict[str, Any] = {"data_folder": data_folder, "tracking_uri": tracking_uri}
     found = [fetch_agent(run, LAST, **at) for run in runs]
     check_worlds(found)
-    players: list[LeaguePlayer] = []
+    players: list[MatchPlayer] = []
     left_out: list[str] = []
     for last in found:
         prefix = f"{last.run.run_id[:SHORT_ID]}:" if len(found) > 1 else ""
@@ -72,25 +65,18 @@ def check_worlds(found: Sequence[TrackedAgent]) -> None:
         shown, env = f"run {one.run.run_id[:SHORT_ID]} ({one.run.name})", one.config.env
         if not type_of(env).self_play_targets:
             raise ConfigurationError(f"{shown}: world {env.world} has no matches of two agents")
-        differing = _differences(env, first.config.env)
+        differing = unlike_settings(env, first.config.env)
         if differing:
             what = f"was trained with another {', '.join(differing)} than run {ids[0][:SHORT_ID]}"
             raise ConfigurationError(f"{shown}: {what}")
 
 
-def _differences(one: WorldSettings, other: WorldSettings) -> list[str]:
-    if one.world != other.world:
-        return ["env.world"]
-    mine, theirs = as_dict(one), as_dict(other)
-    return [f"env.{key}" for key in mine if key not in UNLIKE and mine[key] != theirs.get(key)]
-
-
-def _player(one: TrackedAgent, prefix: str) -> LeaguePlayer:
+def _player(one: TrackedAgent, prefix: str) -> MatchPlayer:
     name, agent = f"{prefix}{one.which}", one.saved.agent
     return agent_player(name, agent, step=one.step, run=one.run.run_id)
 
 
-def _best(last: TrackedAgent, prefix: str, at: Mapping[str, Any]) -> list[LeaguePlayer]:
+def _best(last: TrackedAgent, prefix: str, at: Mapping[str, Any]) -> list[MatchPlayer]:
     """The best agent, where there is one that is not the last."""
     try:
         best = fetch_agent(last.run.run_id, BEST, **at)
@@ -101,29 +87,14 @@ def _best(last: TrackedAgent, prefix: str, at: Mapping[str, Any]) -> list[League
 
 def _pool(
     last: TrackedAgent, prefix: str, most: int, at: Mapping[str, Any]
-) -> tuple[list[LeaguePlayer], list[str]]:
+) -> tuple[list[MatchPlayer], Sequence[str]]:
     """Some snapshots of the run, and why others can't be read; none of a run without self-play."""
-    if last.config.self_play is None:
-        return [], []
-
-    def fetch(name: str) -> Path:
-        return download_artifact(name=f"{POOL_FOLDER}/{name}", run_id=last.run.run_id, **at)
-
-    shown = f"run {last.run.run_id[:SHORT_ID]}"
-    try:
-        listed = read_steps(fetch(STEPS_NAME).read_text(encoding="utf-8"))
-    except (StoreError, OSError, ValueError) as error:
-        return [], [f"{shown}: {POOL_FOLDER}: {error}"]
-    players, damaged = [], []
-    for place in spread(len(listed), most):
-        name, step = listed[place]
-        try:
-            agent = read_snapshot(fetch(name + SUFFIX), last.saved.train, last.saved.agent.spec)
-        except LabError as error:
-            damaged.append(f"{shown}: {error}")
-            continue
-        players.append(agent_player(f"{prefix}{name}", agent, step=step, run=last.run.run_id))
-    return players, damaged
+    found = fetch_snapshots(last, lambda count: spread(count, most), **at)
+    players = [
+        agent_player(f"{prefix}{name}", agent, step=step, run=last.run.run_id)
+        for name, step, agent in found.whole
+    ]
+    return players, found.damaged
 
 
 def spread(count: int, most: int) -> list[int]:

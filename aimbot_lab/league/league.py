@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aimbot_lab.evaluation.episodes import FIRST_SEED
+from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.league.entrants import Entrants, entrants_of
-from aimbot_lab.league.games import Fixture, play_all
-from aimbot_lab.league.players import LeaguePlayer, script_player
+from aimbot_lab.league.games import play_all
 from aimbot_lab.league.result import League, rated
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.worlds.registry import make_world, type_of
@@ -30,7 +30,7 @@ class PlannedLeague(NamedTuple):
     """A league before its games."""
 
     request: LeagueRequest
-    players: tuple[LeaguePlayer, ...]
+    players: tuple[MatchPlayer, ...]
     fixture: Fixture
     entrants: Entrants
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
-from aimbot_lab.league.players import LeaguePlayer, agent_player, script_player
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import LAST, is_agent_name
 from aimbot_lab.tracking.runs.history import download_artifact
@@ -21,6 +21,7 @@ from aimbot_lab.training.self_play.pool_files import (
     read_snapshot,
     read_steps,
 )
+from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import make_world, type_of
 
 FIRST = "first"  # the first snapshot of a run
@@ -49,7 +50,7 @@ def check_matches(agent: TrackedAgent) -> None:
 
 def find_opponent(
     agent: TrackedAgent, name: str | None, *, store: Store, temperature: Temperature | None = None
-) -> LeaguePlayer:
+) -> MatchPlayer:
     """The player that `name` means to `agent`: of its own run, a script, or of another run.
 
     A run may be followed by a colon and one of its snapshots or agents; its last agent is meant
@@ -69,7 +70,7 @@ def find_opponent(
     check_worlds([agent, other] if other.run.run_id != agent.run.run_id else [agent])
     found = _of_run(other, which or LAST, store=store, temperature=temperature)
     shown = f"{found.name} of {other.run.name or 'run'} ({other.run.run_id[:SHORT_ID]})"
-    return LeaguePlayer(shown, found.sit, found.step, found.run)
+    return MatchPlayer(shown, found.sit, found.step, found.run)
 
 
 def _is_own(name: str) -> bool:
@@ -88,7 +89,7 @@ def _other_run(run: str, which: str, *, known: tuple[str, ...], store: Store) ->
 
 def _of_run(
     agent: TrackedAgent, which: str, *, store: Store, temperature: Temperature | None
-) -> LeaguePlayer:
+) -> MatchPlayer:
     """The agent or snapshot `which` of the run of `agent`."""
     if is_agent_name(which):
         found = agent
@@ -113,7 +114,7 @@ def read_own_snapshot(agent: TrackedAgent, name: str, *, store: Store) -> Agent:
     return read_snapshot(path, agent.saved.train, agent.saved.agent.spec)
 
 
-def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> LeaguePlayer:
+def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> MatchPlayer:
     """`agent` as a player."""
     name, run_id = f"{agent.which} agent", agent.run.run_id
     step = agent.step
@@ -141,6 +142,6 @@ def _fetcher(agent: TrackedAgent, store: Store) -> Callable[[str], Path]:
     )
 
 
-def shown_name(player: LeaguePlayer) -> str:
+def shown_name(player: MatchPlayer) -> str:
     """What a film calls it: its name, and at which step it was saved."""
     return player.name if player.step is None else f"{player.name}, step {player.step:,}"

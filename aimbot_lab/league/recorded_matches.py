@@ -6,15 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
+from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, longest, seated
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.recording import wanted_cells
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.world import seats_of, step_buffers
-from aimbot_lab.league.games import Fixture, longest, seated
 from aimbot_lab.league.opponents import as_player, shown_name
-from aimbot_lab.league.players import LeaguePlayer
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import recorders
@@ -47,7 +46,7 @@ def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
 
 def record_matches(
     agent: TrackedAgent,
-    opponent: LeaguePlayer,
+    opponent: MatchPlayer,
     request: MatchRequest,
     *,
     on_episode: Callable[[str], None],
@@ -79,7 +78,7 @@ def _fixture(agent: TrackedAgent, level: int, *, count: int, seed: int) -> Fixtu
     return Fixture(world, evaluation_seed(seed, cell))
 
 
-def _played(home: LeaguePlayer, away: LeaguePlayer, fixture: Fixture) -> Sequence[RecordedEpisode]:
+def _played(home: MatchPlayer, away: MatchPlayer, fixture: Fixture) -> Sequence[RecordedEpisode]:
     """The first match of each row, recorded. Raises RunFailedError where one does not end."""
     world, buffers = fixture.world, step_buffers(fixture.world)
     sides = seated(home, away, fixture)
@@ -101,7 +100,7 @@ def _played(home: LeaguePlayer, away: LeaguePlayer, fixture: Fixture) -> Sequenc
 
 
 def _about(
-    agent: TrackedAgent, home: LeaguePlayer, away: LeaguePlayer, *, request: MatchRequest
+    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: MatchRequest
 ) -> About:
     temperature = agent.saved.agent.temperature(request.temperature)
     return {

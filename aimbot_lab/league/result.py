@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.foundation.statistics.cycles import ALPHA, cycles_of
 from aimbot_lab.foundation.statistics.nash import nash_weights
 from aimbot_lab.foundation.statistics.ratings import ratings_of
-from aimbot_lab.league.players import LeaguePlayer
 
 ANCHOR, ANCHOR_POINTS = "greedy", 1200.0  # so that leagues compare
 
@@ -63,7 +63,7 @@ class League:
 
 
 def rated(
-    players: Sequence[LeaguePlayer],
+    players: Sequence[MatchPlayer],
     counts: np.ndarray,
     *,
     seed: int,
@@ -94,7 +94,7 @@ def rated(
 
 
 def _rated_players(
-    players: Sequence[LeaguePlayer], counts: np.ndarray, anchor: int
+    players: Sequence[MatchPlayer], counts: np.ndarray, anchor: int
 ) -> list[RatedPlayer]:
     ratings, scores, games = ratings_of(counts), _scores(counts), counts.sum(axis=2)
     points, errors = ANCHOR_POINTS + ratings.above(anchor), ratings.error_above(anchor)

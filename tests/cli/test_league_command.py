@@ -1,5 +1,6 @@
 """`aimbot-lab league`: runs, snapshots and scripts rated, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,39 @@ def test_a_league_rates_snapshots_agents_and_scripts_alike_each_time(
     assert invoke(data, "league", run_id[:12], *ASKED, "--json").document == found
     kept = download_artifact(DataFolder(data), run_id, name="league/games.csv")
     assert len(kept.read_text().splitlines()) == 1 + len(names) * (len(names) - 1) // 2
+
+
+def test_evaluate_plays_scripts_the_first_snapshot_and_the_best_agent(
+    data: Path, run_id: str
+) -> None:
+    found = invoke(data, "evaluate", run_id[:12], "--episodes", 4, "--json").document
+    met = [(one["opponent"], one["difficulty"]) for one in found["matches"]]
+    opponents = ["still", "random", "greedy", "aimbot", "snapshot-000000", "best"]
+    assert met == [(name, level) for name in opponents for level in (1, 2, 3, 4, 5, 0)]
+    for one in found["matches"]:
+        assert one["games"] == (4 if one["difficulty"] else 20)
+        assert one["lower"] <= one["score"] <= one["upper"]
+        assert one["score"] == (one["wins"] + one["draws"] / 2) / one["games"]
+    kept = download_artifact(DataFolder(data), run_id, name="evaluation/last.json")
+    assert json.loads(kept.read_text())["matches"] == found["matches"]
+    told = invoke(
+        data, "evaluate", run_id[:12], "--episodes", 2, "--no-baselines", "--agent", "best"
+    )
+    assert "snapshot-000000" in told.output
+    assert "aimbot  " not in told.output
+
+
+def test_compare_adds_the_direct_match(data: Path, run_id: str, tmp_path: Path) -> None:
+    page = tmp_path / "both.html"
+    words = ("compare", run_id, run_id, "--episodes", 4, "-o", page)
+    found = invoke(data, *words, "--json").document
+    (scores,) = found["matches"]
+    assert [one["difficulty"] for one in scores] == [1, 2, 3, 4, 5, 0]
+    assert {one["opponent"] for one in scores} == {f"{run_id[:8]}:last"}
+    assert found["unmatched"] == [""]
+    assert "in matches against" in page.read_text(encoding="utf-8")
+    told = invoke(data, *words)
+    assert f"{scores[-1]['score']:.3f} [" in told.output
 
 
 def test_a_damaged_snapshot_is_named_and_the_others_play(data: Path, run_id: str) -> None:

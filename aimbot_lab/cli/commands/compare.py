@@ -60,7 +60,8 @@ def compare(
     Every agent plays the same episodes of the cells that all curricula end on. It reports the
     difference in each cell with its interval and p-value, how many more episodes a clear answer
     would need, the mean win rate while learning, steps and seconds to each lesson, and the
-    settings that differ. A page with charts is saved; every run keeps it, and the numbers as JSON.
+    settings that differ. In a world of two sides each also plays matches against the first. A page
+    with charts is saved; every run keeps it, and the numbers as JSON.
 
     \b
     Example:
@@ -117,13 +118,18 @@ def _runs_output(
 def _compared(
     runs: Sequence[str], which: str, request: "ComparisonRequest", place: options.Place
 ) -> "Comparison":
-    from aimbot_lab.experiment.analysis.comparison import common_task, compare_agents
+    from aimbot_lab.experiment.analysis.comparison import (
+        common_task,
+        compare_agents,
+        direct_plans,
+    )
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
     agents = [fetch_agent(run, which, **at) for run in runs]
     parts = len(agents) * len(common_task(agents, request).cells)
+    parts += sum(plan.parts for plan in direct_plans(agents, request))
     curves = read_curves([(agent.run, agent.config) for agent in agents], **at)
     with progress("comparing", parts) as advance:
         return compare_agents(
@@ -133,12 +139,17 @@ def _compared(
 
 def _show(found: "Comparison") -> None:
     from aimbot_lab.experiment.analysis import comparison_tables as tables
+    from aimbot_lab.experiment.analysis.match_scores import HEAD as MATCH_HEAD
 
     first, *others = map(tables.label, found.runs)
     click.echo(table(tables.RUN_HEAD, tables.run_rows(found)))
     for run, rows in zip(found.runs[1:], found.differences, strict=True):
         click.echo(f"\n{tables.label(run)} against {first}")
         click.echo(table(tables.difference_head(found, run), tables.difference_rows(rows)))
+    for heading, matches in tables.match_parts(found):
+        click.echo(f"\n{heading}")
+        if matches:
+            click.echo(table(MATCH_HEAD, matches))
     click.echo("\nLessons")
     head, *lessons = tables.lesson_rows(found)
     click.echo(table(head, lessons))

@@ -47,7 +47,8 @@ def evaluate(
     Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
     the agent at the temperature at which record, compare and export play it as well (1: sampled
     as in training), at 0.5, with its likeliest action each time, and the world's scripted
-    players, of which one acts at random. All meet the same episodes.
+    players, of which one acts at random. All meet the same episodes. The agent of a run by
+    self-play also plays matches against scripts, the run's first snapshot and its best agent.
     The run keeps the result: numbers under test/, a file, and a section of its note.
 
     \b
@@ -58,6 +59,7 @@ def evaluate(
         EvaluationRequest,
         cells_to_play,
         evaluate_agent,
+        matches_of,
     )
     from aimbot_lab.experiment.analysis.evaluation_record import evaluation_record
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
@@ -65,10 +67,14 @@ def evaluate(
     from aimbot_lab.tracking.tracker import NOTE_TAG
     from aimbot_lab.worlds.registry import spec_of
 
-    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    fetched = fetch_agent(run, agent, **at)
     wanted = EvaluationRequest(**request)
-    with progress("evaluating", cells_to_play(fetched, wanted)) as advance:
-        found = evaluate_agent(fetched, wanted, on_cell=lambda who, cell: advance(f"{who}, {cell}"))
+    matches = matches_of(fetched, wanted, **at)
+    with progress("evaluating", cells_to_play(fetched, wanted, matches)) as advance:
+        found = evaluate_agent(
+            fetched, wanted, matches=matches, on_cell=lambda who, cell: advance(f"{who}, {cell}")
+        )
     if as_json:
         print_json(found.as_json())
     else:
@@ -79,6 +85,13 @@ def evaluate(
 
 def _show(found: "Evaluated", measures: "Sequence[Measure]") -> None:
     click.echo(_scores(found, measures))
+    if found.matches:
+        from aimbot_lab.experiment.analysis import match_scores
+
+        click.echo()
+        click.echo(table(match_scores.HEAD, match_scores.match_rows(found.matches)))
+    for line in found.left_out:
+        click.echo(one_line(f"left out: {line}"), err=True)
     click.echo(_explained(found, measures), err=True)
 
 

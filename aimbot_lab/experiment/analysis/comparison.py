@@ -16,6 +16,13 @@ from aimbot_lab.experiment.analysis.evaluation_task import (
     player_at,
 )
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_steps, mean_win_rate
+from aimbot_lab.experiment.analysis.match_scores import (
+    MatchPlan,
+    MatchScore,
+    as_match_player,
+    direct_plan,
+    play_matches,
+)
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
@@ -60,6 +67,8 @@ class Comparison:
     common_steps: tuple[int, int] | None  # that the mean win rates are taken over
     settings: Mapping[str, tuple[str, ...]]  # those that differ, with every run's value
     left_out: tuple[str, ...]  # cells that not all runs ended on
+    matches: tuple[tuple[MatchScore, ...], ...] = ()  # of runs[1:] against the first
+    unmatched: tuple[str, ...] = ()  # why there is no match, for each of them: "": there is one
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; without the points of the curves."""
@@ -72,6 +81,9 @@ class Comparison:
             if not row["measures"]:
                 del row["measures"]
             row |= {"target": cell and cell[0], "difficulty": cell and cell[1]}
+        for name in ("matches", "unmatched"):
+            if not document[name]:
+                del document[name]
         return document
 
 
@@ -94,6 +106,7 @@ def compare_agents(
         for agent, temperature in zip(agents, temperatures, strict=True)
     ]
     steps = common_steps(curves)
+    plans = direct_plans(agents, request)
     every: list[set[str]] = [
         {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
     ]
@@ -109,6 +122,35 @@ def compare_agents(
         common_steps=steps,
         settings=settings_that_differ([(agent.run, agent.config) for agent in agents]),
         left_out=tuple(sorted(set[str]().union(*every) - every[0].intersection(*every))),
+        matches=tuple(
+            _played(agent, plan, request, on_cell)
+            for agent, plan in zip(agents[1:], plans, strict=False)
+        ),
+        unmatched=tuple("".join(plan.left_out) for plan in plans),
+    )
+
+
+def direct_plans(
+    agents: Sequence[TrackedAgent], request: ComparisonRequest
+) -> tuple[MatchPlan, ...]:
+    """The matches of `agents[1:]` against the first; none in a world without two sides."""
+    episodes, seed, temperature = request.episodes, request.seed, request.temperature
+    plans = (
+        direct_plan(agent, agents[0], episodes=episodes, seed=seed, temperature=temperature)
+        for agent in agents[1:]
+    )
+    return tuple(plan for plan in plans if plan is not None)
+
+
+def _played(
+    agent: TrackedAgent,
+    plan: MatchPlan,
+    request: ComparisonRequest,
+    on_cell: Callable[[str, str], None],
+) -> tuple[MatchScore, ...]:
+    player = as_match_player(agent, request.temperature)
+    return play_matches(
+        player, plan, on_part=lambda who, cell: on_cell(f"against {who}", cell_name(*cell))
     )
 
 

@@ -19,11 +19,13 @@ from aimbot_lab.experiment.analysis.comparison_tables import (
     difference_rows,
     label,
     lesson_rows,
+    match_parts,
     method,
     run_rows,
     verdicts,
 )
 from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
+from aimbot_lab.experiment.analysis.match_scores import HEAD as MATCH_HEAD
 
 _VERDICT_COLOURS = {"better": "#2a9d5c", "worse": "#c1121f", "alike": "#4269d0"}
 UNCLEAR = "#777777"
@@ -39,6 +41,7 @@ def comparison_page(found: Comparison) -> str:
             heading("Runs"),
             html_table(RUN_HEAD, run_rows(found)),
             *_against_the_first(found),
+            *_matches(found),
             heading("Win rate while learning"),
             curve_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
             paragraph(curve_note(found), quiet=True),
@@ -62,6 +65,14 @@ def _against_the_first(found: Comparison) -> list[str]:
             html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
+
+
+def _matches(found: Comparison) -> list[str]:
+    return [
+        part
+        for text, rows in match_parts(found)
+        for part in (heading(text), *([html_table(MATCH_HEAD, rows)] if rows else ()))
+    ]
 
 
 def _interval(row: Difference) -> Interval:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison
 from aimbot_lab.experiment.analysis.learning_curve import LessonPassed
+from aimbot_lab.experiment.analysis.match_scores import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.shown_text import one_line
@@ -87,6 +88,18 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
             f"{row.more_episodes:,}" if row.more_episodes else "-",
         )
         for row in rows
+    ]
+
+
+def match_parts(found: Comparison) -> list[tuple[str, Rows]]:
+    """A heading and rows of each direct match, or why there is none and no rows."""
+    first = label(found.runs[0])
+    return [
+        (
+            f"{label(run)} in matches against {first}" + (f": none, {why}" if why else ""),
+            match_rows(scores),
+        )
+        for run, scores, why in zip(found.runs[1:], found.matches, found.unmatched, strict=False)
     ]
 
 

@@ -13,9 +13,17 @@ from aimbot_lab.experiment.analysis.evaluation_task import (
     play_task,
     policies,
 )
+from aimbot_lab.experiment.analysis.match_scores import (
+    MatchPlan,
+    MatchScore,
+    as_match_player,
+    opponents_of,
+    play_matches,
+)
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.world_type import MakePlayer
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.worlds.registry import content_of, spec_of
 
 OnCell = Callable[[str, str], None]  # player, cell
@@ -63,6 +71,8 @@ class Evaluated:
     time_unit: str = "s"  # of the time to win
     has_draws: bool = False  # whether the world's episodes may end in a draw
     content: Mapping[str, str] | None = None  # what the world's settings name, such as a map
+    matches: tuple[MatchScore, ...] = ()  # of the first player, in a run by self-play
+    left_out: tuple[str, ...] = ()  # opponents that could not be read, each with the reason
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -71,13 +81,20 @@ class Evaluated:
             drop_empty_measures(scores)
         if self.content is None:
             del document["content"]
+        for name in ("matches", "left_out"):
+            if not document[name]:
+                del document[name]
         return document
 
 
 def evaluate_agent(
-    agent: TrackedAgent, request: EvaluationRequest, *, on_cell: OnCell
+    agent: TrackedAgent,
+    request: EvaluationRequest,
+    *,
+    on_cell: OnCell,
+    matches: MatchPlan | None = None,
 ) -> Evaluated:
-    """Scores in every cell of the last lesson of the run's curriculum.
+    """Scores in every cell of the last lesson of the run's curriculum, and in `matches`.
 
     `on_cell` is called after each cell that a player has played.
     """
@@ -100,6 +117,37 @@ def evaluate_agent(
         time_unit=(spec := spec_of(task.env)).time_unit,
         has_draws=spec.has_draws or any(one.overall.draws for one in players.values()),
         content=content_of(task.env),
+        matches=_matches(agent, request, matches, on_cell=on_cell),
+        left_out=() if matches is None else matches.left_out,
+    )
+
+
+def matches_of(
+    agent: TrackedAgent,
+    request: EvaluationRequest,
+    *,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+) -> MatchPlan | None:
+    """What an agent of a run by self-play plays besides; None of another run."""
+    return opponents_of(
+        agent,
+        episodes=request.episodes,
+        seed=request.seed,
+        scripts=request.baselines,
+        data_folder=data_folder,
+        tracking_uri=tracking_uri,
+    )
+
+
+def _matches(
+    agent: TrackedAgent, request: EvaluationRequest, plan: MatchPlan | None, *, on_cell: OnCell
+) -> tuple[MatchScore, ...]:
+    if plan is None:
+        return ()
+    player = as_match_player(agent, request.temperature)
+    return play_matches(
+        player, plan, on_part=lambda who, cell: on_cell(f"against {who}", cell_name(*cell))
     )
 
 
@@ -115,8 +163,11 @@ def _scores(
     return PlayerScores(score_all(played), tuple(map(score_cell, played)))
 
 
-def cells_to_play(agent: TrackedAgent, request: EvaluationRequest) -> int:
+def cells_to_play(
+    agent: TrackedAgent, request: EvaluationRequest, matches: MatchPlan | None = None
+) -> int:
     """How often `on_cell` will be called."""
     task = _task(agent, request)
-    ways = policies(agent.saved, request.temperature)
-    return (len(ways) + request.baselines * len(baselines(task.env))) * len(task.cells)
+    players = len(policies(agent.saved, request.temperature))
+    players += request.baselines * len(baselines(task.env))
+    return players * len(task.cells) + (0 if matches is None else matches.parts)

@@ -4,6 +4,7 @@ import json
 
 from aimbot_lab.evaluation.evaluate import Score
 from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
+from aimbot_lab.experiment.analysis.match_scores import HEAD, match_rows
 from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
 from aimbot_lab.experiment.runs.result import cell_name, percent
 from aimbot_lab.foundation import metric_names as names
@@ -72,10 +73,18 @@ def _section(evaluated: Evaluated) -> str:
         f"{evaluated.agent.capitalize()} agent, saved at step {evaluated.step:,}; "
         f"{evaluated.episodes:,} episodes of each cell; win rate with its 95 % interval.\n\n"
         + markdown_table(("cell", *evaluated.players), rows)
+        + _matches(evaluated)
         + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
         f"--episodes {evaluated.episodes} --seed {evaluated.seed} "
         f"--temperature {evaluated.temperature:g}`"
     )
+
+
+def _matches(evaluated: Evaluated) -> str:
+    """Scores in matches, where there are any."""
+    if not evaluated.matches:
+        return ""
+    return "\n\nMatches:\n\n" + markdown_table(HEAD, match_rows(evaluated.matches))
 
 
 def _shown(score: Score) -> str:

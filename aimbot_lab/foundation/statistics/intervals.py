@@ -20,10 +20,11 @@ class WinRate(NamedTuple):
 UNKNOWN = WinRate(None, 0.0, 1.0)
 
 
-def wilson(wins: int, episodes: int, *, confidence: float = 0.95) -> WinRate:
+def wilson(wins: float, episodes: int, *, confidence: float = 0.95) -> WinRate:
     """The win rate of `wins` in `episodes` with its Wilson score interval.
 
-    Unlike the normal interval it stays within 0 and 1 and is not empty at 0 or all wins.
+    Unlike the normal interval it stays within 0 and 1 and is not empty at 0 or all wins. A draw
+    may be half a win, for which it is wider than it need be.
     Raises ValueError unless 0 <= wins <= episodes and 0 < confidence < 1.
     Source: Wilson 1927, doi:10.1080/01621459.1927.10502953.
     """

@@ -2,17 +2,17 @@
 
 import torch as th
 
+from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.world import BoolArray, Float32Array
 from aimbot_lab.training.agents.agent import Agent
 
 
 class SeatedAgent:
-    """An agent that samples by random numbers of its own; as in training, unless told otherwise."""
+    """An agent that samples by random numbers of its own; as in training, or at `temperature`."""
 
-    def __init__(self, agent: Agent, seed: int, temperature: Temperature | None = None) -> None:
-        self._agent, self._state = agent, None
-        self._temperature = agent.temperature(temperature)
+    def __init__(self, agent: Agent, seed: int, *, temperature: Temperature | None = None) -> None:
+        self._agent, self._state, self._temperature = agent, None, temperature
         self._random = th.Generator().manual_seed(seed).get_state()
 
     def act(self, observations: Float32Array, masks: BoolArray, starts: BoolArray) -> Float32Array:
@@ -28,3 +28,12 @@ class SeatedAgent:
             )
             self._random = th.get_rng_state()
         return actions
+
+
+def agent_player(
+    name: str, agent: Agent, *, step: int, run: str, temperature: Temperature | None = None
+) -> MatchPlayer:
+    """`agent` as a player; at the temperature that is advised where none is given."""
+    return MatchPlayer(
+        name, lambda seed: SeatedAgent(agent, seed, temperature=temperature), step, run
+    )

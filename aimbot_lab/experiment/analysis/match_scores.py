@@ -1,0 +1,188 @@
+"""Agents in matches against opponents: a score for each and for each difficulty."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
+from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, play_pair, script_player
+from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import BEST
+from aimbot_lab.training.self_play.seated_agent import agent_player
+from aimbot_lab.worlds.registry import as_dict, make_world, type_of
+
+UNLIKE = ("num_envs", "threads", "learner")  # settings in which worlds of one match may differ
+
+
+@dataclass(frozen=True)
+class MatchScore:
+    """How an agent did against an opponent."""
+
+    opponent: str
+    difficulty: int  # 0: all of them
+    games: int
+    wins: int
+    draws: int
+    score: float  # mean, a draw being half a win
+    lower: float  # Wilson interval at 95 %, with draws a little too wide
+    upper: float
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """Who is met, where, and how often."""
+
+    env: WorldSettings  # of any number of learners
+    opponents: tuple[MatchPlayer, ...]
+    episodes: int  # of each opponent at each difficulty
+    seed: int
+    left_out: tuple[str, ...] = ()  # opponents that can't be read, each with the reason
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The match at each of its difficulties."""
+        kind = type_of(self.env)
+        levels = kind.targets(kind.match_settings(self.env))
+        return tuple(Cell(name, k) for name, count in levels.items() for k in range(1, count + 1))
+
+    @property
+    def parts(self) -> int:
+        """How often `on_part` of `play_matches` is called."""
+        return len(self.opponents) * len(self.cells)
+
+
+def opponents_of(
+    agent: TrackedAgent,
+    *,
+    episodes: int,
+    seed: int,
+    scripts: bool,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+) -> MatchPlan | None:
+    """Matches of a run by self-play: against scripts, its first snapshot and its best agent.
+
+    None of another run.
+    """
+    env = agent.config.env
+    if agent.config.self_play is None:
+        return None
+    kind = type_of(env)
+    world = make_world(kind.single_settings(env), episodes)
+    made = kind.baselines(env) if scripts else {}
+    players = [script_player(name, make, world) for name, make in made.items()]
+    at: dict[str, Any] = {"data_folder": data_folder, "tracking_uri": tracking_uri}
+    run, first = agent.run.run_id, fetch_snapshots(agent, lambda count: range(min(count, 1)), **at)
+    players += [agent_player(one.name, one.agent, step=one.step, run=run) for one in first.whole]
+    left_out = list(first.damaged)
+    if agent.which != BEST:
+        try:
+            best = fetch_agent(run, BEST, **at)
+            players.append(agent_player(BEST, best.saved.agent, step=best.step, run=run))
+        except LabError as error:
+            left_out.append(str(error))
+    return MatchPlan(env, tuple(players), episodes, seed, tuple(left_out))
+
+
+def direct_plan(
+    agent: TrackedAgent,
+    other: TrackedAgent,
+    *,
+    episodes: int,
+    seed: int,
+    temperature: Temperature | None,
+) -> MatchPlan | None:
+    """The match of `agent` against `other`; None where theirs is no world of two sides.
+
+    Without opponents, and with the reason, where they were not trained in the same world.
+    """
+    env = agent.config.env
+    if not type_of(env).self_play_targets:
+        return None
+    differing = unlike_settings(env, other.config.env)
+    if differing:
+        reason = f"they were trained with another {', '.join(differing)}"
+        return MatchPlan(env, (), episodes, seed, (reason,))
+    return MatchPlan(env, (as_match_player(other, temperature),), episodes, seed)
+
+
+def as_match_player(agent: TrackedAgent, temperature: Temperature | None = None) -> MatchPlayer:
+    """`agent` as a player, by the beginning of its run and its own name."""
+    run = agent.run.run_id
+    name = f"{run[:8]}:{agent.which}"
+    return agent_player(name, agent.saved.agent, step=agent.step, run=run, temperature=temperature)
+
+
+def play_matches(
+    player: MatchPlayer, plan: MatchPlan, *, on_part: Callable[[str, Cell], None]
+) -> tuple[MatchScore, ...]:
+    """Scores of `player` against each opponent: at each difficulty, then over all.
+
+    All meet the same starts. `on_part` is called with the opponent after each.
+    """
+    world = make_world(type_of(plan.env).match_settings(plan.env), plan.episodes)
+    found: list[MatchScore] = []
+    for opponent in plan.opponents:
+        own = []
+        for cell in plan.cells:
+            world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target]))
+            fixture = Fixture(world, evaluation_seed(plan.seed, cell))
+            wins, draws, losses = play_pair(player, opponent, fixture)
+            games = wins + draws + losses
+            own.append(_score(opponent.name, cell.difficulty, games=games, wins=wins, draws=draws))
+            on_part(opponent.name, cell)
+        found += [*own, *_over_all(own)]
+    return tuple(found)
+
+
+def _score(opponent: str, difficulty: int, *, games: int, wins: int, draws: int) -> MatchScore:
+    known = wilson(wins + 0.5 * draws, games)
+    mean = (wins + 0.5 * draws) / games
+    return MatchScore(opponent, difficulty, games, wins, draws, mean, known.lower, known.upper)
+
+
+def _over_all(scores: Sequence[MatchScore]) -> Iterator[MatchScore]:
+    """All difficulties together, where there are several."""
+    if len(scores) > 1:
+        games, wins, draws = (
+            sum(getattr(one, name) for one in scores) for name in ("games", "wins", "draws")
+        )
+        yield _score(scores[0].opponent, 0, games=games, wins=wins, draws=draws)
+
+
+def unlike_settings(one: WorldSettings, other: WorldSettings) -> list[str]:
+    """The settings by which agents of two worlds can't meet in a match."""
+    if one.world != other.world:
+        return ["env.world"]
+    mine: Mapping[str, object] = as_dict(one)
+    theirs: Mapping[str, object] = as_dict(other)
+    return [f"env.{key}" for key in mine if key not in UNLIKE and mine[key] != theirs.get(key)]
+
+
+HEAD = ("against", "difficulty", "score [95 %]", "wins", "draws", "games")
+
+
+def match_rows(scores: Sequence[MatchScore]) -> list[tuple[str, ...]]:
+    """Rows under HEAD."""
+    rows: list[tuple[str, ...]] = []
+    before = ""
+    for one in scores:
+        rows.append(
+            (
+                "" if one.opponent == before else one.opponent,
+                str(one.difficulty or "all"),
+                f"{one.score:.3f} [{one.lower:.3f}, {one.upper:.3f}]",
+                f"{one.wins:,}",
+                f"{one.draws:,}",
+                f"{one.games:,}",
+            )
+        )
+        before = one.opponent
+    return rows
