@@ -1,13 +1,21 @@
 """A league as tables and as a page."""
 
 from collections.abc import Sequence
+from itertools import cycle
 
-from aimbot_lab.experiment.analysis.charts import Interval, interval_chart
+from aimbot_lab.experiment.analysis.charts import (
+    COLOURS,
+    Interval,
+    Trail,
+    interval_chart,
+    trail_chart,
+)
 from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
 from aimbot_lab.league.result import League
 
 HEAD = ("player", "step", "rating", "95 % interval", "games", "score", "Nash")
-COLOUR = "#4269d0"
+COLOUR = COLOURS[0]
+SHORT_ID = 8
 
 
 def rating_rows(league: League) -> list[tuple[str, ...]]:
@@ -39,6 +47,26 @@ def score_rows(league: League) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     return ("score against", *numbers), rows
 
 
+def trails(league: League) -> list[Trail]:
+    """The ratings of each run's players by the step that they are from."""
+    found: dict[str, list[tuple[float, float, float, float]]] = {}
+    for one in league.players:
+        if one.run is not None and one.step is not None:
+            point = float(one.step), one.rating, one.lower, one.upper
+            found.setdefault(one.run, []).append(point)
+    named = sorted(found.items())
+    return [
+        Trail(f"run {run[:SHORT_ID]}", sorted(points), colour)
+        for (run, points), colour in zip(named, cycle(COLOURS), strict=False)
+    ]
+
+
+def _over_steps(league: League) -> list[str]:
+    chart = trail_chart(trails(league), x_name="environment steps", y_name="rating")
+    note = "Snapshots, last and best agent of each run, with 95 % intervals."
+    return [heading("Ratings over steps"), chart, paragraph(note, quiet=True)]
+
+
 def league_page(league: League) -> str:
     """The whole page, in one text."""
     head, rows = score_rows(league)
@@ -53,6 +81,7 @@ def league_page(league: League) -> str:
             paragraph(f"{league.anchor} has 1200 points.", quiet=True),
             html_table(HEAD, rating_rows(league)),
             interval_chart(intervals, low=min(ends), high=max(ends), zero=None),
+            *_over_steps(league),
             heading("Scores"),
             html_table(head, rows),
             *(paragraph(f"Left out: {line}") for line in league.left_out),

@@ -55,7 +55,11 @@ def test_a_league_rates_snapshots_agents_and_scripts_alike_each_time(
     assert rated["aimbot"] > rated["still"]
     assert sum(player["nash"] for player in found["players"]) == pytest.approx(1.0)
     assert 0.0 < found["cycle_p"] <= 1.0
-    assert "<svg" in page.read_text(encoding="utf-8")
+    html = page.read_text(encoding="utf-8")
+    assert html.count("<svg") == 2
+    assert html.count('id="trail-') == 1  # a line for the run
+    assert "Ratings over steps" in html
+    assert f"run {run_id[:8]}" in html
     assert invoke(data, "league", run_id[:12], *ASKED, "--json").document == found
     kept = download_artifact(DataFolder(data), run_id, name="league/games.csv")
     assert len(kept.read_text().splitlines()) == 1 + len(names) * (len(names) - 1) // 2

@@ -2,7 +2,14 @@
 
 from xml.etree import ElementTree
 
-from aimbot_lab.experiment.analysis.charts import Curve, Interval, curve_chart, interval_chart
+from aimbot_lab.experiment.analysis.charts import (
+    Curve,
+    Interval,
+    Trail,
+    curve_chart,
+    interval_chart,
+    trail_chart,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,3 +61,13 @@ def test_the_same_chart_is_the_same_text_without_a_date() -> None:
     one, two = (interval_chart(intervals(0.3), low=0.0, high=1.0, zero=None) for _ in range(2))
     assert one == two
     assert "metadata" not in one or "date" not in one
+
+
+def test_a_trail_has_a_dot_and_a_bar_at_each_value() -> None:
+    points = [(0.0, 1000.0, 900.0, 1050.0), (2e6, 1300.0, 1250.0, 1350.0)]
+    drawn = trail_chart([Trail("run a", points, "#111111")], x_name="steps", y_name="rating")
+    dots = list(group(drawn, "trail-0").iter(f"{SVG}use"))
+    assert len(dots) == 2
+    assert float(dots[0].get("x", 0)) < float(dots[1].get("x", 0))
+    assert float(dots[0].get("y", 0)) > float(dots[1].get("y", 0))  # y falls as ratings rise
+    assert {"run a", "steps", "rating", "2M"} <= set(texts(drawn))

@@ -26,6 +26,14 @@ class Interval(NamedTuple):
     colour: str
 
 
+class Trail(NamedTuple):
+    """A named line through values that have intervals."""
+
+    name: str
+    points: Sequence[tuple[float, float, float, float]]  # x, value, lower, upper, by rising x
+    colour: str
+
+
 class Curve(NamedTuple):
     """A named curve of shares from 0 to 1 that holds each value until the next."""
 
@@ -67,6 +75,22 @@ def curve_chart(curves: Sequence[Curve], *, x_name: str) -> str:
         axes.plot(curve.marked, [0.0] * len(curve.marked), "|", color=curve.colour, ms=14, mew=2)
     axes.set(xlabel=x_name, ylim=(0, 1.02))
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(_thousands())
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside upper left", frameon=False)
+    return _svg(figure)
+
+
+def trail_chart(trails: Sequence[Trail], *, x_name: str, y_name: str) -> str:
+    """An SVG of all trails over x: a line with a dot and a bar at each value, a legend above."""
+    figure, axes = _new_figure(3.6 + 0.2 * len(trails))
+    for number, trail in enumerate(trails):
+        x, values, lower, upper = zip(*trail.points, strict=True)
+        label = plain_label(trail.name)
+        axes.vlines(x, lower, upper, color=trail.colour, lw=3, alpha=0.35)
+        (line,) = axes.plot(x, values, "o-", color=trail.colour, label=label, ms=4)
+        line.set_gid(f"trail-{number}")
+    axes.set(xlabel=x_name, ylabel=y_name)
     axes.xaxis.set_major_formatter(_thousands())
     axes.grid(alpha=0.3)
     figure.legend(loc="outside upper left", frameon=False)
