@@ -31,13 +31,13 @@ class Entrants:
 
 
 def entrants_of(
-    runs: Sequence[str], *, snapshots: int, data_folder: DataFolder, tracking_uri: str | None
+    runs: Sequence[str], *, snapshots: int | None, data_folder: DataFolder, tracking_uri: str | None
 ) -> Entrants:
     """Last and best agent of each of `runs`, and of self-play so many of its snapshots.
 
-    Snapshots are evenly spaced, first and last always. Raises ConfigurationError where a run is
-    named twice, or was not trained in the same world of two sides, LabError where a run has no
-    agent.
+    Snapshots are evenly spaced, first and last always; None: the last agents alone. Raises
+    ConfigurationError where a run is named twice, or was not trained in the same world of two
+    sides, LabError where a run has no agent.
     """
     at: dict[str, Any] = {"data_folder": data_folder, "tracking_uri": tracking_uri}
     found = [fetch_agent(run, LAST, **at) for run in runs]
@@ -46,6 +46,9 @@ def entrants_of(
     left_out: list[str] = []
     for last in found:
         prefix = f"{last.run.run_id[:SHORT_ID]}:" if len(found) > 1 else ""
+        if snapshots is None:
+            players.append(_player(last, prefix))
+            continue
         own, damaged = _pool(last, prefix, snapshots, at)
         players += [*own, _player(last, prefix), *_best(last, prefix, at)]
         left_out += damaged

@@ -21,7 +21,7 @@ class LeagueRequest:
     """How a league is played."""
 
     games: int  # a pair
-    snapshots: int  # of each run, at most
+    snapshots: int | None  # of each run, at most; None: runs send their last agent alone
     seed: int
     difficulty: int | None = None  # of all matches; None: all alike
 
