@@ -38,8 +38,8 @@ from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, DuelState, DuelTab
 from aimbot_lab.worlds.duel.core.step import MASKS, advance_packed, keep_advance, mask_held
 from aimbot_lab.worlds.duel.episode_results import episode_batch
 from aimbot_lab.worlds.duel.kinds import TARGET
-from aimbot_lab.worlds.duel.layouts.files import shipped_layouts
 from aimbot_lab.worlds.duel.layouts.layout import Layout
+from aimbot_lab.worlds.duel.layouts.own_layouts import chosen_layouts
 from aimbot_lab.worlds.duel.scenario import scenario_tables
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.snapshots import (
@@ -71,7 +71,7 @@ class Duel:
         kinds: Collection[str] = (TARGET,),
     ) -> None:
         self.settings, self._kinds = settings, kinds
-        self.layouts = shipped_layouts() if layouts is None else tuple(layouts)
+        self.layouts = chosen_layouts(settings) if layouts is None else tuple(layouts)
         self.spec = duel_spec(replace(settings, learner="both"))  # whoever learns, two play
         self.num_envs = settings.num_envs
         self.keep_endings = False

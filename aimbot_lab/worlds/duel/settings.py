@@ -9,7 +9,7 @@ from annotated_types import MinLen
 from pydantic import Field
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.worlds.arena.settings import RaySettings
+from aimbot_lab.worlds.arena.settings import Paths, RaySettings
 from aimbot_lab.worlds.duel.bounds import bounds_of
 from aimbot_lab.worlds.duel.core.state import OF_SEATS
 
@@ -103,6 +103,10 @@ class DuelSettings:
     observed_parameters: tuple[str, ...] = ()
     """Parameters of an agent whose values, its own and its opponent's, are observed as v / (v + u),
     u the value of these settings."""
+    shipped_layouts: Bool = True
+    """Whether the shipped halls are drawn, beside those of `layouts`."""
+    layouts: Paths = ()
+    """Files and folders of halls of your own; without the shipped ones, of each difficulty one."""
     rays: RaySettings = RaySettings()
     """What an agent sees with."""
     observation: ObservationSettings = ObservationSettings()

@@ -36,7 +36,7 @@ from aimbot_lab.worlds.snapshot_checks import (
 OF_SEATS = "seats."  # what a snapshot calls the arrays of seats
 OF_SCENARIO = "scenario_tables."  # and those of the scenario
 RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenario needs
-NOT_COMPARED = ("num_envs", "threads")
+NOT_COMPARED = ("num_envs", "threads", "layouts", "shipped_layouts")  # halls by what they hold
 COUNTERS = ("decisions", "gun_ticks", "episode", "order", "scenario", "clock")
 SAMPLED = ("sampler", "sampler_range_count", "number")
 

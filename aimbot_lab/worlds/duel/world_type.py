@@ -1,6 +1,6 @@
 """The duel as a kind of world: what is known of it before one is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, World
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
 from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
+from aimbot_lab.worlds.duel.layouts.own_layouts import OWN_LAYOUTS, lacking_fault
 from aimbot_lab.worlds.duel.parameters import (
     DECLARED,
     parameter_bounds,
@@ -29,6 +30,7 @@ class DuelType(WorldType):
 
     name = "duel"
     settings = DuelSettings
+    files = OWN_LAYOUTS
     benched = True
     shape_keys = ("rays", "observation", "observed_parameters", "mouse_limit")
     bounding_keys = ("rays", *DECLARED)
@@ -94,6 +96,13 @@ class DuelType(WorldType):
     ) -> str | None:
         """Whether the value lies in the parameter's bounds and those that `settings` declare."""
         return parameter_fault(name, value, settings)
+
+    def drawing_fault(
+        self, settings: DuelSettings, target: str, weights: Sequence[float]
+    ) -> str | None:
+        """Whether each difficulty has a layout, where no shipped ones are."""
+        del target, weights
+        return lacking_fault(settings)
 
     def reward_bound(self, settings: DuelSettings) -> float:
         """The largest of the reward weights."""

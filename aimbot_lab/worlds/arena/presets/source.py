@@ -16,7 +16,9 @@ from aimbot_lab.foundation.yaml_nodes import NodeLoader
 MAX_BYTES = 2**20  # of a file
 MAX_LEVELS = 20  # of lists and mappings in each other; a preset file has seven
 HASH_LINE = "# own target blocks, kept with a run; SHA-256 of all lines below: "
-_KEPT_NAME = re.compile(r"presets-(?P<hash>[0-9a-f]{12})\.yaml")
+LAYOUTS_LINE = "# own layouts of the duel, kept with a run; SHA-256 of all lines below: "
+HASH_LINES = (HASH_LINE, LAYOUTS_LINE)
+_KEPT_NAME = re.compile(r"(presets|layouts)-(?P<hash>[0-9a-f]{12})\.yaml")
 _FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -71,7 +73,8 @@ def as_source(entry: str | Path) -> Source:
 
 def kept_name(text: str) -> str:
     """The file name under which a run keeps `text`: it holds the hash, to notice any change."""
-    return f"presets-{body_hash(text)[:12]}.yaml"
+    kind = "layouts" if text.startswith(LAYOUTS_LINE) else "presets"
+    return f"{kind}-{body_hash(text)[:12]}.yaml"
 
 
 def is_kept_name(name: str) -> bool:
@@ -81,13 +84,13 @@ def is_kept_name(name: str) -> bool:
 
 def body_hash(text: str) -> str:
     """The SHA-256 of `text` without a line of its own hash."""
-    body = text.partition("\n")[2] if text.startswith(HASH_LINE) else text
+    body = text.partition("\n")[2] if text.startswith(HASH_LINES) else text
     return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _check_hash(name: str, text: str) -> None:
     found, match = body_hash(text), _KEPT_NAME.fullmatch(name)
-    said = text.partition("\n")[0].removeprefix(HASH_LINE) if text.startswith(HASH_LINE) else found
+    said = text.partition("\n")[0].rpartition(" ")[2] if text.startswith(HASH_LINES) else found
     if said != found or (match is not None and not found.startswith(match["hash"])):
         raise ValueError(
             "altered since a run kept it; to use it as a file of your own, delete its first line "
