@@ -108,3 +108,14 @@ def test_a_snapshot_without_opponents_and_an_impossible_action_change_nothing() 
         world.step(wrong, buffers)
     for name, array in world.snapshot().items():
         np.testing.assert_array_equal(array, kept[name], err_msg=name)
+
+
+def test_an_impossible_action_in_a_mirrored_match_names_the_agent_that_made_it() -> None:
+    world = OpposedWorld(DuelSettings(num_envs=3, learner="home"), mirrored=2)
+    world.set_scenario(ALL)
+    buffers = step_buffers(world)
+    world.reset(1, buffers.observations)
+    wrong = np.zeros((5, 4), np.float32)
+    wrong[4, 3] = np.nan
+    with pytest.raises(ActionError, match=r"environment 1: mouse is nan.*\(agent away\)"):
+        world.step(wrong, buffers)

@@ -16,12 +16,12 @@ AGENT_NAMES = ("home", "away")
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def checked_actions(actions: Any, matches: int, *, agents: int = AGENTS) -> Float32Array:
-    """`actions` [agents x matches, 4] as kernels read them.
+def checked_actions(actions: Any, matches: int, *, seats: int | None = None) -> Float32Array:
+    """`actions` [seats, 4] as kernels read them; all seats of the matches, or the first `seats`.
 
     Raises ActionError, naming match and agent, for what no player could do.
     """
-    shape = agents * matches, ACTION_COLUMNS
+    shape = AGENTS * matches if seats is None else seats, ACTION_COLUMNS
     usual = type(actions) is np.ndarray and actions.dtype is FLOAT32
     if not usual or actions.shape != shape:
         check_real(actions, shape)

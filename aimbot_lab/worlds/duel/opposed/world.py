@@ -113,7 +113,7 @@ class OpposedWorld:
         self.duel.check_started()
         check_buffers(buffers, self._shape)
         own = self.num_envs
-        self._actions[:own] = checked_actions(actions, own, agents=1)
+        self._actions[:own] = checked_actions(actions, self._matches, seats=own)
         self._actions[own:] = self._answers()[self.mirrored :]
         batch = self.duel.step(self._actions, self._buffers)
         self._masked = False
