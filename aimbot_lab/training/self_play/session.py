@@ -8,6 +8,7 @@ import numpy as np
 
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 from aimbot_lab.foundation.statistics.ratings import ratings_of
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
@@ -120,10 +121,15 @@ class SelfPlay:
     def best(self, otherwise: BestAgent) -> BestAgent:
         """The snapshot whose interval has the highest lower end, as the best agent.
 
-        `otherwise` where none but the first has been met, so that games say nothing.
+        Of those that were met MIN_EPISODES times: of a few games, all won, the interval is too
+        narrow. `otherwise` where that is none but the first, so that games say nothing.
         """
         rated = self._rated([one.name for one in self.pool.snapshots])
-        met = [one for one in self.pool.snapshots if one.number == 0 or rated[one.name].games]
+        met = [
+            one
+            for one in self.pool.snapshots
+            if one.number == 0 or rated[one.name].games >= MIN_EPISODES
+        ]
         if len(met) < 2:
             return otherwise
         best = max(met, key=lambda one: rated[one.name].lower)
