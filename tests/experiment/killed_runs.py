@@ -58,7 +58,7 @@ DUEL = """
 name: small duel
 seed: {seed}
 env: {{world: duel, num_envs: 16, time_limit: 2.0, health: 1}}
-self_play: {{save_steps: 1_500, swap_steps: 800, window: 4, at_once: 2, sampling: {{pfsp: {{}}}}}}
+self_play: {{save_steps: 1_000, swap_steps: 500, window: 4, at_once: 2, sampling: {{pfsp: {{}}}}}}
 lessons:
   - name: first
     targets: {{greedy: 1}}
@@ -66,8 +66,8 @@ lessons:
   - name: second
     targets: {{self: 2, reference: 1, aimbot: 1}}
     completion_criteria: {{rule: ml-agents, measure: elo, threshold: {threshold},
-                           min_lesson_length: 200}}
-train: {{algo: hybrid_ppo, masks: true, total_steps: 12_288, n_steps: 16, batch_size: 384,
+                           min_lesson_length: 40}}
+train: {{algo: hybrid_ppo, masks: true, total_steps: 6_144, n_steps: 16, batch_size: 384,
         n_epochs: 1, network: {{layers: [16]}}}}
 """
 ALL_PARTS = "all_parts"  # hybrid_ppo with every part of a network and every switch

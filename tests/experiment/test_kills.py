@@ -3,7 +3,7 @@
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network,
 six by self-play and two of each other kind of algorithm, each killed so often (once less where the
 last kill comes too late); some minutes. It also goes through the chosen instants so often, with
-other seeds. Without it, two runs of hybrid_ppo and two by self-play, killed three times each, and
+other seeds. Without it, two runs of hybrid_ppo and one by self-play, killed three times each, and
 each chosen instant once.
 """
 
@@ -40,10 +40,12 @@ def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list
 
 @pytest.mark.parametrize("algo", ["hybrid_ppo", SELF_PLAY, *(OTHERS if KILLS else [])])
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
-    runs, kills = (RUNS.get(algo, 2), KILLS) if KILLS else (2, 3)
-    lines = killed_runs(tmp_path, runs, kills, 1, algo)
+    few = 1 if algo == SELF_PLAY else 2
+    runs, kills = (RUNS.get(algo, 2), KILLS) if KILLS else (few, 3)
+    lines = killed_runs(tmp_path, runs, kills, 2, algo)
     assert all(line["kills"] >= kills - 1 for line in lines)
-    assert {line["status"] for line in lines} == {"FINISHED", "FAILED"}
+    ends = {"FINISHED"} if runs == 1 else {"FINISHED", "FAILED"}  # by turns
+    assert {line["status"] for line in lines} == ends
     for line in lines:
         assert all(line[name] for name in SAME), line
         assert line["twice"] == 0, line

@@ -71,7 +71,7 @@ def test_what_was_resolved_means_the_same_when_it_is_read_again() -> None:
         (
             "",
             {
-                "TARGETS": "{greedy: 1}\n    completion_criteria: "
+                "TARGETS": "{duel: 1}\n    completion_criteria: "
                 "{rule: ml-agents, measure: elo, threshold: 1300}",
                 "BATCH": "64",
             },

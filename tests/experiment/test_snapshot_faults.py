@@ -61,7 +61,7 @@ def test_a_fault_at_any_write_of_a_snapshot_loses_none_that_a_checkpoint_names(
     with pytest.MonkeyPatch.context() as patch:
         run = begun(tmp_path / "counted", 3)
         run.take()
-        system = FailingSystem(patch, -1, fail)
+        system = FailingSystem(patch, -1, full_disk)
         run.keep()
     assert system.made[:5] == ["open", "write", "fsync", "close", "replace"]  # the snapshot
     seen = set()

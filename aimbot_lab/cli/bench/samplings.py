@@ -72,19 +72,11 @@ def self_play(
     Example:
       aimbot-lab bench self-play --steps 2000000 --seeds 2
     """
-    from aimbot_lab.bench.samplings.trainings import SelfPlayBench, trained_run
+    from aimbot_lab.bench.samplings.trainings import SelfPlayBench
 
     plan = SelfPlayBench(steps, seeds, overrides)
     planned = list(plan.trainings())
-    runs = [
-        trained_run(
-            one,
-            place.folder,
-            say=lambda line: click.echo(line, err=True),
-            tracking_uri=place.tracking_uri,
-        )
-        for one in planned
-    ]
+    runs = [_run(one, place) for one in planned]
     league = _league(runs, games, place)
     rated = {player.run: player for player in league.players if player.run is not None}
     done = [Trained(one, run, rated[run]) for one, run in zip(planned, runs, strict=True)]
@@ -93,6 +85,15 @@ def self_play(
         return
     click.echo(table(HEAD, _rows(done)))
     click.echo(f"\n{steps:,} steps each; {games} games a pair. {league.verdict}")
+
+
+def _run(planned: "PlannedTraining", place: options.Place) -> str:
+    from aimbot_lab.bench.samplings.trainings import trained_run
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    return trained_run(planned, place.folder, say=say, tracking_uri=place.tracking_uri)
 
 
 def _league(runs: Sequence[str], games: int, place: options.Place) -> "League":

@@ -14,6 +14,7 @@ from aimbot_lab.foundation.shown_text import one_line
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
+    from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
     from aimbot_lab.foundation.statistics.measures import Measure
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
@@ -55,32 +56,36 @@ def evaluate(
     Example:
       aimbot-lab evaluate latest --episodes 500
     """
-    from aimbot_lab.experiment.analysis.evaluation import (
-        EvaluationRequest,
-        cells_to_play,
-        evaluate_agent,
-        matches_of,
-    )
     from aimbot_lab.experiment.analysis.evaluation_record import evaluation_record
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
     from aimbot_lab.worlds.registry import spec_of
 
-    at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
-    fetched = fetch_agent(run, agent, **at)
-    wanted = EvaluationRequest(**request)
-    matches = matches_of(fetched, wanted, **at)
-    with progress("evaluating", cells_to_play(fetched, wanted, matches)) as advance:
-        found = evaluate_agent(
-            fetched, wanted, matches=matches, on_cell=lambda who, cell: advance(f"{who}, {cell}")
-        )
+    fetched = fetch_agent(run, agent, data_folder=place.folder, tracking_uri=place.tracking_uri)
+    found = _evaluated(fetched, request, place)
     if as_json:
         print_json(found.as_json())
     else:
         _show(found, spec_of(fetched.config.env).measures)
     record = evaluation_record(found, fetched.run.tags.get(NOTE_TAG, ""))
     add_to_run(place.folder, found.run_id, record, tracking_uri=place.tracking_uri)
+
+
+def _evaluated(
+    fetched: "TrackedAgent", request: dict[str, Any], place: options.Place
+) -> "Evaluated":
+    from aimbot_lab.experiment.analysis import evaluation
+
+    wanted = evaluation.EvaluationRequest(**request)
+    matches = evaluation.matches_of(
+        fetched, wanted, data_folder=place.folder, tracking_uri=place.tracking_uri
+    )
+    parts = evaluation.cells_to_play(fetched, wanted, matches)
+    with progress("evaluating", parts) as advance:
+        return evaluation.evaluate_agent(
+            fetched, wanted, matches=matches, on_cell=lambda who, cell: advance(f"{who}, {cell}")
+        )
 
 
 def _show(found: "Evaluated", measures: "Sequence[Measure]") -> None:

@@ -107,9 +107,6 @@ def compare_agents(
     ]
     steps = common_steps(curves)
     plans = direct_plans(agents, request)
-    every: list[set[str]] = [
-        {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
-    ]
     return Comparison(
         request=request,
         runs=tuple(
@@ -121,13 +118,21 @@ def compare_agents(
         differences=differences(played[0], played[1:], margin=request.margin),
         common_steps=steps,
         settings=settings_that_differ([(agent.run, agent.config) for agent in agents]),
-        left_out=tuple(sorted(set[str]().union(*every) - every[0].intersection(*every))),
+        left_out=_left_out(agents, request),
         matches=tuple(
             _played(agent, plan, request, on_cell)
             for agent, plan in zip(agents[1:], plans, strict=False)
         ),
         unmatched=tuple("".join(plan.left_out) for plan in plans),
     )
+
+
+def _left_out(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> tuple[str, ...]:
+    """Cells that not all of `agents` ended on."""
+    every: list[set[str]] = [
+        {cell_name(*cell) for cell in _own_task(agent, request).cells} for agent in agents
+    ]
+    return tuple(sorted(set[str]().union(*every) - every[0].intersection(*every)))
 
 
 def direct_plans(
