@@ -1,5 +1,6 @@
 """Past selves that act in one call of a kernel: each does what it would do alone."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -250,3 +251,16 @@ def test_other_networks_and_engines_act_by_torch() -> None:
     for train, engine in ((wide, "fused"), (PLAIN, "torch")):
         players = new_players(pool_of(train, 1), SPEC, train, engine=engine)
         assert isinstance(players, EachByTorch)
+
+
+def test_a_copy_acts_by_memory_of_its_own() -> None:
+    found = past_selves(pool_of(PLAIN, 2))
+    found.line_up = (0, 1)
+    found.seat(np.arange(ROWS), ["self"] * ROWS)
+    observations, masks = seen()
+    actions = np.zeros((2, ROWS, 4), np.float32)
+    found.act(observations, masks, actions[0])
+    twin = copy.deepcopy(found)
+    for one, into in zip((found, twin), actions, strict=True):
+        one.act(observations, masks, into)
+    np.testing.assert_array_equal(*actions)
