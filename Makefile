@@ -1,10 +1,11 @@
-# The one vocabulary: setup, run, test, kills, lint, types, bench, check.
+# The one vocabulary: setup, run, test, kills, real-ml-agents, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+REAL := .venv-ml-agents
 
-.PHONY: setup run test kills lint types bench check
+.PHONY: setup run test kills real-ml-agents lint types bench check
 
 setup: $(READY)
 
@@ -28,6 +29,20 @@ test: setup
 # Trainings killed at random moments and resumed, far more often than in `make test`.
 kills: setup
 	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
+
+# ML-Agents' own client against our player. The client needs packages that ours exclude, so it has an
+# environment of its own; setuptools goes last, because others pull a newer one.
+real-ml-agents: setup $(REAL)/.ready
+	$(BIN)/python -m pytest -n 0 -m real_ml_agents tests/mlagents
+
+$(REAL)/.ready: Makefile
+	$(PYTHON) -m venv $(REAL)
+	$(REAL)/bin/python -m pip install --quiet wheel
+	$(REAL)/bin/python -m pip install --quiet --ignore-requires-python --no-deps mlagents_envs==1.1.0
+	$(REAL)/bin/python -m pip install --quiet protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle \
+		pyyaml filelock Pillow
+	$(REAL)/bin/python -m pip install --quiet 'setuptools<81'
+	@touch $@
 
 lint: setup
 	$(BIN)/ruff check .

@@ -49,6 +49,7 @@ HOMES = {
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
     "google": ["mlagents/"],
+    "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
         "sweep/results/plots.py",
         "experiment/analysis/charts.py",

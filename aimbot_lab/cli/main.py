@@ -19,6 +19,7 @@ from aimbot_lab.cli.commands.files.maps import maps
 from aimbot_lab.cli.commands.files.presets import presets
 from aimbot_lab.cli.commands.files.schema import schema
 from aimbot_lab.cli.commands.league import league
+from aimbot_lab.cli.commands.player import export_player, player
 from aimbot_lab.cli.commands.plot import plot
 from aimbot_lab.cli.commands.record import record
 from aimbot_lab.cli.commands.replay import replay
@@ -81,7 +82,7 @@ COMMANDS = (
         bench,
         delete,
     ),
-    *(maps, play, panel, completion),
+    *(maps, play, panel, player, export_player, completion),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -19,6 +19,7 @@ from aimbot_lab.mlagents.side_channel.framing import Message
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS, StatsAggregationMethod
+from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
 LOG = logging.getLogger(__name__)
 TRAINING_ANALYTICS = uuid.UUID("b664a4a9-d86f-5a5f-95cb-e8353a7e8356")
@@ -89,6 +90,11 @@ class PlayerChannels:
             for value in values
             if math.isfinite(value)
         ]
+
+
+def reports_over(*, stats: bool, text: bool) -> tuple[uuid.UUID, ...]:
+    """The channels over which results are told."""
+    return (STATS,) * stats + (STRING_LOG,) * text
 
 
 def stat_message(key: str, value: float) -> bytes:

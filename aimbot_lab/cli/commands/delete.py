@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.deletion import Deletion
 
 
-@click.command(short_help="Delete runs with their files and checkpoints.")
+@click.command(short_help="Delete runs with files and checkpoints.")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.place

@@ -21,7 +21,7 @@ MAX_LOG = 700.0  # whose exponential is a number
 HEAD = ("episodes", "step", "found", "needed", "")
 
 
-@click.command(short_help="Explain why lessons of a run ended or did not.")
+@click.command(short_help="Explain why lessons ended or did not.")
 @click.argument("run", shell_complete=complete_runs)
 @click.option("--threshold", type=float, help="Also show what this threshold would have done.")
 @click.option("--all", "every", is_flag=True, help="Every check, not only the informative ones.")

@@ -37,7 +37,7 @@ class GridType(click.ParamType[Any]):
         return Grid(int(match[1]), int(match[2]))
 
 
-@click.command(short_help="Film a run's agent, or replays, as MP4 or GIF.")
+@click.command(short_help="Film an agent or replays, as MP4 or GIF.")
 @click.argument(
     "sources", nargs=-1, required=True, metavar="RUN|REPLAY...", shell_complete=complete_runs
 )

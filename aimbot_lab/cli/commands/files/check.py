@@ -12,7 +12,7 @@ from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.foundation.shown_text import refusal_lines
 
 
-@click.command(short_help="List the faults of curriculum and sweep files.")
+@click.command(short_help="List the faults of curricula and sweeps.")
 @click.argument(
     "files",
     nargs=-1,

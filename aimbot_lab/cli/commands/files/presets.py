@@ -16,9 +16,9 @@ KEY = "presets"  # of the settings of a world that has such files
 any_files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 
 
-@click.group(short_help="List, check or draw target blocks (presets).")
+@click.group(short_help="List, check or draw target blocks.")
 def presets() -> None:
-    """List, check or draw target blocks (presets).
+    """List, check or draw target blocks.
 
     FILES are preset files or folders of *.yaml and *.yml files; without any, the shipped presets.
 

@@ -1,0 +1,61 @@
+"""A lesson of a curriculum as a build that trainers of ML-Agents play."""
+
+import shlex
+import sys
+import uuid
+from collections.abc import Collection
+from pathlib import Path
+
+from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.mlagents.session import PlayerSession
+from aimbot_lab.worlds.registry import default_type, make_world, type_of
+
+PLAYER = "AimbotLab.x86_64"
+MARK = "# A player of aimbot-lab for ML-Agents."
+MISREAD = (".app", ".exe", ".x86")
+"""What ML-Agents takes out of a path, wherever it is, before it looks for the file."""
+
+
+def player_session(
+    curriculum: str | None, *, lesson: int, agents: int | None, reports: Collection[uuid.UUID]
+) -> PlayerSession:
+    """Lesson number `lesson`, from 1 on, of the file or shipped name `curriculum`.
+
+    Without a name it is the shipped one of the target that is meant where none is named. `agents`
+    is the number of rows; None: as the file says. `reports` are the channels over which results
+    are told. Raises ConfigurationError, and for what the file has wrong.
+    """
+    name = curriculum or default_type().default_target()
+    config = load_curriculum(name).config
+    if lesson > len(config.lessons):
+        raise ConfigurationError(
+            f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"
+        )
+    type_of(config.env).warm_up(config.env)  # a trainer waits for a minute
+    world = make_world(config.env, agents)
+    scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
+    return PlayerSession(world, scenario, reports=reports)
+
+
+def export_player(folder: Path) -> Path:
+    """The program in `folder` that ML-Agents starts like a build; it runs this installation.
+
+    Raises ConfigurationError for a folder that ML-Agents can't read the path of, and where there
+    is another file of the program's name.
+    """
+    path = folder.resolve() / PLAYER
+    for part in MISREAD:
+        if part in str(path.parent):
+            raise ConfigurationError(
+                f"{folder}: ML-Agents finds nothing in a folder with {part} in its path; "
+                "choose another"
+            )
+    if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
+        raise ConfigurationError(f"{path}: is no player of aimbot-lab, and is left as it is")
+    folder.mkdir(parents=True, exist_ok=True)
+    command = f'exec {shlex.quote(sys.executable)} -m aimbot_lab player "$@"'
+    path.write_text(f"#!/bin/sh\n{MARK}\n{command}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path

@@ -1,0 +1,65 @@
+"""What a build and a trainer tell each other once: versions, abilities, behaviors."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from aimbot_lab.mlagents.behaviors import BehaviorSpec
+from aimbot_lab.mlagents.exception import UnityEnvironmentException
+from aimbot_lab.mlagents.wire.schema import new_message
+from aimbot_lab.mlagents.wire.wire_format import WireError
+
+COMMUNICATION = "1.5.0"  # version of the protocol
+PACKAGE = "2.0.1"  # of Unity's package that speaks it as we do
+ABILITIES = (
+    *("baseRLCapabilities", "concatenatedPngObservations", "compressedChannelMapping"),
+    *("hybridActions", "trainingAnalytics", "variableLengthObservation", "multiAgentGroups"),
+)
+
+
+def greeting() -> bytes:
+    """The InitOutput that a build begins with."""
+    output = new_message("InitOutput")
+    output.name = "AcademySingleton"
+    output.communication_version, output.package_version = COMMUNICATION, PACKAGE
+    for ability in ABILITIES:
+        setattr(output.capabilities, ability, True)
+    return _written(output)
+
+
+def introduction(behaviors: Iterable[str], spec: BehaviorSpec) -> bytes:
+    """The InitOutput that comes with the first agents of `behaviors`."""
+    output = new_message("InitOutput")
+    for name in behaviors:
+        brain = output.brain_parameters.add()
+        brain.brain_name, brain.is_training = name, True
+        actions = brain.action_spec
+        actions.num_continuous_actions = spec.action_spec.continuous_size
+        actions.num_discrete_actions = spec.action_spec.discrete_size
+        actions.discrete_branch_sizes.extend(spec.action_spec.discrete_branches)
+    return _written(output)
+
+
+def trainers_seed(initialization: bytes) -> int:
+    """The seed in the trainer's InitInput.
+
+    Raises UnityEnvironmentException for a trainer of another major version, WireError for bytes
+    that are none.
+    """
+    given = new_message("InitInput")
+    try:
+        given.ParseFromString(initialization)
+    except DecodeError as error:
+        raise WireError("the trainer's first message can't be read") from error
+    version = str(given.communication_version)
+    if version.partition(".")[0] != COMMUNICATION.partition(".")[0]:
+        raise UnityEnvironmentException(
+            f"the trainer speaks version {version!a:.20} of the protocol, this build "
+            f"{COMMUNICATION}: the numbers before the point must be the same"
+        )
+    return int(given.seed)
+
+
+def _written(message: Any) -> bytes:
+    return bytes(message.SerializeToString())
