@@ -15,6 +15,10 @@ def learner_episodes(batch: EpisodeBatch, matches: int, *, mirrored: int) -> Epi
     Rows are the home seats of all `matches`, then the away seats of the first `mirrored`. Episodes
     of these matches are of kind self and of a scenario that counts for no lesson.
     """
+    order = batch.running_order[: matches + mirrored]
+    scenarios = _running(batch.running_scenario, matches, mirrored)
+    if not batch:  # as in most steps
+        return batch._replace(running_order=order, running_scenario=scenarios)
     ended = batch.row[: len(batch.row) // AGENTS]
     both = np.flatnonzero(ended < mirrored)
     kept = np.concatenate([np.arange(len(ended)), len(ended) + both])
@@ -30,9 +34,9 @@ def learner_episodes(batch: EpisodeBatch, matches: int, *, mirrored: int) -> Epi
         outcome=batch.outcome[kept],
         length=batch.length[kept],
         terms=batch.terms[kept],
-        running_order=batch.running_order[: matches + mirrored],
-        running_scenario=_running(batch.running_scenario, matches, mirrored),
         columns={name: column[kept] for name, column in batch.columns.items()},
+        running_order=order,
+        running_scenario=scenarios,
     )
 
 
