@@ -190,7 +190,7 @@ def test_the_part_play_begins_an_episode_that_waits_for_its_player(panel: PanelU
     with panel.page() as page:
         wanted = {"target": "", "difficulty": 1, "seed": 3, "beside": "script:greedy"}
         begun = page.ask("play", "begin", **wanted)
-        assert begun["targets"] == {"free": 0, "goto": 5, "attack": 5}
+        assert begun["targets"] == {"free": 0, "goto": 5, "attack": 5, "duel": 5}
         assert begun["frame"]["view"]["seconds_left"] == 30.0
         assert "has not ended" in page.refused("play", "save_replay")
         page.ask("play", "hold", ahead=1, right=0, attack=False, mouse=0.0)

@@ -1,19 +1,34 @@
-"""A run by self-play, watched: its past selves are the training's own, the others are shown."""
+"""A run by self-play, watched: its agent meets those that its training has it meet."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import pytest
+
 from aimbot_lab.experiment.config.document import parse_curriculum
+from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.panel.server.watching.live_match import NoPastAgents, drawn_cell
+from aimbot_lab.panel.server.watching.live_play import LivePlay
 from aimbot_lab.panel.server.watching.watched_agent import shown_mix
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.worlds.registry import spec_of
 
 FILE = """\
 name: match
-env: {world: duel, num_envs: 8}
-self_play: {}
+env: {world: duel, num_envs: 8, time_limit: 0.5}
+self_play: {play_against_latest_model_ratio: RATIO}
 lessons:
   - {name: one, targets: {self: 1, greedy: 1}, completion_criteria: {threshold: 0.5}}
   - {name: two, targets: {self: 1}}
-train: {algo: hybrid_ppo, n_steps: 16, batch_size: 96}
+train: {algo: hybrid_ppo, n_steps: 16, batch_size: 64, network: {layers: [4]}}
 """
+
+
+def configured(ratio: float = 0.5) -> Any:
+    return parse_curriculum(FILE.replace("RATIO", str(ratio)), "file.yaml").config
 
 
 def status(lesson: int, **weights: float) -> dict[str, Any]:
@@ -22,17 +37,76 @@ def status(lesson: int, **weights: float) -> dict[str, Any]:
     return {"lesson": lesson, "targets": mixed, "difficulty": levels}
 
 
-def test_past_selves_are_left_out_of_what_is_shown() -> None:
-    config = parse_curriculum(FILE, "file.yaml").config
-    mix = shown_mix(config, status(0, self=0.5, greedy=0.5))
+def test_what_is_shown_is_what_the_run_draws_past_selves_among_it() -> None:
+    mix = shown_mix(configured(), status(0, self=0.5, greedy=0.5))
     assert mix is not None
-    assert dict(mix.targets) == {"greedy": 0.5}
-    assert dict(mix.difficulty) == {"greedy": (1.0, 0, 0, 0, 0)}
+    assert dict(mix.targets) == {"self": 0.5, "greedy": 0.5}
+    assert mix.difficulty["self"] == (1.0, 0, 0, 0, 0)
+    assert shown_mix(configured(), None) is None
 
 
-def test_a_lesson_of_past_selves_alone_is_shown_against_the_scripts() -> None:
-    config = parse_curriculum(FILE, "file.yaml").config
-    mix = shown_mix(config, status(1, self=1.0))
-    assert mix is not None
-    assert set(mix.targets) == {"still", "random", "greedy", "aimbot"}
-    assert shown_mix(config, None) is None
+class Past:
+    """Two past selves, which play as the agent does."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def names(self) -> list[str]:
+        return ["snapshot-000000", "snapshot-000001"]
+
+    def agent(self, name: str) -> Agent:
+        assert name in self.names()
+        return self._agent
+
+
+def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) -> set[str]:
+    """Who sits opposite in the first matches that are watched; each is looked at to its end."""
+    config = configured(ratio)
+    spec = spec_of(config.env)
+    agent = Agent(new_policy(config.train, spec), spec, config.train)
+    saved = SavedAgent(agent, config.env, config.train, {"step": 1234})
+    given = shown_mix(config, status(0, **weights))
+    shown = LivePlay(
+        config,
+        lambda: saved,
+        lambda: given,
+        lambda _: Past(agent) if past else NoPastAgents(),
+        seed=3,
+    )
+    found: set[str] = set()
+    for _ in range(8 * 31):  # 5 decisions, and how it ended for a while
+        told = shown.decide()
+        home, away = told["names"]
+        assert home == "agent, step 1,234"
+        assert len(told["scene"]["fighters"]) == 2
+        assert told["scene"]["target"] == "Duel, difficulty 1"
+        if told["ended"] is not None:
+            assert told["ended"]["line"] == "Warning|Result|Draw"
+            found.add(away)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("weights", "met"),
+    [
+        ({"self": 1.0}, {"snapshot-000000", "snapshot-000001"}),
+        ({"greedy": 1.0}, {"greedy"}),
+    ],
+)
+def test_the_agent_meets_itself_past_selves_and_scripts_as_in_training(
+    weights: dict[str, float], met: set[str]
+) -> None:
+    assert opponents(0.0, weights) == met
+    assert "itself" in opponents(0.5, weights)
+
+
+def test_a_run_that_has_kept_no_snapshot_yet_shows_its_agent_against_itself() -> None:
+    assert opponents(0.0, {"self": 1.0}, past=False) == {"itself"}
+
+
+def test_cells_are_drawn_as_often_as_they_weigh() -> None:
+    mix = Scenario({"self": 3.0, "greedy": 1.0}, {"self": (0.0, 1.0)})
+    random = np.random.default_rng(0)
+    drawn = [drawn_cell(mix, random) for _ in range(400)]
+    assert set(drawn) == {("self", 2), ("greedy", 1)}
+    assert drawn.count(("self", 2)) == pytest.approx(300, abs=30)

@@ -15,6 +15,7 @@ from aimbot_lab.experiment.runs.harmless_settings import harmless_settings, with
 from aimbot_lab.experiment.runs.result import RunResult, outcome
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.tracking.runs.opening import RunDescription
+from aimbot_lab.tracking.runs.run_summary import WORLD_TAG
 
 UNSET = str(None)
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
@@ -55,6 +56,7 @@ def describe_run(
             **(tags or {}),
             "lab.curriculum": loaded.name,
             "lab.ended": UNFINISHED,
+            WORLD_TAG: config.env.world,
             "lab.seed": str(config.seed),
             "lab.config": config_hash(config, start),
             **({"lab.init_from": start.source} if start else {}),

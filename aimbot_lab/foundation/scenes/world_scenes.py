@@ -19,12 +19,12 @@ class Mouse(NamedTuple):
 class WorldScenes(ABC):
     """Rows of one kind of world as numbers to draw, and as scenes to edit."""
 
-    resting: Scenario
-    """What a row that is edited is drawn from: an episode that never ends."""
+    resting: Scenario | None = None
+    """What a row that is edited is drawn from: an episode that never ends; None: none is edited."""
 
-    @abstractmethod
     def editor(self, world: Any) -> SceneEditor:
-        """Who edits rows of `world`; it loads what a first step would."""
+        """Who edits rows of `world`, where there is `resting`; it loads what a first step would."""
+        raise NotImplementedError
 
     @abstractmethod
     def view(

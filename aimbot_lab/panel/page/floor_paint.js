@@ -1,5 +1,7 @@
 // How a floor from above is painted, in metres: `pixel` is the size of one in these.
 
+import { awayScene, isMatch } from "./scene/match.js";
+
 export const RIM = 1.5; // m of wall around the floor
 const GRID = 5; // m between the floor's lines
 
@@ -27,13 +29,29 @@ export function drawFloor(context, scene, { colours: c, path, pixel }) {
     context.stroke();
   }
   for (const box of scene.boxes) fillBox(context, box, c.obstacle);
+  if (isMatch(scene)) drawRays(context, awayScene(scene), { ...c, view: c.enemy, ray: c.enemy, enemy: c.agent }, pixel);
   drawRays(context, scene, c, pixel);
   context.strokeStyle = c.path;
   context.lineWidth = 2 * pixel;
   line(context, path);
+  if (isMatch(scene)) {
+    drawMatch(context, scene, c, pixel);
+    return;
+  }
   for (const body of scene.bodies) drawBody(context, body, c, pixel);
   if (scene.fired) drawShot(context, scene, c, pixel);
   drawAgent(context, scene, c, pixel);
+}
+
+/** Both agents of a match, who is down as a cross. */
+function drawMatch(context, scene, c, pixel) {
+  const views = [scene, awayScene(scene)];
+  for (const view of views) if (view.fired) drawShot(context, view, c, pixel);
+  views.forEach((view, seat) => {
+    const colour = seat ? c.enemy : c.agent;
+    if (scene.fighters[seat].health > 0) drawAgent(context, view, { ...c, agent: colour }, pixel);
+    else drawBody(context, { ...view, hits_left: 0 }, { ...c, down: colour }, pixel);
+  });
 }
 
 function drawRays(context, scene, c, pixel) {
@@ -88,6 +106,7 @@ function drawShot(context, scene, c, pixel) {
   context.strokeStyle = c.shot;
   context.lineWidth = 3 * pixel;
   line(context, [[x, z], end]);
+  if (isMatch(scene) && !body) return; // a ring is a hit there
   disc(context, ...end, 0.9);
   context.stroke();
 }

@@ -1,9 +1,9 @@
 // A scene from above on a canvas: x to the right, z up. Colours are the style sheet's variables.
 
 import { drawFloor, RIM } from "./floor_paint.js";
+import { between, jumped } from "./scene/between.js";
 
 const PATH_SECONDS = 10;
-const JUMP = 3; // m; what moves further between two frames is not slid along
 const ROLES = ["floor", "grid", "wall", "obstacle", "block", "goal", "agent", "enemy", "bystander",
   "down", "view", "ray", "path", "shot", "ghost", "ink"];
 
@@ -67,7 +67,7 @@ export class TopDown {
     const { x, z } = scene;
     const time = scene.seconds ?? 0;
     const last = this.path.at(-1);
-    if (last && (time < last[2] || Math.hypot(x - last[0], z - last[1]) > JUMP)) this.path = [];
+    if (last && (time < last[2] || jumped({ x: last[0], z: last[1] }, scene))) this.path = [];
     this.path.push([x, z, time]);
     while (this.path[0][2] < time - PATH_SECONDS) this.path.shift();
   }
@@ -112,18 +112,4 @@ export class TopDown {
     const metres = ((this.now?.size ?? 48) + 2 * RIM) / box.width;
     return [(event.clientX - box.left) * metres - RIM, (box.bottom - event.clientY) * metres - RIM];
   }
-}
-
-/** The scene `share` of the way from one to the next. */
-export function between(before, now, share) {
-  if (Math.hypot(now.x - before.x, now.z - before.z) > JUMP) return now;
-  const mix = (a, b) => a + share * (b - a);
-  const yaw = turned(before.yaw, now.yaw, share);
-  return { ...now, x: mix(before.x, now.x), z: mix(before.z, now.z), yaw };
-}
-
-/** The angle `share` of the way from `a` to `b`, the shorter way round. */
-export function turned(a, b, share) {
-  const way = Math.atan2(Math.sin(b - a), Math.cos(b - a));
-  return a + share * way;
 }

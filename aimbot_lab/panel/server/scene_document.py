@@ -19,7 +19,7 @@ def floor_document(view: SceneView, scene: Scene) -> dict[str, Any]:
     return {
         "kind": "floor",
         **asdict(view),
-        "fired": view.fired or view.hit >= 0 or any(scene.events.values()),
+        "fired": view.fired if view.fighters else view.hit >= 0 or any(scene.events.values()),
         "seconds": round(scene.seconds, 2),  # since the episode began
     }
 

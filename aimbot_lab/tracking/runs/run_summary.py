@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from aimbot_lab.foundation import metric_names as names
 
+WORLD_TAG = "lab.world"
+"""The tag of the world that a run trains in; runs of older versions have none."""
+
 
 class MetricPoint(NamedTuple):
     """One value of a metric."""

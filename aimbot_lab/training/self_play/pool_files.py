@@ -11,6 +11,8 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import MAX_WEIGHTS_BYTES
 from aimbot_lab.training.agents.weights_file import policy_of
+from aimbot_lab.training.algorithms.models import new_policy
+from aimbot_lab.training.checkpoint.packing import unpack
 from aimbot_lab.training.self_play.games import GAMES_NAME, GamesTable
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
 from aimbot_lab.training.settings import TrainSettings
@@ -62,6 +64,22 @@ def read_snapshot(path: Path, train: TrainSettings, spec: WorldSpec) -> Agent:
     try:
         policy = policy_of(read_bounded(path, MAX_WEIGHTS_BYTES), train, spec)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise LabError(f"{path.stem}: {reason}") from error
+        raise _unreadable(path, error) from error
     return Agent(policy, spec, train)
+
+
+def read_part(path: Path, train: TrainSettings, spec: WorldSpec) -> Agent:
+    """The agent of the snapshot that is the part `path` of a checkpoint; raises as above."""
+    try:
+        weights = unpack(read_bounded(path, MAX_WEIGHTS_BYTES))
+        policy = new_policy(train, spec)
+        policy.load_state_dict(dict(weights))
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        raise _unreadable(path, error) from error
+    policy.set_training_mode(False)
+    return Agent(policy, spec, train)
+
+
+def _unreadable(path: Path, error: Exception) -> LabError:
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return LabError(f"{path.stem}: {reason}")

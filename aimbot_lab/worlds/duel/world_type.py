@@ -21,6 +21,7 @@ from aimbot_lab.worlds.duel.parameters import (
 )
 from aimbot_lab.worlds.duel.players.scripts import make_players
 from aimbot_lab.worlds.duel.replays.world_replays import DuelReplays
+from aimbot_lab.worlds.duel.scenes.world_scenes import DuelScenes
 from aimbot_lab.worlds.duel.settings import DuelSettings, SelfPlayDuelSettings
 from aimbot_lab.worlds.duel.spec import duel_spec, targets_of
 
@@ -35,6 +36,7 @@ class DuelType(WorldType):
     shape_keys = ("rays", "observation", "observed_parameters", "mouse_limit")
     bounding_keys = ("rays", *DECLARED)
     replays = DuelReplays()
+    scenes = DuelScenes()
     self_play_targets = LEARNED
 
     def spec(self, settings: DuelSettings) -> WorldSpec:

@@ -2,6 +2,7 @@
 
 import { el, fill, say } from "../dom.js";
 import { percent } from "../format.js";
+import { resultWords } from "../scene/match.js";
 import { Stage } from "../scene/stage.js";
 
 export const name = "play";
@@ -9,7 +10,8 @@ export const title = "Play";
 const MAX_SEED = 2 ** 31 - 1;
 
 export function open(place, panel) {
-  const state = { target: "", difficulty: 0, seed: 1, beside: "script:greedy", over: false, runs: false };
+  const state = { target: "", difficulty: 0, seed: 1, beside: "script:greedy", away: "script:greedy",
+    match: "", names: [], over: false, runs: false };
   const stage = new Stage((held) => {
     if (held.ahead || held.right || held.attack) run();
     panel.ask("hold", held).catch(() => {});
@@ -20,7 +22,11 @@ export function open(place, panel) {
     id: "seed", type: "number", min: 0, max: MAX_SEED, value: "1", className: "seed",
     on: { change: () => { state.seed = Math.min(Math.max(Math.trunc(Number(seed.value)) || 0, 0), MAX_SEED); begin(); } },
   });
-  const beside = el("select", { id: "beside", on: { change: () => { state.beside = beside.value; begin(); } } });
+  const beside = el("select", { id: "beside", on: { change: () => {
+    state[state.names.length ? "away" : "beside"] = beside.value;
+    begin();
+  } } });
+  const other = el("label", { htmlFor: "beside" }, "Beside you ", beside);
   const start = el("button", { type: "button", className: "primary", on: { click: go } }, "Start");
   const again = el("button", { type: "button", title: "The same episode once more", on: { click: begin } }, "Again");
   const keep = el("button", { type: "button", disabled: true, on: { click: save } }, "Save replay");
@@ -38,12 +44,13 @@ export function open(place, panel) {
   place.append(
     el("h1", {}, "Play"),
     el("p", { className: "lead" }, "Play the agent's episodes yourself. Go to the circle, or shoot " +
-      "whoever stands in it; the arrow at the top leads there. You have 30 seconds."),
+      "whoever stands in it; the arrow at the top leads there. You have 30 seconds. With the target duel you " +
+      "play a match against a script, or an agent or snapshot of a run."),
     el("div", { className: "tools" },
       labelled("Target", targets), labelled("Difficulty", levels), labelled("Seed", seed),
-      labelled("Beside you", beside)),
+      other),
     el("div", { className: "game play" },
-      el("section", {}, stage.line, stage.eyesBox, el("div", { className: "tools" }, start, again, keep)),
+      el("section", {}, stage.line, el("div", { className: "fighters" }, stage.cards.nodes), stage.eyesBox, el("div", { className: "tools" }, start, again, keep)),
       el("section", {}, stage.map)),
     scores, el("h2", {}, "Log"), log,
   );
@@ -53,9 +60,12 @@ export function open(place, panel) {
   }
 
   async function begin() {
-    const { target, difficulty, seed: number, beside: other } = state;
-    const begun = await panel.act("begin", { target, difficulty, seed: number, beside: other });
+    const { target, difficulty, seed: number } = state, isMatch = target !== "" && target === state.match;
+    const rival = isMatch ? state.away : state.beside;
+    const begun = await panel.act("begin", { target, difficulty, seed: number, beside: rival });
     if (!begun) return;
+    Object.assign(state, { names: begun.names, match: begun.match });
+    other.firstChild.data = begun.names.length ? "Against " : "Beside you ";
     Object.assign(state, { target: begun.target, over: false, runs: false });
     fill(targets, Object.keys(begun.targets).map((key) => el("option", { value: key }, key)));
     targets.value = begun.target;
@@ -65,11 +75,12 @@ export function open(place, panel) {
       Array.from({ length: count }, (_, k) => el("option", { value: String(k + 1) }, String(k + 1))));
     levels.value = String(state.difficulty);
     seed.value = String(number);
-    fill(beside, el("option", { value: "" }, "nobody"),
+    fill(beside, !begun.names.length && el("option", { value: "" }, "nobody"),
       begun.actors.map(({ key, label }) => el("option", { value: key }, label)));
-    beside.value = other;
+    beside.value = rival;
     stage.begin({
       seconds: begun.seconds, limit: begun.mouse_limit, radians: begun.mouse_radians, active: true,
+      names: begun.names,
     });
     stage.push(begun.frame);
     keep.disabled = true;
@@ -101,12 +112,14 @@ export function open(place, panel) {
   }
 
   panel.on("frame", (frame) => stage.push(frame));
-  panel.on("ended", ({ who, line, detail, table: rows }) => {
+  panel.on("ended", ({ who, line, detail, fighters, table: rows }) => {
     const won = line.endsWith("Win");
     if (who === "you") {
       Object.assign(state, { over: true, runs: false });
       if (document.pointerLockElement) document.exitPointerLock();
-      show(won ? "Won!" : "Lost: the time is up", won ? "won" : "lost");
+      const kind = won ? "won" : line.endsWith("Draw") ? "" : "lost";
+      if (fighters.length) show(resultWords(fighters, state.names, line), kind);
+      else show(won ? "Won!" : "Lost: the time is up", kind);
       say(start, "Next episode");
       if (!stage.person.held.size) start.focus(); // Space may still be held to shoot
       keep.disabled = false;

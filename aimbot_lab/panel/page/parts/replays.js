@@ -5,6 +5,7 @@ import { el, fill, say } from "../dom.js";
 import { percent } from "../format.js";
 import { playerControls } from "../player.js";
 import { Eyes } from "../scene/eyes.js";
+import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
 import { TopDown } from "../topdown.js";
 
 export const name = "replays";
@@ -26,19 +27,25 @@ export function open(place, panel, rest) {
   const eyesCanvas = el("canvas", { className: "eyes", role: "img",
     aria: { label: "The replay through the agent's eyes" } });
   const eyes = new Eyes(eyesCanvas);
+  const awayCanvas = el("canvas", { className: "eyes", role: "img", hidden: true,
+    aria: { label: "The replay through the away agent's eyes" } });
+  const awayEyes = new Eyes(awayCanvas);
+  const cards = new MatchCards();
+  const verdict = el("p", { className: "verdict", role: "status" });
   const bars = barsView();
   const words = el("strong", {});
   const clock = el("span", { className: "quiet" });
   const loaded = el("span", { className: "quiet" });
   const controls = playerControls(show);
   const stage = el("div", { className: "stage", hidden: true },
-    el("figure", {}, canvas, controls.node, el("figcaption", {}, words, clock, loaded)),
-    el("div", { className: "beside" }, eyesCanvas, el("h2", {}, "Reward by term, so far"), bars.node));
+    el("figure", {}, canvas, controls.node, verdict, el("figcaption", {}, words, clock, loaded)),
+    el("div", { className: "beside" }, cards.nodes[0], eyesCanvas, cards.nodes[1], awayCanvas,
+      el("h2", {}, "Reward by term, so far"), bars.node));
   place.append(
     el("aside", {}, el("label", { className: "quiet", htmlFor: "replay-run" }, "Replays of"), runs, list,
       el("label", { className: "button", htmlFor: "replay-file" }, "Open a file"), file),
     el("div", {}, heading, about, stage));
-  panel.atEnd(() => { view.close(); eyes.close(); controls.close(); });
+  panel.atEnd(() => { view.close(); eyes.close(); awayEyes.close(); controls.close(); });
 
   let own = null; // replays of the folder, once they are told
   let known = "";
@@ -126,6 +133,11 @@ export function open(place, panel, rest) {
     const way = moments.slice(0, number + 1).filter((one) => one.seconds >= since);
     view.show(moment.scene, seconds, { smooth });
     eyes.show(moment.scene, smooth ? seconds : 0);
+    awayCanvas.hidden = !isMatch(moment.scene);
+    if (isMatch(moment.scene)) awayEyes.show(awayScene(moment.scene), smooth ? seconds : 0);
+    cards.show(moment.scene, told.names);
+    const isOver = moment.line && isMatch(moment.scene);
+    say(verdict, isOver ? resultWords(moment.scene.fighters, told.names, moment.line) : "");
     if (moment.scene.kind === "floor") {
       view.setPath(way.map((one) => [one.scene.x, one.scene.z, one.seconds]));
     }

@@ -4,6 +4,7 @@ import { el, fill, say } from "../dom.js";
 import { count } from "../format.js";
 import { barsView } from "../bars.js";
 import { Eyes } from "../scene/eyes.js";
+import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
 import { TopDown } from "../topdown.js";
 import { stepWords } from "../run/saved.js";
 import { stateWords } from "./training.js";
@@ -29,14 +30,20 @@ export function open(place, panel, rest) {
   const eyesCanvas = el("canvas", { className: "eyes", role: "img",
     aria: { label: "The scene through the agent's eyes" } });
   const eyes = new Eyes(eyesCanvas);
+  const awayCanvas = el("canvas", { className: "eyes", role: "img", hidden: true,
+    aria: { label: "The scene through the away agent's eyes" } });
+  const awayEyes = new Eyes(awayCanvas);
+  const cards = new MatchCards();
+  const verdict = el("p", { className: "verdict", role: "status" });
   const bars = barsView();
   const lines = el("ol", { className: "results", aria: { label: "Results" } });
   const stage = el("div", { className: "stage", hidden: true },
-    el("figure", {}, canvas, el("figcaption", {}, goal, clock)),
-    el("div", { className: "beside" }, eyesCanvas, el("h2", {}, "Reward by term, in this episode"), bars.node,
+    el("figure", {}, canvas, verdict, el("figcaption", {}, goal, clock)),
+    el("div", { className: "beside" }, cards.nodes[0], eyesCanvas, cards.nodes[1], awayCanvas,
+      el("h2", {}, "Reward by term, in this episode"), bars.node,
       el("h2", {}, "Results"), lines));
   place.append(el("div", { className: "run-head" }, heading, choice, agent), hint, stage);
-  panel.atEnd(() => { view.close(); eyes.close(); });
+  panel.atEnd(() => { view.close(); eyes.close(); awayEyes.close(); });
 
   let known = "";
   agent.hidden = choice.hidden = true;
@@ -76,6 +83,11 @@ export function open(place, panel, rest) {
     if (told.episode !== episode) view.begin();
     view.show(told.scene, told.episode === episode ? told.period : 0);
     eyes.show(told.scene, told.episode === episode ? told.period : 0);
+    awayCanvas.hidden = !isMatch(told.scene);
+    if (isMatch(told.scene)) awayEyes.show(awayScene(told.scene), told.episode === episode ? told.period : 0);
+    cards.show(told.scene, told.names);
+    const isOver = told.ended && isMatch(told.scene);
+    say(verdict, isOver ? resultWords(told.scene.fighters, told.names, told.ended.line) : "");
     episode = told.episode;
     draw(told);
   });

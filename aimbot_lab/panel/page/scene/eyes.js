@@ -27,7 +27,7 @@ export class Eyes {
     const still = now - motion.time > 1000 * motion.seconds + 400; // nothing moves any more
     if (!view || this.canvas.hidden || (still && this.drawn === motion.view)) return;
     this.drawn = still ? motion.view : null;
-    this.first.draw(view, { shot: now - motion.fired, hit: now - motion.hit });
+    this.first.draw(view, motion.since(now));
   }
 
   close() {

@@ -22,7 +22,7 @@ export class FirstPerson {
     this.shade = null;
   }
 
-  /** Draws `view`; `since` gives ms since the last shot and the last hit. */
+  /** Draws `view`; `since` gives ms since the last shot, hit, and hit that was taken. */
   draw(view, since = {}) {
     if (!this.context) return; // no canvas: the page has said so
     this.colour();
@@ -37,6 +37,15 @@ export class FirstPerson {
     this.gun(since.shot ?? Infinity);
     this.crosshair(view, since.hit ?? Infinity);
     this.compass(view);
+    if ((since.hurt ?? Infinity) < 2 * FLASH) this.hurt();
+  }
+
+  /** A frame: a hit was taken. */
+  hurt() {
+    const { width, height } = this.canvas;
+    this.context.strokeStyle = "#ff2828";
+    this.context.lineWidth = 36;
+    this.context.strokeRect(0, 0, width, height);
   }
 
   /** What stands in a column: {wall, bodies}; draws its wall. */
@@ -65,7 +74,8 @@ export class FirstPerson {
         const body = view.bodies[met.body];
         const away = (body.x - view.x) * Math.sin(view.yaw) + (body.z - view.z) * Math.cos(view.yaw);
         const scale = focus / Math.max(away, met.distance * Math.cos(angle), 0.3);
-        const picture = body.hits_left <= 0 ? seen.down : body.counts ? seen.enemy : seen.bystander;
+        const standing = body.home ? seen.home : body.counts ? seen.enemy : seen.bystander;
+        const picture = body.hits_left <= 0 ? seen.down : standing;
         const column = Math.min(Math.floor((met.across + 1) / 2 * picture.width), picture.width - 1);
         const top = middle - (BODY - EYE) * scale;
         this.context.drawImage(

@@ -1,6 +1,7 @@
 // What is shown between two decisions: places and views in between, and the path of the last seconds.
 
-const JUMP = 3; // m that nobody walks in a decision
+import { between, jumped } from "./between.js";
+
 const PATH_SECONDS = 10;
 
 export class Motion {
@@ -14,32 +15,32 @@ export class Motion {
     this.before = this.view = null;
     this.time = 0;
     this.path = []; // [x, z, ms]
-    this.fired = this.hit = -Infinity; // ms
+    this.fired = this.hit = this.hurt = -Infinity; // ms
   }
 
   /** Takes the view after a decision, which came at `now` ms. */
   push(view, now) {
-    const jumped = !this.view || Math.hypot(view.x - this.view.x, view.z - this.view.z) > JUMP;
-    this.before = jumped ? view : this.at(now);
+    const isOther = !this.view || jumped(this.view, view);
+    this.before = isOther ? view : this.at(now);
     this.view = view;
     this.time = now;
     if (view.fired) this.fired = now;
     if (view.hit >= 0) this.hit = now;
-    if (jumped) this.path = [];
+    if (view.wounded ?? view.fighters[1]?.hit) this.hurt = now;
+    if (isOther) this.path = [];
     this.path.push([view.x, view.z, now]);
     while (this.path.length && this.path[0][2] < now - 1000 * PATH_SECONDS) this.path.shift();
+  }
+
+  /** Ms since the last shot, the last one that hit, and the last hit that was taken. */
+  since(now) {
+    return { shot: now - this.fired, hit: now - this.hit, hurt: now - this.hurt };
   }
 
   /** The view at `now` ms: on its way from the last but one to the last. */
   at(now) {
     if (!this.view) return null;
     const share = Math.min(Math.max((now - this.time) / (1000 * this.seconds), 0), 1);
-    const turn = Math.atan2(Math.sin(this.view.yaw - this.before.yaw), Math.cos(this.view.yaw - this.before.yaw));
-    return {
-      ...this.view,
-      x: this.before.x + (this.view.x - this.before.x) * share,
-      z: this.before.z + (this.view.z - this.before.z) * share,
-      yaw: this.before.yaw + turn * share,
-    };
+    return between(this.before, this.view, share);
   }
 }

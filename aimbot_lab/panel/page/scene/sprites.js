@@ -3,14 +3,15 @@
 const WIDTH = 64, HEIGHT = 116;
 let kept = null; // {key, pictures}
 
-/** The pictures {enemy, bystander, down} in these colours. */
+/** The pictures {enemy, home, bystander, down} in these colours. */
 export function sprites(colours) {
-  const key = `${colours.enemy}${colours.bystander}${colours.down}`;
+  const key = `${colours.enemy}${colours.agent}${colours.bystander}${colours.down}`;
   if (kept?.key !== key) {
     kept = {
       key,
       pictures: {
         enemy: standing(colours.enemy),
+        home: standing(colours.agent),
         bystander: standing(colours.bystander),
         down: lying(colours.down),
       },

@@ -3,6 +3,7 @@
 import { el, say } from "../dom.js";
 import { Above } from "./above.js";
 import { FirstPerson } from "./first_person.js";
+import { MatchCards } from "./match.js";
 import { Motion } from "./motion.js";
 import { Person } from "./person.js";
 
@@ -23,6 +24,8 @@ export class Stage {
     this.line = el("p", { className: "mission" }, this.target, this.goal, this.time);
     this.hint = el("p", { className: "eyes-hint" });
     this.eyesBox = el("div", { className: "eyes-box" }, this.eyes, this.hint);
+    this.cards = new MatchCards();
+    this.names = [];
     this.above = new Above(this.map);
     this.first = new FirstPerson(this.eyes);
     this.motion = new Motion(0.1);
@@ -33,8 +36,12 @@ export class Stage {
     this.next = requestAnimationFrame(this.draw);
   }
 
-  /** Begins another game: seconds between decisions, what the mouse does, whether a person acts. */
-  begin({ seconds, limit, radians, active }) {
+  /**
+   * Begins another game: seconds between decisions, what the mouse does, whether a person acts, and
+   * the `names` of both in a match.
+   */
+  begin({ seconds, limit, radians, active, names = [] }) {
+    this.names = names;
     this.motion.seconds = seconds;
     this.motion.clear();
     this.person.begin({ limit, radians, active });
@@ -46,6 +53,7 @@ export class Stage {
     const { view } = frame;
     this.motion.push(view, performance.now());
     this.person.taken = frame.mouse;
+    this.cards.show(view, this.names);
     say(this.target, view.target);
     say(this.goal, view.goal);
     say(this.time, view.seconds_left === null ? "" : `${view.seconds_left.toFixed(1)} s left`);
@@ -57,7 +65,7 @@ export class Stage {
     if (!view) return;
     const { person, motion } = this;
     if (person.active) view.yaw = motion.view.yaw + person.ahead; // a person's own turns show at once
-    const since = { shot: now - motion.fired, hit: now - motion.hit };
+    const since = motion.since(now);
     if (this.map.clientWidth) {
       const fired = since.shot < LIGHT;
       this.above.draw(view, { path: motion.path, fired, preview: this.preview });

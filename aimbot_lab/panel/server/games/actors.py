@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
 from aimbot_lab.foundation.shown_text import shortened
+from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
 from aimbot_lab.tracking.runs.agent_names import BEST, LAST
@@ -49,7 +50,7 @@ def actor_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
     """The person, the scripts of the default world with scenes, and runs, the newest first."""
     settings = playable_settings()
     scripts = [ActorLine(SCRIPT + name, f"script: {name}") for name in _scripts(settings)]
-    runs = (_agents_of(line) for line in lines)
+    runs = (_agents_of(line) for line in lines if line.world in ("", settings.world))
     return [ActorLine(PERSON, "you"), *reversed(scripts), *chain.from_iterable(runs)]
 
 
@@ -77,7 +78,7 @@ def find_actor(lab: "Lab", key: str, settings: WorldSettings | None = None) -> A
             raise ConfigurationError(f"{key}: this world has no such script")
         return Actor(key, own, found)
     saved = _saved_agent(lab, key.removeprefix(RUN))
-    scenes_of(saved.env)
+    resting_of(saved.env)
     return Actor(
         key,
         _one_row(saved.env),
@@ -104,6 +105,18 @@ def scenes_of(settings: WorldSettings) -> WorldScenes:
     if found is None:
         raise ConfigurationError(
             f"it learned in the world {settings.world}, which can't be drawn on a page"
+        )
+    return found
+
+
+def resting_of(settings: WorldSettings) -> Scenario:
+    """What a row at rest is drawn from. Raises ConfigurationError: such a world has no scenes."""
+    found = scenes_of(settings).resting
+    if found is None:
+        here = playable_settings().world
+        raise ConfigurationError(
+            f"it learned in the world {settings.world}, and this is for the {here}: see it at "
+            f"Watch, or choose {settings.world} at Play to meet it"
         )
     return found
 

@@ -14,6 +14,7 @@ from aimbot_lab.panel.server.games.actors import Actor
 from aimbot_lab.panel.server.games.game import Game
 
 if TYPE_CHECKING:
+    from aimbot_lab.evaluation.matches import MatchPlayer
     from aimbot_lab.replay.episode import RecordedEpisode
 
 MAX_DECISIONS = 10_000  # of an episode that another plays beside
@@ -82,15 +83,18 @@ class TableRow:
 
 
 class EpisodeGame:
-    """One episode of what was `chosen`, recorded as it is played."""
+    """One episode of what was `chosen`, recorded as it is played; a match against `rival`."""
 
-    def __init__(self, actor: Actor, chosen: ChosenEpisode) -> None:
+    def __init__(
+        self, actor: Actor, chosen: ChosenEpisode, rival: "MatchPlayer | None" = None
+    ) -> None:
         from aimbot_lab.replay.recorder import RowRecorder
         from aimbot_lab.worlds.registry import spec_of
 
         scenario = scenario_of(chosen, spec_of(actor.settings).difficulties)
         self.chosen = chosen
-        self.game = Game(actor, scenario, seed=chosen.seed)
+        self.rival = rival
+        self.game = Game(actor, scenario, seed=chosen.seed, rival=rival)
         self._recorder = RowRecorder(self.game.world, 0)
         self._recorded: RecordedEpisode | None = None
 
@@ -104,7 +108,7 @@ class EpisodeGame:
         if self.over:
             return None
         batch = self.game.decide()
-        self._recorded = self._recorder.add(self.game.action[None], batch)
+        self._recorded = self._recorder.add(self.game.actions, batch)
         return batch if self.over else None
 
     def replay(self) -> str:
@@ -119,6 +123,7 @@ class EpisodeGame:
             "player": "a person",
             "behavior_type": "heuristic",
             "seed": self.chosen.seed,
+            **({} if self.rival is None else {"home": "a person", "away": self.rival.name}),
         }
         return replay_text(as_replay(self._recorded, about))
 

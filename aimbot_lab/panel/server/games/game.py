@@ -1,7 +1,7 @@
 """A row of a world that goes on decision by decision, by an actor or a person."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from aimbot_lab.foundation.scenes.view import SceneView
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.games.actors import Actor, scenes_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
+
+if TYPE_CHECKING:
+    from aimbot_lab.evaluation.matches import MatchPlayer
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,19 @@ class Frame:
 
 
 class Game:
-    """One row of the actor's world, in which episodes of `scenario` are played."""
+    """One row of the actor's world, in which episodes of `scenario` are played.
 
-    def __init__(self, actor: Actor, scenario: Scenario, *, seed: int) -> None:
+    In a world of matches the actor is a person at home, and `rival` plays away.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        scenario: Scenario,
+        *,
+        seed: int,
+        rival: "MatchPlayer | None" = None,
+    ) -> None:
         from aimbot_lab.worlds.registry import make_world
 
         self.actor, self.scenes = actor, scenes_of(actor.settings)
@@ -46,12 +59,15 @@ class Game:
         self.buffers = step_buffers(self.world)
         self.world.reset(seed, self.buffers.observations)
         self._act = None if actor.make is None else actor.make(self.world, seed)
-        self._starts = np.ones(1, np.bool_)
+        self._rival = None if rival is None else rival.sit(seed)
+        seats = len(self.buffers.rewards)
+        self._masks = np.ones((seats, sum(self.world.spec.branches)), np.bool_)
+        self._starts = np.ones(seats, np.bool_)
         self._mouse = self.scenes.mouse(actor.settings)
         self._mouse_taken = 0.0
         self._number = 0
         self._names = self.world.spec.action_names
-        self.action: Float32Array = np.zeros(len(self._names), np.float32)  # the last one
+        self.actions: Float32Array = np.zeros((seats, len(self._names)), np.float32)
         self.keys = Keys()
         self.view: SceneView = self.scenes.view(self.world, 0)
         self._before = self.view
@@ -68,11 +84,11 @@ class Game:
 
     def decide(self) -> EpisodeBatch:
         """What ended with one more decision."""
-        self.action = self._chosen()
-        batch: EpisodeBatch = self.world.step(self.action[None], self.buffers)
+        self.actions = self._made()
+        batch: EpisodeBatch = self.world.step(self.actions, self.buffers)
         ended = bool(batch)
         self.view = self.scenes.view(
-            self.world, 0, ended=ended, before=self._before, action=self.action
+            self.world, 0, ended=ended, before=self._before, action=self.actions[0]
         )
         self._before = self.scenes.view(self.world, 0) if ended else self.view
         self._starts[:] = ended
@@ -92,8 +108,17 @@ class Game:
             number=self._number,
             view=asdict(self.view),
             mouse=self._mouse_taken,
-            actions=dict(zip(self._names, self.action.tolist(), strict=True)),
+            actions=dict(zip(self._names, self.actions[0].tolist(), strict=True)),
         )
+
+    def _made(self) -> Float32Array:
+        """What all do in the next decision, [N, A]."""
+        own = self._chosen()[None]
+        if self._rival is None:
+            return own
+        self.world.action_masks(self._masks)
+        seen = self.buffers.observations[1:]
+        return np.concatenate([own, self._rival.act(seen, self._masks[1:], self._starts[1:])])
 
     def _chosen(self) -> Float32Array:
         if self._act is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.scenes.editing import Placement, SceneEditor
-from aimbot_lab.panel.server.games.actors import Actor, scenes_of
+from aimbot_lab.panel.server.games.actors import Actor, resting_of
 from aimbot_lab.panel.server.games.game import Game, line_of
 from aimbot_lab.panel.server.result_words import ResultLine
 
@@ -20,7 +20,7 @@ class SceneGame:
     """
 
     def __init__(self, actor: Actor, *, seed: int = 0) -> None:
-        self.game = Game(actor, scenes_of(actor.settings).resting, seed=seed)
+        self.game = Game(actor, resting_of(actor.settings), seed=seed)
         self.editor: SceneEditor = self.game.scenes.editor(self.game.world)
         self._floors: deque[Any] = deque(maxlen=MAX_UNDONE)
 

@@ -1,6 +1,8 @@
 """The part Play: a person plays episodes, and others the same ones beside."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -14,6 +16,7 @@ from aimbot_lab.panel.server.games.actors import (
     ActorLine,
     actor_lines,
     find_actor,
+    playable_settings,
 )
 from aimbot_lab.panel.server.games.episode_game import (
     ChosenEpisode,
@@ -24,9 +27,11 @@ from aimbot_lab.panel.server.games.episode_game import (
 )
 from aimbot_lab.panel.server.games.game import Frame, line_of
 from aimbot_lab.panel.server.games.real_time import RealTime
+from aimbot_lab.panel.server.games.rivals import USUAL, match_target, rival_lines, set_up
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.games import game_asks, open_game
+from aimbot_lab.panel.server.runs.run_list import RunLine
 from aimbot_lab.panel.server.session import Session
 from aimbot_lab.worlds.registry import type_of
 
@@ -50,7 +55,9 @@ class Begun:
 
     target: str
     targets: dict[str, int]  # with the number of their difficulties
-    actors: list[ActorLine]
+    match: str  # the target that is a match; empty: none is
+    actors: list[ActorLine]  # who may play beside, or away
+    names: list[str]  # of home and away in a match; else empty
     seconds: float
     mouse_limit: float
     mouse_radians: float
@@ -64,6 +71,7 @@ class Ended:
     who: str
     line: str
     detail: str
+    fighters: list[Any]  # both agents of a match, as it ended; else none
     table: list[TableRow]
 
 
@@ -83,6 +91,7 @@ class OpenPlay:
         self.scores: dict[tuple[str, Cell], Score] = {}
         self.beside: Actor | None = None
         self.label = ""
+        self.who = YOU  # the person in the table of results
         self.beginning = asyncio.Lock()  # one episode at a time
 
     def begin(self, game: EpisodeGame) -> None:
@@ -108,41 +117,71 @@ class OpenPlay:
         """Count a result and tell it."""
         cell = batch.cell[0]
         if cell is not None:
-            self.scores.setdefault((who, cell), Score()).add(batch)
+            name = self.who if who == YOU else who
+            self.scores.setdefault((name, cell), Score()).add(batch)
         result = line_of(batch)
         table = [score.row(who, cell) for (who, cell), score in self.scores.items()]
-        self.session.tell(NAME, "ended", Ended(who, result.line, result.detail, table))
+        fighters = [asdict(one) for one in self.game.game.view.fighters]
+        ended = Ended(who, result.line, result.detail, fighters, table)
+        self.session.tell(NAME, "ended", ended)
 
 
 async def begin(session: Session, wanted: Wanted) -> Begun:
     """Begin an episode, which waits until it is no longer paused."""
-    lines = actor_lines(await session.lab.run_list.look())
+    lines = await session.lab.run_list.look()
     play = session.state.setdefault(NAME, OpenPlay(session))
-    you = await asyncio.to_thread(find_actor, session.lab, PERSON)
-    world = type_of(you.settings)
-    targets = dict(world.targets(you.settings))
+    settings = await asyncio.to_thread(playable_settings)
+    world = type_of(settings)
+    matches, levels = await asyncio.to_thread(match_target)
+    targets = {**world.targets(settings), **({matches: levels} if matches else {})}
     target = wanted.target or world.default_target()
     if target not in targets or wanted.difficulty > targets[target]:
         raise MisuseError(f"there is no {target!r} of difficulty {wanted.difficulty}")
+    chosen = ChosenEpisode(target, wanted.difficulty, wanted.seed)
+    is_match = target == matches
     async with play.beginning:
-        beside, label = None, ""
-        if wanted.beside:
-            beside = await asyncio.to_thread(find_actor, session.lab, wanted.beside)
-            label = next((one.label for one in lines if one.key == wanted.beside), wanted.beside)
-        chosen = ChosenEpisode(target, wanted.difficulty, wanted.seed)
-        game = await asyncio.to_thread(EpisodeGame, you, chosen)
-        play.beside, play.label = beside, label
+        opened = _opened_match if is_match else _opened_episode
+        game = await opened(play, chosen, wanted.beside, lines)
         play.begin(game)
     limit, radians = game.game.mouse_limits
+    actors = rival_lines(lines) if is_match else actor_lines(lines)
     return Begun(
         target=target,
         targets=targets,
-        actors=[one for one in lines if one.key != PERSON],
+        match=matches,
+        actors=[one for one in actors if one.key != PERSON],
+        names=[YOU, play.label] if is_match else [],
         seconds=game.game.seconds,
         mouse_limit=limit,
         mouse_radians=radians,
         frame=game.game.frame(),
     )
+
+
+async def _opened_episode(
+    play: OpenPlay, chosen: ChosenEpisode, beside: str, lines: Sequence[RunLine]
+) -> EpisodeGame:
+    """An episode that `beside`, where there is one, plays after the person."""
+    lab = play.session.lab
+    you = await asyncio.to_thread(find_actor, lab, PERSON)
+    other, label = None, ""
+    if beside:
+        other = await asyncio.to_thread(find_actor, lab, beside)
+        label = next((one.label for one in actor_lines(lines) if one.key == beside), beside)
+    game = await asyncio.to_thread(EpisodeGame, you, chosen)
+    play.beside, play.label, play.who = other, label, YOU
+    return game
+
+
+async def _opened_match(
+    play: OpenPlay, chosen: ChosenEpisode, rival: str, lines: Sequence[RunLine]
+) -> EpisodeGame:
+    """A match of the person against `rival`."""
+    del lines
+    match = await asyncio.to_thread(set_up, play.session.lab, rival or USUAL)
+    game = await asyncio.to_thread(EpisodeGame, match.person, chosen, match.rival)
+    play.beside, play.label, play.who = None, match.label, f"{YOU} against {match.label}"
+    return game
 
 
 async def save_replay(session: Session, _: Nothing) -> ReplayText:

@@ -42,6 +42,7 @@ class PlayedReplay:
             "moments": len(episode.actions) + 1,
             "period": episode.frame_seconds,
             "terms": [*spec.reward_terms],
+            "names": [*episode.world.seat_names(self.replay.about, episode.result.target or "")],
             "time_unit": spec.time_unit,
             "details": {str(key): str(value) for key, value in self.replay.about.items()},
         }

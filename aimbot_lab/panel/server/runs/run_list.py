@@ -11,6 +11,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
 from aimbot_lab.tracking.runs.agent_names import saved_agents
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+from aimbot_lab.tracking.runs.run_summary import WORLD_TAG
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.run_summary import RunSummary
@@ -31,6 +32,7 @@ class RunLine:
     win_rate: float | None = None
     experiment_id: str = ""
     saved: tuple[str, ...] = ()  # agents that it saved on request, by their names
+    world: str = ""  # that it trains in; empty: not known
 
 
 class Listed(NamedTuple):
@@ -115,6 +117,7 @@ class RunList:
             line,
             win_rate=stored.win_rate,
             experiment_id=stored.experiment_id,
+            world=stored.world,
             saved=tuple(dict.fromkeys([*stored.saved, *noted])),
         )
         ended = line.state == "died" and stored.state in ("FINISHED", "FAILED", "KILLED")
@@ -161,4 +164,5 @@ def _line(run: "RunSummary") -> RunLine:
         win_rate=None if run.win_rate is None else run.win_rate.value,
         experiment_id=run.experiment_id,
         saved=saved_agents(run.tags),
+        world=run.tags.get(WORLD_TAG, ""),
     )

@@ -13,17 +13,25 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
+from aimbot_lab.panel.server.watching.live_match import (
+    NoPastAgents,
+    OpenedRow,
+    PastAgents,
+    opened_match,
+)
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 MAX_LINES = 8  # results that are shown
 PAUSE_DECISIONS = 8  # for which an end is shown
+MATCH_PAUSE = 25  # the same of a match, of which there is more to read
 SLOWEST, FASTEST = 0.25, 0.05  # seconds of a decision on the page
 LatestAgent = Callable[[], SavedAgent]
 LatestMix = Callable[[], Scenario | None]
+PastOf = Callable[[SavedAgent], PastAgents]
 
 
 @dataclass
@@ -41,6 +49,7 @@ class _Episode:
     earned: Any = None
     line: ResultLine | None = None
     held: int = 0  # decisions since its end
+    names: tuple[str, ...] = ()  # of the agents of a match
 
 
 @dataclass
@@ -50,6 +59,7 @@ class LivePlay:
     config: CurriculumFile
     agent: LatestAgent
     mix: LatestMix
+    past: PastOf = lambda _: NoPastAgents()  # the past selves of an agent
     seed: int = field(default_factory=lambda: time.time_ns() % 2**31)
     _episode: _Episode | None = None
     _lines: deque[ResultLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
@@ -66,7 +76,7 @@ class LivePlay:
     def decide(self) -> dict[str, Any]:
         """The scene after one more decision."""
         episode = self._episode
-        if episode is None or episode.held >= PAUSE_DECISIONS:
+        if episode is None or episode.held >= (MATCH_PAUSE if episode.names else PAUSE_DECISIONS):
             episode = self._episode = self._begun(0 if episode is None else episode.number + 1)
         elif episode.line is not None:
             episode.held += 1
@@ -75,34 +85,42 @@ class LivePlay:
         return self._document(episode)
 
     def _begun(self, number: int) -> _Episode:
-        saved, env = self.agent(), self.config.env
+        saved = self.agent()
+        opened = self._opened(saved, number)
+        return _Episode(
+            row=opened.row,
+            player=opened.player,
+            show=shower(opened.settings),
+            buffers=opened.buffers,
+            scene=opened.row.beginning(),
+            starts=np.ones(opened.row.world.spec.agents, np.bool_),
+            number=number,
+            step=int(saved.about.get("step", 0)),
+            names=opened.names,
+        )
+
+    def _opened(self, saved: SavedAgent, number: int) -> OpenedRow:
+        env, seed = self.config.env, derive_seed(self.seed, "panel", number)
+        if type_of(env).self_play_targets:
+            return opened_match(self.config, saved, self._mix(), self.past(saved), seed=seed)
         world = make_world(env, 1, one_thread=True)
-        world.set_scenario(self._scenario(world))
+        world.set_scenario(self._mix())
         buffers = step_buffers(world)
-        world.reset(derive_seed(self.seed, "panel", number), buffers.observations)
+        world.reset(seed, buffers.observations)
         replays = type_of(env).replays
         row: ReplayRow = RestoredRow(world)
         settings: Any = env
         if replays is not None and (start := replays.row_start(world, 0)) is not None:
-            alone = replays.row_settings(env)
-            if spec_of(alone).agents == world.spec.agents:
-                settings, row = alone, replays.replay_row(alone, start, make_world)
-        return _Episode(
-            row=row,
-            player=saved.agent.player(row.world, seed=number),
-            show=shower(settings),
-            buffers=buffers,
-            scene=row.beginning(),
-            starts=np.ones(world.spec.agents, np.bool_),
-            number=number,
-            step=int(saved.about.get("step", 0)),
-        )
+            settings = replays.row_settings(env)
+            row = replays.replay_row(settings, start, make_world)
+        return OpenedRow(row, saved.agent.player(row.world, seed=number), settings, buffers)
 
-    def _scenario(self, world: BatchWorld) -> Scenario:
+    def _mix(self) -> Scenario:
         mix = self.mix()
         if mix is not None:
             return mix
-        return lesson_scenario(self.config.lessons[-1], world.spec.difficulties)
+        known = spec_of(self.config.learned_env).difficulties
+        return lesson_scenario(self.config.lessons[-1], known)
 
     def _decide(self, episode: _Episode) -> None:
         actions = episode.player(episode.buffers.observations, episode.starts)
@@ -125,6 +143,7 @@ class LivePlay:
             "period": self.seconds,
             "episode": episode.number,
             "agent_step": episode.step,
+            "names": [*episode.names],
             "goal": scene.goal,
             "seconds": round(scene.seconds, 2),
             "time_limit": scene.time_limit,

@@ -9,11 +9,14 @@ from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
-from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
+from aimbot_lab.league.opponents import Store
 from aimbot_lab.panel.server.runs.live_run import LiveRun
+from aimbot_lab.panel.server.watching.live_match import NoPastAgents, PastAgents
 from aimbot_lab.panel.server.watching.live_play import LivePlay
+from aimbot_lab.panel.server.watching.past_agents import KeptSnapshots, SnapshotParts
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import LAST
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
@@ -41,9 +44,11 @@ class WatchedAgent:
         self._run, self._data_folder, self._uri, self._name = run, data_folder, uri, name
         self._loaded: SavedAgent | None = None
         self._time = 0
+        self._tracked: TrackedAgent | None = None
+        self._kept: PastAgents | None = None
         self.folder = None if name else self._live_folder()
         self.config = self._config()
-        self.play = LivePlay(self.config, self.newest, self.mix)
+        self.play = LivePlay(self.config, self.newest, self.mix, self.past)
 
     def newest(self) -> SavedAgent:
         """The newest weights. Raises NotYetError where the run has shown none yet."""
@@ -56,6 +61,21 @@ class WatchedAgent:
         if self._loaded is None:
             raise NotYetError(NOT_YET)
         return self._loaded
+
+    def past(self, saved: SavedAgent) -> PastAgents:
+        """The past selves of `saved` that there are."""
+        if self.config.self_play is None:
+            return NoPastAgents()
+        if self.folder is not None:
+            return SnapshotParts(self.folder / "checkpoints", saved)
+        assert self._tracked is not None
+        if self._kept is None:
+            try:
+                store = Store(self._data_folder, self._uri)
+                self._kept = KeptSnapshots(self._tracked, store)
+            except LabError:  # a run that was stopped has kept none
+                self._kept = NoPastAgents()
+        return self._kept
 
     def mix(self) -> Scenario | None:
         """What the run draws now, with the parameters of its lesson; None: not known."""
@@ -70,25 +90,21 @@ class WatchedAgent:
         if self.folder is not None:
             place = self.folder / "checkpoints" / RESOLVED_NAME
             return load_curriculum(place).config
-        found: Any = fetch_agent(
+        found = self._tracked = fetch_agent(
             self._run.run_id,
             self._name or LAST,
             data_folder=self._data_folder,
             tracking_uri=self._uri,
         )
         self._loaded = found.saved
-        config: CurriculumFile = found.config
-        return config
+        return found.config
 
 
 def shown_mix(config: CurriculumFile, status: Any) -> Scenario | None:
-    """What a run of `config` draws by its `status`; None: not known.
-
-    Past selves of its agent, which only the training has, are left out.
-    """
+    """What a run of `config` draws by its `status`; None: not known."""
     if not status or not 0 <= status["lesson"] < len(config.lessons):
         return None
-    known = spec_of(config.env).difficulties
+    known = spec_of(config.learned_env).difficulties
     written = lesson_scenario(config.lessons[status["lesson"]], known)
     pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
     targets = {name: weight for name, weight in pairs if weight > 0 and name in known}
