@@ -17,7 +17,7 @@ CELLS = (Cell("goto", 0),)
 
 def given(rule: str, measure: str) -> CompletionCriteria:
     span = (-1.0, 2.0) if (rule, measure) == ("evidence", "reward") else None
-    against = "goto" if measure == "elo" else None
+    against = "goto" if (rule, measure) == ("evidence", "elo") else None
     return CompletionCriteria(
         rule=rule, measure=measure, threshold=0.5, reward_range=span, against=against
     )
@@ -26,7 +26,7 @@ def given(rule: str, measure: str) -> CompletionCriteria:
 def test_settings_name_the_measures_and_rules_that_there_are() -> None:
     assert get_args(criteria.Measure) == tuple(MEASURES)
     pairs = [(rule, name) for rule in get_args(criteria.RuleName) for name in MEASURES]
-    assert set(RULES) == set(pairs) - {("ml-agents", "elo")}
+    assert set(RULES) == set(pairs)
 
 
 @pytest.mark.parametrize(("rule", "measure"), RULES)

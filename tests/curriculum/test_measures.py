@@ -29,7 +29,10 @@ REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
         ({"measure": "progress", "threshold": 0.5, "scope": "every_cell"}, "scope must be pooled"),
         ({"measure": "elo", "threshold": 100.0}, "against is missing"),
         ({"measure": "elo", "threshold": 1e5, "against": "goto"}, "threshold must lie between"),
-        ({"measure": "elo", "threshold": 1.0, "rule": "ml-agents"}, "elo is for rule: evidence"),
+        (
+            {"measure": "elo", "threshold": 1.0, "rule": "ml-agents", "against": "goto"},
+            "against is for rule: evidence",
+        ),
         ({"threshold": 0.5, "against": "goto"}, "against is for measure: score or elo"),
         ({"measure": "score", "threshold": 1.5}, "threshold must be less than 1.0"),
     ],
