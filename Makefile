@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := .venv-ml-agents
+WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
 .PHONY: setup run test kills real-ml-agents lint types bench check
 
@@ -22,9 +23,10 @@ $(READY): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/aimbot-lab run curricula/goto.yaml
 
-# A file's tests share what they set up, so they stay together.
+# A file's tests share what they set up, so they stay together. Some wait for other processes, so there are
+# half as many workers again as processors.
 test: setup
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile
 
 # Trainings killed at random moments and resumed, far more often than in `make test`.
 kills: setup
