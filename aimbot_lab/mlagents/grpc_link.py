@@ -23,7 +23,7 @@ def play(session: PlayerSession, port: int, *, wait_s: float) -> None:
     Raises LabError where within `wait_s` seconds there is none, UnityException for messages that
     can't be read or carried out; the trainer is told before.
     """
-    grpc = _grpc()
+    grpc = grpc_module()
     with grpc.insecure_channel(f"localhost:{port}", options=OPTIONS) as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=wait_s)
@@ -54,7 +54,8 @@ def _talk(session: PlayerSession, exchange: Any, grpc: Any) -> None:
         LOG.info("the trainer is gone (%s)", error.code().name)
 
 
-def _grpc() -> Any:
+def grpc_module() -> Any:
+    """The package `grpc`. Raises ConfigurationError where it is not installed."""
     try:
         import grpc
     except ModuleNotFoundError as error:

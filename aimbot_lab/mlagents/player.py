@@ -106,17 +106,23 @@ class Player:
         if action is None:
             out[:, :count], out[:, count:] = 0.0, self._middle
             return
-        out[:, :count] = action.discrete
-        if self.spec.action_spec.continuous_size:
+        # NumPy takes three times as long for all of a few columns together.
+        for branch in range(count):
+            out[:, branch] = action.discrete[:, branch]
+        for column in range(self.spec.action_spec.continuous_size):
             # Two ufuncs take half the time of np.clip, and keep NaN as well.
-            clipped = np.minimum(np.maximum(action.continuous, -ONE), ONE)
-            np.add(self._middle, self._half * clipped, out=out[:, count:])
+            clipped = np.maximum(action.continuous[:, column], -ONE)
+            np.minimum(clipped, ONE, out=clipped)
+            clipped *= self._half[column]
+            np.add(clipped, self._middle[column], out=out[:, count + column])
 
     def _moment(self, episodes: EpisodeBatch | None) -> Moment:
         buffers = self._buffers
-        allowed = np.ones((self._seats, self._choices), np.bool_)
+        allowed = np.empty((self._seats, self._choices), np.bool_)
         if self._masks:
             self._world.action_masks(allowed)
+        else:
+            allowed.fill(True)
         return Moment(
             observations=buffers.observations.copy(),
             rewards=buffers.rewards.copy(),

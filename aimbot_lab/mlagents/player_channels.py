@@ -46,7 +46,12 @@ class PlayerChannels:
 
         Raises UnitySideChannelException for a parameter that the world can't take.
         """
-        for name in self._parameters.receive(parameters_of(messages)):
+        given = parameters_of(messages)
+        unknown = self._parameters.receive(given)
+        for name, value in given.items():
+            if name not in unknown:
+                LOG.info("environment parameter %s: %s", name, value)
+        for name in unknown:
             known = ", ".join(self._spec.parameters)
             self._warn(name, f"no environment parameter {name!a}, ignored; there are {known}")
         for channel, message in messages:

@@ -55,7 +55,7 @@ def played(
         StatusCode=StatusCode,
         FutureTimeoutError=FutureTimeoutError,
     )
-    monkeypatch.setattr(grpc_link, "_grpc", lambda: stand_in)
+    monkeypatch.setattr(grpc_link, "grpc_module", lambda: stand_in)
     grpc_link.play(PlayerSession(arena(1), GOTO), 5004, wait_s=1.0)
     return sent
 

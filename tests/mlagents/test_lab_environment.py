@@ -1,5 +1,7 @@
 """Worlds as environments of ML-Agents: what is played is the world, step for step."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.mlagents import ActionTuple, DimensionProperty, LabEnvironment, ObservationType
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
+from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
+    EnvironmentParametersChannel,
+)
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena, played, race, to_the_right
 
 FIRST, SECOND = "Race?team=0", "Race?team=1"
@@ -253,3 +258,18 @@ def test_a_behavior_name_that_trainers_misread_is_refused(name: str) -> None:
 def test_a_scenario_that_the_world_does_not_have_is_refused() -> None:
     with pytest.raises(LabError, match="nobody"):
         LabEnvironment(arena(1), Scenario({"nobody": 1.0}))
+
+
+def test_parameters_that_are_set_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    channel = EnvironmentParametersChannel()
+    env = LabEnvironment(arena(), GOTO, side_channels=[channel])
+    channel.set_float_parameter("time_limit", 2.0)
+    channel.set_uniform_sampler_parameters("move_speed", 4.0, 6.0, seed=3)
+    channel.set_float_parameter("gravity", 7.0)
+    with caplog.at_level(logging.INFO, logger="aimbot_lab.mlagents"):
+        env.reset()
+    time_limit, move_speed, gravity = caplog.messages
+    assert time_limit == "environment parameter time_limit: 2.0"
+    assert move_speed.startswith("environment parameter move_speed: Uniform(")
+    assert "gravity" in gravity
+    assert "ignored" in gravity

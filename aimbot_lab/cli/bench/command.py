@@ -3,6 +3,7 @@
 import click
 
 from aimbot_lab.cli.bench.ablation import ablation
+from aimbot_lab.cli.bench.bridge import bridge
 from aimbot_lab.cli.bench.evaluation import evaluation
 from aimbot_lab.cli.bench.panel import panel
 from aimbot_lab.cli.bench.peer import peer
@@ -25,6 +26,7 @@ def bench() -> None:
 
 
 bench.add_command(ablation)
+bench.add_command(bridge)
 bench.add_command(evaluation)
 bench.add_command(panel)
 bench.add_command(peer)

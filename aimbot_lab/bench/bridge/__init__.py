@@ -1,0 +1,1 @@
+"""`aimbot-lab bench bridge`: what the bridge to ML-Agents costs, by gRPC and in process."""
