@@ -42,6 +42,9 @@ class ObservationBlock:
     name: str
     kind: BlockKind
     shape: tuple[int, ...]
+    sensor: str | None = None
+    """The sensor of its own that it is to trainers of ML-Agents, together with earlier observations
+    of the same; None: it is part of the vector."""
 
     @property
     def columns(self) -> int:

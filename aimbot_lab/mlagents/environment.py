@@ -126,7 +126,7 @@ class LabEnvironment:
         self._actions.clear()
         branches = self._player.spec.action_spec.discrete_branches
         for team in self._player.teams:
-            self._steps[team.behavior] = team_steps(moment, team, branches)
+            self._steps[team.behavior] = team_steps(moment, team, branches, self._player.sensors)
         if moment.episodes is not None and self._channels:
             for message in self._player_channels.reports(moment.episodes, self._channels):
                 deliver(message, self._channels)

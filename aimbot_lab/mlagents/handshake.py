@@ -47,11 +47,7 @@ def trainers_seed(initialization: bytes) -> int:
     Raises UnityEnvironmentException for a trainer of another major version, WireError for bytes
     that are none.
     """
-    given = new_message("InitInput")
-    try:
-        given.ParseFromString(initialization)
-    except DecodeError as error:
-        raise WireError("the trainer's first message can't be read") from error
+    given = _init_input(initialization)
     version = str(given.communication_version)
     if version.partition(".")[0] != COMMUNICATION.partition(".")[0]:
         raise UnityEnvironmentException(
@@ -59,6 +55,23 @@ def trainers_seed(initialization: bytes) -> int:
             f"{COMMUNICATION}: the numbers before the point must be the same"
         )
     return int(given.seed)
+
+
+def reads_channels_first(initialization: bytes) -> bool:
+    """Whether the trainer of this InitInput reads pictures as [C, H, W], as those from 1.0 on do.
+
+    Trainers of 0.x read [H, W, C]; one that names no version is taken for a new one.
+    """
+    return not str(_init_input(initialization).package_version).startswith("0.")
+
+
+def _init_input(initialization: bytes) -> Any:
+    given = new_message("InitInput")
+    try:
+        given.ParseFromString(initialization)
+    except DecodeError as error:
+        raise WireError("the trainer's first message can't be read") from error
+    return given
 
 
 def _written(message: Any) -> bytes:

@@ -18,7 +18,7 @@ from aimbot_lab.foundation.world import (
     step_buffers,
 )
 from aimbot_lab.mlagents.actions import ActionTuple
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
+from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.exception import UnityActionException
 
 ONE = np.float32(1.0)
@@ -60,11 +60,17 @@ def teams_of(world: BatchWorld, name: str) -> tuple[Team, ...]:
 
 
 class Player:
-    """Plays `world`, which has a scenario, by the actions of behaviors."""
+    """Plays `world`, which has a scenario, by the actions of behaviors.
 
-    def __init__(self, world: BatchWorld, *, name: str, seed: int) -> None:
+    Pictures are [C, H, W] with `channels_first`, else [H, W, C].
+    """
+
+    def __init__(
+        self, world: BatchWorld, *, name: str, seed: int, channels_first: bool = True
+    ) -> None:
         self.teams = teams_of(world, name)
-        self.spec: BehaviorSpec = behavior_spec(world.spec)
+        self.spec: BehaviorSpec = behavior_spec(world.spec, channels_first=channels_first)
+        self.sensors = sensors_of(world.spec, channels_first=channels_first)
         self._world, self._seed, self._resets = world, whole_seed(seed), 0
         self._seats = seats_of(world)
         width = len(world.spec.branches) + world.spec.continuous

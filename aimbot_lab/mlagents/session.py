@@ -12,9 +12,14 @@ import numpy as np
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario
 from aimbot_lab.mlagents.actions import ActionTuple, checked_action
-from aimbot_lab.mlagents.behaviors import behavior_spec
+from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityActionException
-from aimbot_lab.mlagents.handshake import greeting, introduction, trainers_seed
+from aimbot_lab.mlagents.handshake import (
+    greeting,
+    introduction,
+    reads_channels_first,
+    trainers_seed,
+)
 from aimbot_lab.mlagents.player import Moment, Player, teams_of
 from aimbot_lab.mlagents.player_channels import PlayerChannels
 from aimbot_lab.mlagents.received_parameters import ReceivedParameters
@@ -34,6 +39,7 @@ from aimbot_lab.mlagents.wire.exchange import (
     write_build_message,
 )
 from aimbot_lab.mlagents.wire.info_codec import InfoCodec
+from aimbot_lab.mlagents.wire.picture_codec import PictureInfoCodec
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes that trainers take
 REST = 256 * 1024  # bytes of a message that are kept for names and what is around
@@ -44,8 +50,8 @@ REPORTS = (STATS, STRING_LOG)
 class PlayerSession:
     """`world` as a build, from its first message to its last.
 
-    `reports` are the channels over which results are told. Raises ConfigurationError where so many
-    agents make longer messages than trainers take.
+    `reports` are the channels over which results are told; `png` compresses pictures. Raises
+    ConfigurationError where so many agents make longer messages than trainers take.
     """
 
     def __init__(
@@ -55,9 +61,11 @@ class PlayerSession:
         *,
         name: str = "AimbotLab",
         reports: Collection[uuid.UUID] = REPORTS,
+        png: bool = False,
     ) -> None:
         spec = behavior_spec(world.spec)
-        self._infos, self._actions = InfoCodec(spec), ActionCodec(spec.action_spec)
+        self._codec = PictureInfoCodec if png and _first_is_picture(spec) else InfoCodec
+        self._infos, self._actions = self._codec(spec), ActionCodec(spec.action_spec)
         _refuse_long_messages(self._infos, world)
         self._world, self._name, self._spec, self._reports = world, name, spec, reports
         self._teams = teams_of(world, name)
@@ -80,12 +88,14 @@ class PlayerSession:
             return None
         if self._player is None:
             seed = abs(trainers_seed(message.initialization))
-            self._player = Player(self._world, name=self._name, seed=seed)
+            first = reads_channels_first(message.initialization)
+            self._player = Player(self._world, name=self._name, seed=seed, channels_first=first)
+            self._infos = self._codec(self._player.spec)
             return write_build_message(BuildMessage(OK, {}, b"", b""))
         self._channels.receive(unframed(message.side_channels))
         if message.command == RESET or not self._introduced:
-            return self._told(self._player.reset())
-        return self._told(self._player.step(self._given(message)))
+            return self._told(self._player, self._player.reset())
+        return self._told(self._player, self._player.step(self._given(message)))
 
     def end(self) -> bytes:
         """The message that tells the trainer that the build goes."""
@@ -107,12 +117,12 @@ class PlayerSession:
             )
         return given
 
-    def _told(self, moment: Moment) -> bytes:
+    def _told(self, player: Player, moment: Moment) -> bytes:
         _require_finite(moment.observations, "observations")
         _require_finite(moment.rewards, "rewards")
         branches = self._spec.action_spec.discrete_branches
         infos = {
-            team.behavior: self._infos.encode(*team_steps(moment, team, branches))
+            team.behavior: self._infos.encode(*team_steps(moment, team, branches, player.sensors))
             for team in self._teams
         }
         news = b"" if self._introduced else introduction(infos, self._spec)
@@ -121,12 +131,16 @@ class PlayerSession:
         return write_build_message(BuildMessage(OK, infos, framed(told), news))
 
 
+def _first_is_picture(spec: BehaviorSpec) -> bool:
+    return len(spec.observation_specs[0].shape) == 3
+
+
 def _log_of(reports: Collection[uuid.UUID]) -> uuid.UUID | None:
     """The one of `reports` that lines go over; None: none does."""
     return next((channel for channel in reports if channel != STATS), None)
 
 
-def _refuse_long_messages(codec: InfoCodec, world: BatchWorld) -> None:
+def _refuse_long_messages(codec: InfoCodec | PictureInfoCodec, world: BatchWorld) -> None:
     """Raise ConfigurationError where all agents, each with two infos, are too long a message."""
     reports = REPORT * (3 + len(world.spec.episode_columns))
     per_row = (2 * codec.longest_info + reports) * world.spec.agents

@@ -4,22 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aimbot_lab.mlagents.behaviors import Sensor
 from aimbot_lab.mlagents.player import Moment, Team
 from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
 
 
 def team_steps(
-    moment: Moment, team: Team, branches: Sequence[int]
+    moment: Moment, team: Team, branches: Sequence[int], sensors: Sequence[Sensor]
 ) -> tuple[DecisionSteps, TerminalSteps]:
-    """The steps of `team`, whose actions have `branches`, in `moment`.
+    """The steps of `team`, whose actions have `branches`, in `moment`, as `sensors` show it.
 
     An agent that ended has both: its last step, and the first one of its next episode.
     """
     finished, rewards = moment.finished[team.seats], moment.rewards[team.seats]
     ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
     ended = finished.nonzero()[0]
+    last = moment.final_observations[team.seats][ended]
     terminals = TerminalSteps(
-        [moment.final_observations[team.seats][ended]],
+        [sensor.of(last) for sensor in sensors],
         rewards[ended],
         moment.truncated[team.seats][ended],
         ids[ended],
@@ -32,7 +34,7 @@ def team_steps(
         masks.append(moment.forbidden[team.seats, first : first + size])
         first += size
     decisions = DecisionSteps(
-        [moment.observations[team.seats]],
+        [sensor.of(moment.observations[team.seats]) for sensor in sensors],
         rewards,
         ids,
         masks if branches else None,

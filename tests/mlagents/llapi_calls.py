@@ -1,6 +1,7 @@
 """The same calls of ML-Agents' interface, by its own package or by ours, told as plain data.
 
-Run as a program by the Python of the real packages: `llapi_calls.py calls|long PLAYER SEED`.
+Run as a program by the Python of the real packages: `llapi_calls.py KIND PLAYER PORT`, KIND calls,
+long or sensors.
 """
 
 import importlib
@@ -200,6 +201,20 @@ def real_environment(player, port, arguments):
     return env, api, told
 
 
+def sensors_seen(env, api, steps=5):
+    """The sensors, and what the first agents see while all turn and walk ahead."""
+    env.reset()
+    seen = []
+    for _ in range(steps):
+        decisions = env.get_steps(NAME)[0]
+        seen.append([obs[:4] for obs in decisions.obs])
+        agents = len(decisions)
+        ahead = np.tile(np.array([[1, 0, 0]], np.int32), (agents, 1))
+        env.set_actions(NAME, api.ActionTuple(np.full((agents, 1), 0.3, np.float32), ahead))
+        env.step()
+    return shown([spec_shown(env)[0], seen])
+
+
 def played_long(env, told):
     """1,000 steps, and how the player ended."""
     process = env._process
@@ -229,5 +244,10 @@ def played_long(env, told):
 if __name__ == "__main__":
     kind, player, port, *arguments = sys.argv[1:]
     env, api, told = real_environment(player, int(port), arguments)
-    found = told_by(env, api, told) if kind == "calls" else played_long(env, told)
+    kinds = {
+        "calls": lambda: told_by(env, api, told),
+        "long": lambda: played_long(env, told),
+        "sensors": lambda: [sensors_seen(env, api), env.close()][0],
+    }
+    found = kinds[kind]()
     sys.stdout.write("\n" + json.dumps(found))

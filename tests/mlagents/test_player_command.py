@@ -123,3 +123,32 @@ def test_another_file_of_that_name_is_left_as_it_is(tmp_path: Path) -> None:
     done = called("export-player", str(tmp_path))
     assert isinstance(done.exception, ConfigurationError)
     assert path.read_bytes() == b"\x7fELF\xff"
+
+
+def test_rays_and_camera_are_asked_for_by_options(played: list[Any]) -> None:
+    done = called(
+        *("player", "--mlagents-port", "5006", "--agents", "2", "--rays", "ml-agents"),
+        *("--camera", "20x10", "--rgb", "--png"),
+    )
+    assert done.exit_code == 0, done.output
+    ((session, _),) = played
+    told = session._world.settings.observation
+    assert (told.rays, told.camera.width, told.camera.height) == ("ml-agents", 20, 10)
+    assert not told.camera.grey
+    assert session._codec.__name__ == "PictureInfoCodec"
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (("--camera", "20"), "must be WIDTHxHEIGHT, such as 32x16 (got '20')"),
+        (("--camera", "2x10"), "env.observation.camera.width"),
+        (("--rgb",), "--rgb needs --camera"),
+        (("--curriculum", "gorge", "--camera", "20x10"), "env.observation"),
+    ],
+)
+def test_a_camera_that_there_is_not_is_refused_in_a_line(given: tuple[str, ...], line: str) -> None:
+    done = called("player", "--mlagents-port", "5006", *given)
+    assert done.exit_code == 2
+    assert line in done.output
+    assert "Traceback" not in done.output

@@ -11,11 +11,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from aimbot_lab.experiment.ml_agents.players import export_player
 from aimbot_lab.foundation.result_lines import parse_line
 from aimbot_lab.mlagents import LabEnvironment
+from aimbot_lab.worlds.arena.settings import CameraSettings, ObservationSettings
 from aimbot_lab.worlds.registry import make_world, settings_with
 from tests.mlagents import llapi_calls
 from tests.mlagents.llapi_worlds import GOTO
@@ -23,6 +25,7 @@ from tests.mlagents.llapi_worlds import GOTO
 pytestmark = pytest.mark.real_ml_agents
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("AIMBOT_LAB_ML_AGENTS", ROOT / ".venv-ml-agents")) / "bin" / "python"
+OLDER = os.environ.get("AIMBOT_LAB_ML_AGENTS_030")  # environment of mlagents_envs 0.30.0
 CURRICULUM = """
 name: real
 env: {num_envs: 64, time_limit: 3.0}
@@ -39,14 +42,16 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def by_the_real_client(folder: Path, kind: str, agents: int) -> Any:
-    """What `llapi_calls` tells of the exported player."""
+def by_the_real_client(
+    folder: Path, kind: str, agents: int, *options: str, python: Path = PYTHON
+) -> Any:
+    """What `llapi_calls` tells of the exported player with these further `options`."""
     curriculum = folder / "real.yaml"
     curriculum.write_text(CURRICULUM, encoding="utf-8")
     player = export_player(folder / "build")
     script = Path(llapi_calls.__file__)
-    command = [str(PYTHON), str(script), kind, str(player.with_suffix("")), str(free_port())]
-    command += ["--curriculum", str(curriculum), "--agents", str(agents)]
+    command = [str(python), str(script), kind, str(player.with_suffix("")), str(free_port())]
+    command += ["--curriculum", str(curriculum), "--agents", str(agents), *options]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT
     )
@@ -82,3 +87,34 @@ def test_the_real_client_steps_the_player_a_thousand_times(tmp_path: Path) -> No
     assert len(results) == told["ended"] == told["wins"] > 64 * 30
     assert told["interrupted"] == 0  # the arena's time limit is a loss
     assert told["forbidden"] > 0
+
+
+@pytest.mark.parametrize("compression", [(), ("--png",)])
+@pytest.mark.parametrize("colours", [(), ("--rgb",)])
+@pytest.mark.parametrize("channels_first", [True, False])
+def test_the_real_client_reads_pictures_and_rays(
+    tmp_path: Path, channels_first: bool, colours: tuple[str, ...], compression: tuple[str, ...]
+) -> None:
+    if not channels_first and OLDER is None:
+        pytest.skip("AIMBOT_LAB_ML_AGENTS_030 names no environment of mlagents_envs 0.30.0")
+    python = PYTHON if channels_first else Path(str(OLDER)) / "bin" / "python"
+    options = ("--camera", "20x10", "--rays", "ml-agents", *colours, *compression)
+    real = by_the_real_client(tmp_path, "sensors", 4, *options, python=python)
+    camera = CameraSettings(width=20, height=10, grey=not colours)
+    told = ObservationSettings(camera=camera, rays="ml-agents")
+    world = make_world(settings_with(num_envs=4, time_limit=3.0, observation=told))
+    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents")
+    sensors, seen = llapi_calls.sensors_seen(LabEnvironment(world, GOTO, seed=5), api)
+    channels = 3 if colours else 1
+    picture = [channels, 10, 20] if channels_first else [10, 20, channels]
+    assert real[0][0][0] == picture
+    assert [one[0] for one in real[0][1:]] == [one[0] for one in sensors[1:]] == [[95], [13]]
+    assert [one[3] for one in real[0]] == [one[3] for one in sensors]
+    for theirs, ours in zip(real[1], seen, strict=True):
+        assert theirs[1:] == ours[1:]
+        pixels = np.array(theirs[0]["values"], np.float32)
+        if not channels_first:
+            pixels = pixels.transpose(0, 3, 1, 2)
+        # A grey picture that is compressed is the mean of three equal shades, rounded.
+        np.testing.assert_allclose(pixels, ours[0]["values"], atol=1e-6)
+        assert pixels.std() > 0.05

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,30 @@ AS_UNITY = {
     "allow_extra_args": True,
     "help_option_names": ["--help"],  # -h would be found in -nographics
 }
+
+
+def size(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Width and height of `WxH`."""
+    if value is None:
+        return None
+    width, cross, height = value.partition("x")
+    if not (cross and width.isdecimal() and height.isdecimal()):
+        raise click.BadParameter(f"must be WIDTHxHEIGHT, such as 32x16 (got {value!a:.40})")
+    return int(width), int(height)
+
+
+def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> list[str]:
+    """`KEY=VALUE` of a curriculum by which its world shows this."""
+    where = "env.observation"
+    overrides = [] if rays is None else [f"{where}.rays={rays}"]
+    if camera is None:
+        if rgb:
+            raise click.BadParameter("--rgb needs --camera")
+        return overrides
+    values = zip(("width", "height", "grey"), (*camera, str(not rgb).lower()), strict=True)
+    return overrides + [f"{where}.camera.{key}={value}" for key, value in values]
 
 
 @click.command(short_help="Play a world for a trainer of ML-Agents.", context_settings=AS_UNITY)
@@ -42,15 +67,28 @@ AS_UNITY = {
     "mlagents-learn does, which reads none.",
 )
 @click.option("--stats/--no-stats", default=True, help="Whether results are sent as numbers.")
+@click.option(
+    "--rays",
+    type=click.Choice(["plain", "ml-agents"]),
+    help="How the arena's rays are told: among all other numbers, or as a sensor of their own in "
+    "the layout of RayPerceptionSensor. [default: as in FILE]",
+)
+@click.option(
+    "--camera",
+    metavar="WxH",
+    callback=size,
+    help="A picture of the arena as a sensor, of so many pixels. [default: as in FILE]",
+)
+@click.option("--rgb", is_flag=True, help="The picture has colours.")
+@click.option("--png", is_flag=True, help="Pictures are sent compressed.")
 @click.option("-logFile", "log_file", type=click.Path(path_type=Path), help="Where its log goes.")
 def player(
     port: int,
     curriculum: str | None,
     lesson: int,
     agents: int | None,
-    log_channel: str,
-    stats: bool,
     log_file: Path | None,
+    **told: Any,
 ) -> None:
     """Play a lesson of a curriculum for a trainer of ML-Agents, as a Unity build does.
 
@@ -66,9 +104,17 @@ def player(
     from aimbot_lab.mlagents.player_channels import reports_over
 
     with logged(log_file):
-        text = log_channel == "on" or (log_channel == "auto" and log_file is None)
-        reports = reports_over(stats=stats, text=text)
-        session = player_session(curriculum, lesson=lesson, agents=agents, reports=reports)
+        channel = told["log_channel"]
+        text = channel == "on" or (channel == "auto" and log_file is None)
+        reports = reports_over(stats=told["stats"], text=text)
+        session = player_session(
+            curriculum,
+            lesson=lesson,
+            agents=agents,
+            reports=reports,
+            overrides=shown_as(told["rays"], told["camera"], rgb=told["rgb"]),
+            png=told["png"],
+        )
         play(session, port, wait_s=WAIT)
 
 

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from aimbot_lab.curriculum.cells import lesson_scenario
@@ -19,16 +19,23 @@ MISREAD = (".app", ".exe", ".x86")
 
 
 def player_session(
-    curriculum: str | None, *, lesson: int, agents: int | None, reports: Collection[uuid.UUID]
+    curriculum: str | None,
+    *,
+    lesson: int,
+    agents: int | None,
+    reports: Collection[uuid.UUID],
+    overrides: Sequence[str] = (),
+    png: bool = False,
 ) -> PlayerSession:
     """Lesson number `lesson`, from 1 on, of the file or shipped name `curriculum`.
 
     Without a name it is the shipped one of the target that is meant where none is named. `agents`
     is the number of rows; None: as the file says. `reports` are the channels over which results
-    are told. Raises ConfigurationError, and for what the file has wrong.
+    are told, `overrides` `KEY=VALUE` that are put into the file; `png` compresses pictures. Raises
+    ConfigurationError, and for what the file has wrong.
     """
     name = curriculum or default_type().default_target()
-    config = load_curriculum(name).config
+    config = load_curriculum(name, overrides).config
     if lesson > len(config.lessons):
         raise ConfigurationError(
             f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"
@@ -36,7 +43,7 @@ def player_session(
     type_of(config.env).warm_up(config.env)  # a trainer waits for a minute
     world = make_world(config.env, agents)
     scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
-    return PlayerSession(world, scenario, reports=reports)
+    return PlayerSession(world, scenario, reports=reports, png=png)
 
 
 def export_player(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from aimbot_lab.worlds.arena.core.state import (
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
-from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
 from aimbot_lab.worlds.arena.spec import enemy_columns
 
 COUNTERS = (
@@ -79,7 +79,22 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
         one_hot=settings.rays.tags == "one_hot",
         enemy_columns=enemy_columns(settings),
         recalls=settings.recall_seconds > 0,
+        perception=settings.observation.rays == "ml-agents",
+        camera=_camera_tables(settings.observation.camera),
     )
+
+
+def _camera_tables(camera: CameraSettings | None) -> core.CameraTables:
+    if camera is None:
+        return core.CameraTables(0, 0, 0, 1.0)
+    half_width = float(np.tan(np.radians(0.5 * camera.view_angle)))
+    return core.CameraTables(camera.width, camera.height, camera.channels, half_width)
+
+
+def is_plain(tables: ArenaTables) -> bool:
+    """Whether observations are the agent's own numbers and plain rays, with nothing to recall."""
+    more = tables.enemy_columns > 0 or tables.perception or tables.camera.channels > 0
+    return not (more or tables.recalls)
 
 
 def new_state(

@@ -31,6 +31,7 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.worlds.arena.allocate import (
     in_order,
+    is_plain,
     new_log,
     new_state,
     new_tables,
@@ -208,8 +209,7 @@ class Arena:
     def _calls(self, pair: tuple[StepBuffers, StepBuffers]) -> tuple[PackedCall, ...]:
         """The kernel as each thread calls it to write `pair`."""
         tables = self._tables
-        plain = tables.enemy_columns == 0 and not tables.recalls
-        advance = self._advance_plain if plain else self._advance
+        advance = self._advance_plain if is_plain(tables) else self._advance
         shared = self.state, tables, self._actions, pair, self._log
         return tuple([advance.call_with(*shared, one, self._queue) for one in self._workspaces])
 

@@ -58,7 +58,8 @@ class GreedyAgent:
         enemy: Tag = ENEMY,
     ) -> None:
         self._column = {name: index for index, name in enumerate(spec.observation_names)}
-        rays = sum(name.startswith("ray_") and name.endswith("_distance") for name in self._column)
+        ends = "_distance", "_fraction"
+        rays = sum(name.startswith("ray_") and name.endswith(ends) for name in self._column)
         tag = enemy.one_hot if f"ray_0_{enemy.one_hot}" in self._column else "tag"
         self._enemy_tag = enemy.label if tag == "tag" else 1.0
         self._enemy_tags = [self._column[f"ray_{ray}_{tag}"] for ray in range(rays)]

@@ -100,11 +100,35 @@ class RaySettings:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class CameraSettings:
+    """The picture that the agent sees ahead of it, of square pixels."""
+
+    width: Annotated[Int, Ge(4), Le(128)] = 32
+    """Pixels of a row."""
+    height: Annotated[Int, Ge(4), Le(128)] = 16
+    """Rows, of which three tenths are above the horizon."""
+    grey: Bool = True
+    """Whether a pixel is one shade of grey, or red, green and blue."""
+    view_angle: Annotated[Float, Ge(10), Le(150)] = 90.0
+    """Whole angle in degrees from its left edge to its right."""
+
+    @property
+    def channels(self) -> int:
+        """Numbers of a pixel."""
+        return 1 if self.grey else 3
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class ObservationSettings:
-    """What an observation holds beside the agent's own numbers and the rays."""
+    """What an observation holds beside the agent's own numbers, and how it tells the rays."""
 
     units: Bool = False
     """Whether it has columns for the six nearest enemies that a ray within range hits."""
+    rays: Literal["plain", "ml-agents"] = "plain"
+    """`plain`: tags and distances in metres, left to right; `ml-agents`: the layout of ML-Agents'
+    RayPerceptionSensor, in which rays.tags says nothing."""
+    camera: CameraSettings | None = None
+    """The picture that the agent sees; left out, none."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -28,7 +28,14 @@ RANGES = OF_SCENARIO + "sampler_ranges"  # as many to a parameter as the scenari
 # The number of rows is seen by the arrays, threads change nothing, and presets are compared
 # by what they hold.
 NOT_COMPARED = ("num_envs", "threads", "shipped_presets", "presets")
-ADDED = frozenset({"observation.units=False", "recall_seconds=0.0"})
+ADDED = frozenset(
+    {
+        "observation.camera=None",
+        "observation.rays=plain",
+        "observation.units=False",
+        "recall_seconds=0.0",
+    }
+)
 """Defaults of settings that snapshots of before do not name."""
 NEW_PARAMETERS = 1  # last ones, without which snapshots of before were written; 0 changes nothing
 OF_PARAMETERS = (*sampler_arrays(()), "bounds", "whole")  # a scenario's arrays [P, ...]

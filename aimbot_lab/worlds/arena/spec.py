@@ -11,6 +11,8 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.arena.units import unit_blocks
 
 Column = tuple[str, float, float]  # name, low, high
+OWN_NUMBERS = 13  # of an observation, beside enemies, picture and rays
+CAMERA, PERCEPTION = "CameraSensor", "RayPerceptionSensor"  # sensors of ML-Agents
 
 
 def enemy_columns(settings: ArenaSettings) -> int:
@@ -28,6 +30,27 @@ def _enemy_columns(settings: ArenaSettings) -> list[Column]:
     return places + [(f"enemy_{slot}_seen", 0.0, 1.0) for slot in slots]
 
 
+def _camera_columns(settings: ArenaSettings) -> list[Column]:
+    """Shades of each pixel, row by row from above, each from left to right."""
+    camera = settings.observation.camera
+    if camera is None:
+        return []
+    shades = ("",) if camera.grey else ("_red", "_green", "_blue")
+    rows, pixels = range(camera.height), range(camera.width)
+    return [(f"camera_{y}_{x}{shade}", 0.0, 1.0) for y in rows for x in pixels for shade in shades]
+
+
+def perception_names(rays: int) -> list[str]:
+    """Columns of `rays` rays as ML-Agents orders them: the middle one, then right, left, right ...
+
+    A ray's number is its place from left to right, as everywhere in the arena.
+    """
+    middle = rays // 2
+    order = [middle + side * step for step in range(1, middle + 1) for side in (1, -1)]
+    kinds = ("wall", "enemy", "player", "nothing", "fraction")
+    return [f"ray_{ray}_{kind}" for ray in (middle, *order) for kind in kinds]
+
+
 def _columns(settings: ArenaSettings) -> list[Column]:
     floor = settings.floor_size
     rays = range(settings.rays.count)
@@ -42,7 +65,10 @@ def _columns(settings: ArenaSettings) -> list[Column]:
         ("cos_yaw", -1.0, 1.0),
         ("sin_yaw", -1.0, 1.0),
         *_enemy_columns(settings),
+        *_camera_columns(settings),
     ]
+    if settings.observation.rays == "ml-agents":
+        return columns + [(name, 0.0, 1.0) for name in perception_names(settings.rays.count)]
     if settings.rays.tags == "one_hot":
         kinds = ("wall", "enemy", "player")[: core.TAG_KINDS]
         columns += [(f"ray_{ray}_{kind}", 0.0, 1.0) for ray in rays for kind in kinds]
@@ -50,6 +76,19 @@ def _columns(settings: ArenaSettings) -> list[Column]:
         columns += [(f"ray_{ray}_tag", -1.0, 2.0) for ray in rays]
     columns += [(f"ray_{ray}_distance", 0.0, settings.rays.range) for ray in rays]
     return columns
+
+
+def observation_width(settings: ArenaSettings) -> int:
+    """Columns of a single observation, without making their names."""
+    camera, tags = settings.observation.camera, settings.rays.tags
+    picture = 0 if camera is None else camera.width * camera.height * camera.channels
+    each = core.PERCEPTION if settings.observation.rays == "ml-agents" else _plain_ray(tags)
+    return OWN_NUMBERS + enemy_columns(settings) + picture + each * settings.rays.count
+
+
+def _plain_ray(tags: str) -> int:
+    """Columns of a ray: its tag and its distance."""
+    return 1 + (core.TAG_KINDS if tags == "one_hot" else 1)
 
 
 def _stacked(settings: ArenaSettings) -> list[Column]:
@@ -67,16 +106,24 @@ def _stacked(settings: ArenaSettings) -> list[Column]:
 
 def _blocks(settings: ArenaSettings) -> tuple[ObservationBlock, ...]:
     """The agent's own numbers and the rays, of every observation handed out together."""
-    rays = settings.rays.count
+    own, rays = OWN_NUMBERS, settings.rays.count
     kinds = core.TAG_KINDS if settings.rays.tags == "one_hot" else 1
-    own = len(_columns(settings)) - rays * (kinds + 1) - enemy_columns(settings)
     slots = core.ENEMY_SLOTS, core.SLOT_FEATURES
-    units, blocks = settings.observation.units, []
+    told, blocks = settings.observation, []
     for age in range(settings.stacked_vectors - 1, -1, -1):
         suffix = f"@-{age}" if age else ""
         blocks += [
             ObservationBlock(f"own{suffix}", "vector", (own,)),
-            *([ObservationBlock(f"enemies{suffix}", "units", slots)] if units else []),
+            *([ObservationBlock(f"enemies{suffix}", "units", slots)] if told.units else []),
+        ]
+        if (camera := told.camera) is not None:
+            pixels = camera.height, camera.width, camera.channels
+            blocks.append(ObservationBlock(f"camera{suffix}", "image", pixels, CAMERA))
+        if told.rays == "ml-agents":
+            shape = rays, core.PERCEPTION
+            blocks.append(ObservationBlock(f"perception{suffix}", "rays", shape, PERCEPTION))
+            continue
+        blocks += [
             ObservationBlock(f"ray_tags{suffix}", "rays", (rays, kinds)),
             ObservationBlock(f"ray_distances{suffix}", "rays", (rays, 1)),
         ]

@@ -21,17 +21,31 @@ def unit_blocks(settings: ArenaSettings, names: Sequence[str]) -> tuple[UnitBloc
 
 def _rays(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
     """One unit a ray; its angle is that of the settings, whatever a lesson's parameters are."""
+    if settings.observation.rays == "ml-agents":
+        return _perceived(settings, index)
     labelled = settings.rays.tags == "label"
     features = ("tag", "distance") if labelled else (*ONE_HOT, "distance")
-    angles = np.array(settings.rays.angles)
     return UnitBlock(
         kind="rays",
         features=features,
         columns=_columns("ray", settings.rays.count, features=features, index=index),
-        fixed=np.stack([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32),
+        fixed=_directions(settings),
         distance="distance",
         labels={"tag": LABELS} if labelled else {},
     )
+
+
+def _perceived(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:
+    """One unit a ray, from left to right, of the columns that ML-Agents has."""
+    features = (*ONE_HOT, "nothing", "fraction")
+    columns = _columns("ray", settings.rays.count, features=features, index=index)
+    return UnitBlock(kind="rays", features=features, columns=columns, fixed=_directions(settings))
+
+
+def _directions(settings: ArenaSettings) -> np.ndarray:
+    """Sine and cosine [R, 2] of each ray's angle to the gun's line."""
+    angles = np.array(settings.rays.angles)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
 
 
 def _enemies(settings: ArenaSettings, index: dict[str, int]) -> UnitBlock:

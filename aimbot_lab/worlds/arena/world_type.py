@@ -38,9 +38,7 @@ from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
 from aimbot_lab.worlds.arena.settings import ArenaSettings
-from aimbot_lab.worlds.arena.spec import arena_spec, enemy_columns
-
-OWN_NUMBERS = 13  # of an observation, beside its rays
+from aimbot_lab.worlds.arena.spec import arena_spec, observation_width
 
 
 class ArenaType(WorldType):
@@ -106,10 +104,8 @@ class ArenaType(WorldType):
         }
 
     def observation_size(self, settings: ArenaSettings) -> int:
-        """Numbers of an observation: of rays, of enemies where they are shown, the agent's own."""
-        each = 2 if settings.rays.tags == "label" else 4
-        own = OWN_NUMBERS + enemy_columns(settings)
-        return settings.stacked_vectors * (each * settings.rays.count + own)
+        """Numbers of an observation, with earlier ones that are handed out again."""
+        return settings.stacked_vectors * observation_width(settings)
 
     def parameters(self, settings: ArenaSettings | None) -> Mapping[str, Bounds]:
         """Every number that an episode depends on."""

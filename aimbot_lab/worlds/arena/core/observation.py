@@ -1,13 +1,16 @@
-"""The observation: 13 numbers about target and agent, enemies, ray tags, ray distances.
+"""The observation: 13 numbers about target and agent, enemies, a picture, rays.
 
-Enemies have columns where units are shown.
+Enemies have columns where units are shown, a picture where there is a camera. Rays are tags, then
+distances, or what ML-Agents tells of them.
 """
 
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.worlds.arena.core.camera import write_picture
 from aimbot_lab.worlds.arena.core.clock import time_left
 from aimbot_lab.worlds.arena.core.enemy_slots import write_enemies
+from aimbot_lab.worlds.arena.core.perception import write_perception
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.recall import hide_fire_base
 from aimbot_lab.worlds.arena.core.reward import in_fire_base
@@ -33,8 +36,8 @@ def observe(
     """Write the observation of `row` into `observations` [B, S * D]; its rays must be cast.
 
     Earlier observations of the episode come first, oldest first, zeros where there were none.
-    `plain` may be True where `tables` neither recall nor have columns of enemies: as a constant it
-    makes code without these, which is faster.
+    `plain` may be True where `allocate.is_plain`: as a constant it makes code without recall,
+    enemies, picture and ML-Agents' rays, which is faster.
     """
     older = state.history.shape[1]
     newest = observations.shape[1] - older
@@ -46,8 +49,14 @@ def observe(
             hide_fire_base(state, observations, row, older)
         if tables.enemy_columns > 0:
             write_enemies(state, tables, observations, row, older + HEAD)
-    rays_from = older + HEAD + (0 if plain else tables.enemy_columns)
-    if tables.one_hot:
+    rays_from = older + HEAD
+    if not plain:
+        rays_from += tables.enemy_columns
+        if tables.camera.channels > 0:
+            rays_from = write_picture(state, tables, observations, row, rays_from)
+    if not plain and tables.perception:
+        write_perception(state, tables, observations, row, rays_from)
+    elif tables.one_hot:
         write_one_hot(state, tables, observations, row, rays_from)
     else:
         write_labels(state, tables, observations, row, rays_from)

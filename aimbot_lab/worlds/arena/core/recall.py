@@ -15,9 +15,15 @@ def is_held(state: ArenaState, row: int) -> bool:
 
 
 @inlined
+def is_hidden(state: ArenaState, row: int) -> bool:
+    """Whether the FireBase is hidden from the agent of `row`, after it was shown."""
+    return state.parameters[row, RECALL_SECONDS] > 0.0 and not is_held(state, row)
+
+
+@inlined
 def hide_fire_base(state: ArenaState, observations: Floats32, row: int, at: int) -> None:
     """Empty the columns about the FireBase where it was shown; those of `row` begin `at`."""
-    if state.parameters[row, RECALL_SECONDS] > 0.0 and not is_held(state, row):
+    if is_hidden(state, row):
         for column in range(at + FIRST_HIDDEN, at + FIRST_HIDDEN + HIDDEN):
             observations[row, column] = 0.0
 

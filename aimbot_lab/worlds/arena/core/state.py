@@ -25,6 +25,7 @@ BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player
 ENEMY_SLOTS = 6  # enemies that an observation shows
 SLOT_FEATURES = 4  # columns of each: ahead, right, hits left, is a target
+PERCEPTION = 5  # columns of a ray as ML-Agents tells it
 SPIN_UNIT = 2.0**-40  # of the mouse action, summed in whole units so that it never drifts
 
 REWARD_TERMS = (
@@ -178,6 +179,15 @@ class ScenarioTables(NamedTuple):
     whole: Bools  # [P] whether it takes whole numbers alone
 
 
+class CameraTables(NamedTuple):
+    """The picture that an agent sees; no pixels where it sees none."""
+
+    width: int  # pixels
+    height: int  # pixels
+    channels: int  # 1: grey, 3: red, green, blue; 0: no picture
+    half_width: float  # tangent of half the angle from edge to edge
+
+
 class ArenaTables(NamedTuple):
     """What all rows share and no kernel writes."""
 
@@ -188,6 +198,8 @@ class ArenaTables(NamedTuple):
     one_hot: bool  # coding of ray tags
     enemy_columns: int  # of an observation, before its rays; 0: enemies are no units of it
     recalls: bool  # whether any row may have an episode with recall_seconds
+    perception: bool  # whether rays are told as ML-Agents does
+    camera: CameraTables
 
 
 LOST, WON = -1, 1  # as LOSS and WIN of foundation.episodes
