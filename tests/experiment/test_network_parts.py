@@ -16,6 +16,7 @@ from aimbot_lab.worlds.registry import spec_of
 
 OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")
 UNITS = "env.observation.units=true"
+CAMERA = "env.observation.camera={width: 20, height: 10}"
 ENCODED = "train.network.units={}"
 ATTENTION = "train.target=attention"
 SHOWN = "set env.observation.units: true"
@@ -137,7 +138,31 @@ BROKEN = [
         "train.options.keep_rollouts",
         "hybrid_ppo has no such option",
     ),
-    (("train.network.picture={}",), "train.network.picture", "unknown key"),
+    (
+        ("train.network.picture={}",),
+        "train.network.picture",
+        "world arena shows no picture: set env.observation.camera",
+    ),
+    (
+        (CAMERA, "train.network.picture.encoder=simple"),
+        "train.network.picture.encoder",
+        "simple needs a larger picture (it has 20 x 10 pixels)",
+    ),
+    (
+        (CAMERA, "train.network.picture.alone=true", "train.network.scalars=[8]"),
+        "train.network.scalars",
+        "encodes what network.picture.alone leaves out",
+    ),
+    (
+        (CAMERA, "train.network.picture={}", "train.engine=fused"),
+        "train.engine",
+        "fused does not know train.network.picture: use auto or torch",
+    ),
+    (
+        (CAMERA, "train.network.picture={}", "train.algo=ppo"),
+        "train.network.picture",
+        "does nothing with ppo: leave it out, or use algo: hybrid_ppo",
+    ),
 ]
 
 
@@ -189,6 +214,12 @@ VARIANTS = {
     "encoders": (UNITS, "train.network.scalars=[9, 7]", ENCODED, "train.network.layers=[]"),
     "attention": (UNITS, ATTENTION, "train.network.units.keys=6", "train.aim=hybrid"),
     "linear": (UNITS, "train.target=linear", "train.masks=true"),
+    "picture": (CAMERA, "train.network.picture={size: 7}", "env.stacked_vectors=2"),
+    "picture alone": (
+        "env.observation.camera={width: 24, height: 20, grey: false}",
+        "train.network.picture={encoder: simple, alone: true}",
+        "train.network.layers=[]",
+    ),
     "rays alone": ("train.network.units={kinds: [rays], layers: [8]}", "env.rays.tags=one_hot"),
 }
 

@@ -32,7 +32,7 @@ class Mlp(NetworkType):
             plain = features.EgocentricFeatures(observations, names, running=running)
         else:
             plain = features.ScaledFeatures(observations, running=running)
-        if settings.scalars is None and settings.units is None:
+        if settings.scalars is None and settings.units is None and settings.picture is None:
             return plain
         from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures
 
@@ -62,11 +62,12 @@ class Mlp(NetworkType):
 
     def weights(self, settings: NetworkSettings, inputs: int, outputs: int) -> int:
         """Those of the layers' matrices."""
-        units, memory = settings.units, settings.memory
-        if settings.scalars is None and units is None and memory is None:
+        units, memory, picture = settings.units, settings.memory, settings.picture
+        if settings.scalars is None and units is None and memory is None and picture is None:
             return _matrices((inputs, *settings.layers, outputs))
         encoders = _matrices(units.layers) if units else 0
         core = (settings.scalars or (0,))[-1] + (units.layers[-1] if units else 0)
+        core += picture.size if picture else 0
         if memory is not None:
             encoders += 4 * memory.size * (memory.size + core)
             core = memory.size

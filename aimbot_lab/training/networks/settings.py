@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Protocol
 
-from aimbot_lab.foundation.settings import STRICT, Ge, Int, Le, dataclass
+from aimbot_lab.foundation.settings import STRICT, Bool, Ge, Int, Le, dataclass
 
 Units = Annotated[Int, Ge(1), Le(4096)]
 Activation = Literal["tanh", "relu"]
@@ -32,6 +32,19 @@ class UnitsSettings:
 
     def __post_init__(self) -> None:
         _check_layers(self.layers)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class PictureSettings:
+    """Convolutions that encode the picture that the world shows."""
+
+    encoder: Literal["small", "simple"] = "small"
+    """`small`: 8 and 16 filters of 3 x 3 pixels with stride 2; `simple`: that of ML-Agents, 16 of
+    8 x 8 with stride 4 and 32 of 4 x 4 with stride 2, for pictures from 20 x 20 pixels on."""
+    size: Units = 64
+    """Units of the layer after them."""
+    alone: Bool = False
+    """Whether the agent sees the picture and nothing else."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -69,15 +82,21 @@ class NetworkSettings:
     """hybrid_ppo: layers that encode the plain columns; left out, they go straight through."""
     units: UnitsSettings | None = None
     """hybrid_ppo: encoders of the units that the world shows; left out, their columns are plain."""
+    picture: PictureSettings | None = None
+    """hybrid_ppo: encoder of the picture that the world shows; left out, its shades are plain
+    columns."""
     memory: MemorySettings | None = None
     """hybrid_ppo: what the agent keeps in mind within an episode; left out, nothing."""
 
     def __post_init__(self) -> None:
         if self.scalars is not None:
             _check_layers(self.scalars, "scalars")
-        has_parts = any(part is not None for part in (self.scalars, self.units, self.memory))
+        has_parts = any(part is not None for part in self._parts())
         if self.layers or not has_parts:
             _check_layers(self.layers)
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.scalars, self.units, self.picture, self.memory
 
 
 def _check_layers(layers: tuple[int, ...], name: str = "layers") -> None:

@@ -43,6 +43,8 @@ def parts_weights(policy: HybridPolicy) -> tuple[PartsShape, PartsWeights]:
     """Sizes and weights of `policy`. Raises UnsuitedError where it is not of a known kind."""
     check_policy(policy)
     encoded, activations = encoded_of(policy), set[bool]()
+    if encoded is not None and encoded.picture is not None:
+        raise UnsuitedError("it does not know train.network.picture")
     scalars = _layers(encoded.scalars, activations) if encoded else []
     encoders = list(_encoders(encoded, activations)) if encoded else []
     memories = _memories(policy)

@@ -1,4 +1,4 @@
-"""The features of a network with encoders: those of plain columns, then those of each kind."""
+"""The features of a network with encoders: of plain columns, each kind of units, a picture."""
 
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from torch import nn
 from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.features import ScaledFeatures
+from aimbot_lab.training.networks.parts.picture_encoder import PictureEncoder, picture_columns
 from aimbot_lab.training.networks.parts.unit_encoder import UnitEncoder
 from aimbot_lab.training.networks.parts.unit_features import UnitFeatures
 from aimbot_lab.training.networks.parts.unit_inputs import input_size
@@ -31,19 +32,28 @@ class EncodedFeatures(BaseFeaturesExtractor):
     def __init__(self, plain: ScaledFeatures, settings: NetworkSettings, spec: WorldSpec) -> None:
         blocks = encoded_blocks(settings, spec)
         taken = [column for block in blocks for column in block.columns.flatten().tolist()]
-        kept = np.setdiff1d(np.arange(plain.features_dim), taken)
-        units, scalars = settings.units, settings.scalars or ()
+        units, scalars, picture = settings.units, settings.scalars or (), settings.picture
+        shown = np.zeros(0, np.int64) if picture is None else picture_columns(spec)
+        kept = np.setdiff1d(np.arange(plain.features_dim), [*taken, *shown.flatten()])
+        if picture is not None and picture.alone:
+            kept = kept[:0]
         keys = units.keys or 0 if units else 0
         self.passed = keys * sum(block.slots for block in blocks if block.target)
         core = (scalars[-1] if scalars else len(kept)) + len(blocks) * (
             units.layers[-1] if units else 0
         )
+        core += 0 if picture is None else picture.size
         space = plain._observation_space
         assert isinstance(space, spaces.Box)
         super().__init__(space, features_dim=core + self.passed)
         self.plain, self.blocks, self._keys = plain, blocks, keys
         self.register_buffer("kept", th.as_tensor(kept), persistent=False)
         activation = ACTIVATIONS[settings.activation]
+        self.picture = (
+            None
+            if picture is None
+            else PictureEncoder(picture, shown, space, activation=activation)
+        )
         self.scalars = _layers((len(kept), *scalars), activation)
         self.units, self.encoders = nn.ModuleDict(), nn.ModuleDict()
         for block in blocks:
@@ -58,13 +68,17 @@ class EncodedFeatures(BaseFeaturesExtractor):
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         """Features [N, F] of raw observations [N, D]."""
-        parts = [self.scalars(self.plain(observations)[:, self.kept])]
+        parts = []
+        if len(self.kept):
+            parts.append(self.scalars(self.plain(observations)[:, self.kept]))
         keys: list[th.Tensor] = []
         for block in self.blocks:
             encoded = self.encoders[block.kind](*self.units[block.kind](observations))
             parts.append(encoded.pooled)
             if _has_keys(block, self._keys):
                 keys.append(encoded.keys.flatten(1))
+        if self.picture is not None:
+            parts.append(self.picture(observations))
         return th.cat([*parts, *keys], dim=1)
 
 

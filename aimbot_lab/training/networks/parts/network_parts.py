@@ -26,15 +26,18 @@ def with_keys(train: TrainSettings) -> KindOfNetwork:
 
 def unfused_parts(train: TrainSettings) -> tuple[str, ...]:
     """The keys of `train` that name what the fused engine does not know."""
-    return ("samples.keep",) if train.samples.keep > 1 else ()
+    has_picture = getattr(train.network, "picture", None) is not None
+    keys = {"samples.keep": train.samples.keep > 1, "network.picture": has_picture}
+    return tuple(key for key, given in keys.items() if given)
 
 
 def widest_part(network: NetworkSettings) -> int:
     """The most units that a layer, an encoder or the memory of `network` has."""
-    units, memory = network.units, network.memory
+    units, memory, picture = network.units, network.memory, network.picture
     sizes: list[int] = [*network.layers, *(network.scalars or ())]
     sizes += [] if units is None else [*units.layers, units.keys or KEYS]
     sizes += [] if memory is None else [memory.size]
+    sizes += [] if picture is None else [picture.size]
     return max(sizes)
 
 
@@ -42,7 +45,7 @@ def network_parts(network: KindOfNetwork) -> tuple[str, ...]:
     """The keys of those parts that `network` has; a network of a package has none of ours."""
     if not isinstance(network, NetworkSettings):
         return ()
-    parts = ("scalars", "units", "memory")
+    parts = ("scalars", "units", "picture", "memory")
     return tuple(key for key in parts if getattr(network, key) is not None)
 
 

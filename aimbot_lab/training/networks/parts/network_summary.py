@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import prod
 from typing import NamedTuple
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO, surely_fused
 from aimbot_lab.training.networks.egocentric_columns import EGOCENTRIC, has_egocentric_columns
 from aimbot_lab.training.networks.parts.network_parts import KEYS, unfused_parts
+from aimbot_lab.training.networks.parts.picture_shapes import picture_shape, picture_weights
 from aimbot_lab.training.networks.parts.unit_inputs import input_size
 from aimbot_lab.training.networks.parts.unit_kinds import (
     encoded_blocks,
@@ -65,8 +67,13 @@ def _encoders(network: NetworkSettings, train: TrainSettings, spec: WorldSpec) -
     names, blocks = spec.observation_names, encoded_blocks(network, spec)
     sees = network.features != "scaled" and has_egocentric_columns(names)
     plain = len(names) + (EGOCENTRIC if sees else 0) - sum(block.columns.size for block in blocks)
-    scalars = network.scalars or ()
-    yield Part("scalars", plain, (plain, *scalars)[-1], _stack((plain, *scalars)))
+    scalars, picture = network.scalars or (), network.picture
+    pixels = 0 if picture is None else prod(picture_shape(spec))
+    plain -= pixels
+    if picture is None or not picture.alone:
+        yield Part("scalars", plain, (plain, *scalars)[-1], _stack((plain, *scalars)))
+    if picture is not None:
+        yield Part("picture", pixels, picture.size, picture_weights(picture, spec))
     for block in blocks:
         assert network.units is not None
         inputs, layers = input_size(block), network.units.layers

@@ -8,6 +8,7 @@ from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.parts.network_parts import network_parts, unfused_parts
+from aimbot_lab.training.networks.parts.picture_shapes import map_sizes, picture_shape
 from aimbot_lab.training.networks.parts.unit_kinds import encoded_blocks, target_blocks
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import TrainSettings
@@ -38,6 +39,7 @@ def part_faults(train: TrainSettings, env: WorldSettings) -> Iterator[PartFault]
         return
     if isinstance(network, NetworkSettings):
         yield from _kind_faults(network, spec, env)
+        yield from _picture_faults(network, spec, env)
         yield from _memory_faults(network, train, seats_in(env))
     yield from _target_faults(train, spec, env)
     if train.engine == "fused":
@@ -79,6 +81,27 @@ def _kind_faults(
         yield PartFault(("network", "units", "kinds"), "must differ")
     if network.units.kinds == ():
         yield PartFault(("network", "units", "kinds"), "must name at least one", known=shown)
+
+
+def _picture_faults(
+    network: NetworkSettings, spec: WorldSpec, env: WorldSettings
+) -> Iterator[PartFault]:
+    picture, where = network.picture, ("network", "picture")
+    if picture is None:
+        return
+    channels, height, width = picture_shape(spec)
+    if not channels:
+        hint = ": set env.observation.camera" if _may_have_camera(env) else ""
+        yield PartFault(where, f"world {env.world} shows no picture{hint}")
+        return
+    if min(size for sizes in map_sizes(picture, height, width) for size in sizes) < 1:
+        what = f"{picture.encoder} needs a larger picture (it has {width} x {height} pixels)"
+        yield PartFault((*where, "encoder"), what)
+    if picture.alone:
+        for key in ("scalars", "units"):
+            if getattr(network, key) is not None:
+                what = "encodes what network.picture.alone leaves out: leave out one of both"
+                yield PartFault(("network", key), what)
 
 
 def _target_faults(
@@ -138,6 +161,10 @@ def divisors(number: int) -> list[int]:
 def nearest(fitting: Iterable[int], wanted: int) -> int:
     """That of the numbers `fitting` which is nearest to `wanted`, the smaller of two."""
     return min(fitting, key=lambda one: (abs(one - wanted), one))
+
+
+def _may_have_camera(env: WorldSettings) -> bool:
+    return hasattr(getattr(env, "observation", None), "camera")
 
 
 def _hint(env: WorldSettings) -> str:
