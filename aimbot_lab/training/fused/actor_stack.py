@@ -139,6 +139,15 @@ class ActorStack:
         task.pieces.first[len(actors)] = len(rows)
         task.queue.numbers[PIECES] = len(actors)
 
+    def compile(self) -> None:
+        """Have the kernel compiled, or read from the cache, before anybody is seated."""
+        columns = self._policies[0].observation_space.shape
+        assert columns is not None
+        self.seat(np.zeros(1, np.int64))
+        past = Past(None, np.ones(1, np.bool_))
+        self.act(zeros(1, columns[0]), np.zeros((1, 0), np.bool_), past=past, random=th.Generator())
+        self._task = None
+
     @property
     def rows(self) -> Whole:
         """The rows [R] that are acted for, sorted by who does."""

@@ -60,6 +60,11 @@ class PastSelves:
         """A copy makes players of its own: addresses in memory can't be copied."""
         return {**vars(self), "_players": None, "_seated": False}
 
+    def prepare(self) -> None:
+        """Have players ready, whose kernels take seconds to compile, before a match begins."""
+        if self._players is None:
+            self._players = new_players(self._pool, self._spec, self._train, engine=self.engine)
+
     @property
     def needs_masks(self) -> bool:
         """Whether the policies see them, or obey them."""
@@ -88,8 +93,8 @@ class PastSelves:
 
     def act(self, observations: Float32Array, masks: BoolArray, actions: Float32Array) -> None:
         """Write the `actions` [B, A] of the matches in which snapshots sit."""
-        if self._players is None:
-            self._players = new_players(self._pool, self._spec, self._train, engine=self.engine)
+        self.prepare()
+        assert self._players is not None
         if not self._seated:
             self._players.seat(self._sits, (*self.line_up, self.reference))
             self._seated = True

@@ -98,7 +98,8 @@ class EachByTorch:
 class AllByKernel:
     """Snapshots of a policy that the fused engine's kernels know, all in one call.
 
-    Raises UnsuitedError for others. A snapshot does in a match what it would do there alone.
+    Building one compiles the kernel. Raises UnsuitedError for others. A snapshot does in a match
+    what it would do there alone.
     """
 
     def __init__(self, pool: SnapshotPool, spec: WorldSpec, train: TrainSettings) -> None:
@@ -107,6 +108,7 @@ class AllByKernel:
         self._agent = Agent(policy, spec, train)
         stack = PartsStack if has_parts(policy) else ActorStack
         self._stack = stack(policy, places=FIRST_PLACES, threads=train.torch_threads)
+        self._stack.compile()
         self._numbers = np.full(FIRST_PLACES, NOBODY, np.int64)  # of the snapshots at each place
 
     def seat(self, sits: Int64Array, kept: Iterable[int]) -> None:

@@ -50,10 +50,12 @@ class SelfPlay:
         return type_of(self._env).make_opposed(self._env, self.past_selves)
 
     def begin(self, weights: Weights, *, engine: str) -> None:
-        """Have the untrained agent as the first snapshot, unless there are any."""
+        """Have players ready, and the untrained agent as the first snapshot where none is."""
         self.past_selves.engine = engine
         if not len(self.pool):
             self._take(weights, step=0)
+        if self._env.mirrored < self._env.num_envs:  # else no past self is ever met
+            self.past_selves.prepare()
 
     def _take(self, weights: Weights, *, step: int) -> Snapshot:
         """The snapshot of `weights` in the pool, with the running rating of now."""
