@@ -8,21 +8,21 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
 LAYERS = {
-    "cli": 8,
-    "panel": 7,
-    "league": 6,
-    "sweep": 6,
-    "bench": 6,
-    "experiment": 5,
-    "training": 4,
-    "adapters": 3,
-    "curriculum": 3,
-    "tracking": 3,
-    "evaluation": 3,
-    "replay": 3,
+    "cli": 9,
+    "panel": 8,
+    "league": 7,
+    "sweep": 7,
+    "bench": 7,
+    "experiment": 6,
+    "training": 5,
+    "adapters": 4,
+    "curriculum": 4,
+    "tracking": 4,
+    "evaluation": 4,
+    "replay": 4,
+    "worlds": 3,
+    "shipped": 3,
     "mlagents": 2,
-    "worlds": 2,
-    "shipped": 2,
     "foundation": 1,
 }
 # Inside experiment: config below ml_agents and runs, which do not know each other, below analysis.
@@ -49,7 +49,7 @@ HOMES = {
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
     "google": ["mlagents/"],
-    "grpc": ["mlagents/grpc_link.py"],
+    "grpc": ["mlagents/grpc_link.py", "mlagents/builds/server.py"],
     "matplotlib": [
         "sweep/results/plots.py",
         "experiment/analysis/charts.py",
@@ -200,7 +200,8 @@ def knows_a_world(text: str) -> bool:
     imports += [
         a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
     ]
-    worlds = tuple(f"aimbot_lab.worlds.{name}" for name in ("arena", "duel", "gorge", "gymnasium"))
+    names = ("arena", "duel", "gorge", "gymnasium", "unity")
+    worlds = tuple(f"aimbot_lab.worlds.{name}" for name in names)
     return bool(named & {"goto", "attack", "free"}) or any(
         name.startswith(worlds) for name in imports
     )

@@ -129,6 +129,11 @@ class WorldVecEnv(VecEnv):
                 "is_success": won,
                 "episode": {"r": total, "l": length},
             }
+        for seat in episodes.untold:
+            infos[seat] = {
+                "terminal_observation": self._last_shown(buffers.final_observations[seat]),
+                "TimeLimit.truncated": bool(buffers.truncated[seat]),
+            }
 
     def state(self) -> dict[str, Any]:
         """Everything that the next steps depend on, the seed given to `seed` left out."""

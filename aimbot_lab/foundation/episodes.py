@@ -37,10 +37,11 @@ class EpisodeBatch(NamedTuple):
     running_scenario: npt.NDArray[np.int64]  # [N] scenario of the episode now running
     columns: Mapping[str, npt.NDArray[np.float64]] = NO_COLUMNS  # [E] each, by the spec's names
     unread: tuple[str, ...] = ()  # why a game's report of an episode, which is no entry, is unread
+    untold: tuple[int, ...] = ()  # seats that finished without an entry: unread, or lost by a game
 
     def __bool__(self) -> bool:
         """Whether any episode ended."""
-        return len(self.cell) > 0 or len(self.unread) > 0
+        return len(self.cell) > 0 or len(self.unread) > 0 or len(self.untold) > 0
 
     @property
     def won(self) -> npt.NDArray[np.bool_]:

@@ -32,6 +32,7 @@ EPISODE_RETURN = "rollout/return"
 EPISODES_ENDED = "rollout/episodes"
 DRAW_RATE = "rollout/draw_rate"  # share of these that were drawn, where a world has draws
 EPISODES_UNPARSED = "rollout/unparsed_lines"
+EPISODES_DROPPED = "rollout/dropped_episodes"  # lost with a program that was started again
 STEPS_PER_SECOND = "time/steps_per_second"
 RATING = "rating/elo"  # under self-play, of the learner since its last snapshot
 RATING_LOWER = "rating/lower"

@@ -216,6 +216,12 @@ def new_notices(world: "BatchWorld") -> Sequence[str]:
     return () if take is None else take()
 
 
+def dropped_episodes(world: "BatchWorld") -> int | None:
+    """How many episodes were lost with programs that play them; None: the world has none such."""
+    dropped: int | None = getattr(world, "dropped_episodes", None)
+    return dropped
+
+
 class RestartingWorld(Protocol):
     """What a world without the ability `snapshot` has beside what all worlds have."""
 

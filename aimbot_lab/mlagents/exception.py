@@ -1,6 +1,6 @@
 """Errors of ML-Agents' Python interface, by its names; each is one line."""
 
-from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.errors import ActionError, ConfigurationError, LabError
 
 
 class UnityException(LabError):
@@ -29,3 +29,15 @@ class UnityActionException(UnityException, ActionError):
 
 class UnitySideChannelException(UnityException):
     """A message of a side channel that can't be written, read or carried out."""
+
+
+class UnityTimeOutException(UnityException):
+    """A build that sends nothing."""
+
+
+class UnityCommunicatorStoppedException(UnityException):
+    """A build that says that it goes."""
+
+
+class UnityWorkerInUseException(UnityException, ConfigurationError):
+    """A port that another program has."""

@@ -73,11 +73,25 @@ def _sampler(read: IncomingMessage, seed: int) -> ParameterValue:
     raise ValueError(f"the kind of sampler {kind} is unknown")
 
 
+def target_parameter(target: str) -> str:
+    """The parameter that holds the weight of `target`."""
+    return f"target.{target}"
+
+
+def difficulty_parameter(target: str, level: int) -> str:
+    """The parameter that holds the weight of difficulty `level`, from 1 on, of `target`."""
+    return f"difficulty.{target}.{level}"
+
+
 class ReceivedParameters:
-    """What the episodes of `world` are drawn from, as parameters come in."""
+    """What the episodes of `world` are drawn from, as parameters come in.
+
+    Parameters `target.NAME` and `difficulty.NAME.K` are weights of targets and difficulties.
+    """
 
     def __init__(self, world: BatchWorld, scenario: Scenario) -> None:
         self._world, self._scenario = world, scenario
+        self._weights = _weights_of(scenario, world.spec.difficulties)
         world.set_scenario(scenario)
 
     def receive(self, given: Mapping[str, ParameterValue]) -> tuple[str, ...]:
@@ -86,19 +100,56 @@ class ReceivedParameters:
         Raises UnitySideChannelException, leaving all as it was, for values that it does not take.
         """
         known = self._world.spec.parameters
-        unknown = tuple(name for name in given if known and name not in known)
-        taken = {name: value for name, value in given.items() if name not in unknown}
-        if taken:
-            self._set(taken)
+        weights = {
+            name: float(value)
+            for name, value in given.items()
+            if name in self._weights and isinstance(value, float | int)
+        }
+        others = {name: value for name, value in given.items() if name not in weights}
+        unknown = tuple(name for name in others if known and name not in known)
+        taken = {name: value for name, value in others.items() if name not in unknown}
+        if taken or weights:
+            self._set(taken, {**self._weights, **weights})
         return unknown
 
-    def _set(self, taken: Mapping[str, ParameterValue]) -> None:
+    def _set(self, taken: Mapping[str, ParameterValue], weights: Mapping[str, float]) -> None:
         changed = replace(self._scenario, parameters={**self._scenario.parameters, **taken})
+        if weights != self._weights:
+            changed = _weighted(changed, weights, self._world.spec.difficulties)
         try:
             self._world.set_scenario(changed)
         except LabError as error:
             raise UnitySideChannelException(f"environment parameters: {error}") from error
-        self._scenario = changed
+        self._scenario, self._weights = changed, dict(weights)
+
+
+def _weights_of(scenario: Scenario, difficulties: Mapping[str, int]) -> dict[str, float]:
+    """Weights of all targets and difficulties by their parameters' names."""
+    weights = {}
+    for target, levels in difficulties.items():
+        weights[target_parameter(target)] = scenario.targets.get(target, 0.0)
+        given = scenario.difficulty.get(target, (1.0,) * levels)
+        for level, weight in enumerate(given, start=1):
+            weights[difficulty_parameter(target, level)] = weight
+    return weights
+
+
+def _weighted(
+    scenario: Scenario, weights: Mapping[str, float], difficulties: Mapping[str, int]
+) -> Scenario:
+    """`scenario` with other weights; a target without weight is left out."""
+    targets = {
+        target: weight for target in difficulties if (weight := weights[target_parameter(target)])
+    }
+    difficulty = {
+        target: tuple(
+            weights[difficulty_parameter(target, level)]
+            for level in range(1, difficulties[target] + 1)
+        )
+        for target in targets
+        if difficulties[target]
+    }
+    return replace(scenario, targets=targets, difficulty=difficulty)
 
 
 def parameters_of(messages: list[tuple[uuid.UUID, bytes]]) -> dict[str, Any]:

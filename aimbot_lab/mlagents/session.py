@@ -13,6 +13,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario
 from aimbot_lab.mlagents.actions import ActionTuple, checked_action
 from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
+from aimbot_lab.mlagents.description import DESCRIPTION, describe
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityActionException
 from aimbot_lab.mlagents.handshake import (
     greeting,
@@ -50,8 +51,9 @@ REPORTS = (STATS, STRING_LOG)
 class PlayerSession:
     """`world` as a build, from its first message to its last.
 
-    `reports` are the channels over which results are told; `png` compresses pictures. Raises
-    ConfigurationError where so many agents make longer messages than trainers take.
+    `reports` are the channels over which results are told; `png` compresses pictures; with
+    `describes` the world is described to a trainer of ours. Raises ConfigurationError where so many
+    agents make longer messages than trainers take.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class PlayerSession:
         name: str = "AimbotLab",
         reports: Collection[uuid.UUID] = REPORTS,
         png: bool = False,
+        describes: bool = False,
     ) -> None:
         spec = behavior_spec(world.spec)
         self._codec = PictureInfoCodec if png and _first_is_picture(spec) else InfoCodec
@@ -72,7 +75,7 @@ class PlayerSession:
         parameters = ReceivedParameters(world, scenario)
         self._channels = PlayerChannels(world, parameters, log=_log_of(reports))
         self._player: Player | None = None
-        self._introduced = False
+        self._introduced, self._describes = False, describes
 
     def begin(self) -> bytes:
         """The first message."""
@@ -126,8 +129,10 @@ class PlayerSession:
             for team in self._teams
         }
         news = b"" if self._introduced else introduction(infos, self._spec)
+        told = self._channels.reports(moment.episodes, self._reports) if moment.episodes else []
+        if self._describes and not self._introduced:
+            told.append((DESCRIPTION, describe(self._world.spec)))
         self._introduced = True
-        told = self._channels.reports(moment.episodes, self._reports) if moment.episodes else ()
         return write_build_message(BuildMessage(OK, infos, framed(told), news))
 
 

@@ -20,6 +20,7 @@ from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 from aimbot_lab.worlds.package_type import PackageType
+from aimbot_lab.worlds.unity.world_type import UNITY
 
 DEFAULT = ARENA.name
 HASH_DIGITS = 6  # of a content's hash that a person is shown
@@ -28,7 +29,7 @@ WORLDS: Registry[WorldType] = Registry(
     noun="world",
     key="world",
     kind=WorldType,
-    own=MappingProxyType({one.name: one for one in (ARENA, DUEL, GORGE, GYMNASIUM)}),
+    own=MappingProxyType({one.name: one for one in (ARENA, DUEL, GORGE, GYMNASIUM, UNITY)}),
 )
 _BY_NAME = SettingsByName(WORLDS, default=DEFAULT)
 AnyWorld = Annotated[WorldSettings, _BY_NAME]

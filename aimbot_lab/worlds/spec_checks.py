@@ -20,6 +20,7 @@ TAKEN_COLUMNS = frozenset(
         metric_names.EPISODES_ENDED,
         metric_names.DRAW_RATE,
         metric_names.EPISODES_UNPARSED,
+        metric_names.EPISODES_DROPPED,
     )
 )
 """What no column of a world's own may be called: metrics of all worlds have these names."""

@@ -35,7 +35,7 @@ WORLDS_HERE = [
 
 
 def test_all_worlds_are_those_that_there_are() -> None:
-    assert set(WORLDS.own) == {"arena", "duel", "gorge", "gymnasium"}
+    assert set(WORLDS.own) == {"arena", "duel", "gorge", "gymnasium", "unity"}
 
 
 @pytest.mark.parametrize("make", WORLDS_HERE)

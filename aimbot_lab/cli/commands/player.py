@@ -1,6 +1,7 @@
 """`aimbot-lab player` and `aimbot-lab export-player`: worlds for trainers of ML-Agents."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,12 +101,14 @@ def player(
       aimbot-lab player --mlagents-port 5004 --curriculum goto --agents 64
     """
     from aimbot_lab.experiment.ml_agents.players import player_session
+    from aimbot_lab.mlagents.description import ASKED
     from aimbot_lab.mlagents.grpc_link import play
     from aimbot_lab.mlagents.player_channels import reports_over
 
+    describes = ASKED in os.environ
     with logged(log_file):
         channel = told["log_channel"]
-        text = channel == "on" or (channel == "auto" and log_file is None)
+        text = channel == "on" or (channel == "auto" and (describes or log_file is None))
         reports = reports_over(stats=told["stats"], text=text)
         session = player_session(
             curriculum,
@@ -114,6 +117,7 @@ def player(
             reports=reports,
             overrides=shown_as(told["rays"], told["camera"], rgb=told["rgb"]),
             png=told["png"],
+            describes=describes,
         )
         play(session, port, wait_s=WAIT)
 

@@ -26,13 +26,15 @@ def player_session(
     reports: Collection[uuid.UUID],
     overrides: Sequence[str] = (),
     png: bool = False,
+    describes: bool = False,
 ) -> PlayerSession:
     """Lesson number `lesson`, from 1 on, of the file or shipped name `curriculum`.
 
     Without a name it is the shipped one of the target that is meant where none is named. `agents`
     is the number of rows; None: as the file says. `reports` are the channels over which results
-    are told, `overrides` `KEY=VALUE` that are put into the file; `png` compresses pictures. Raises
-    ConfigurationError, and for what the file has wrong.
+    are told, `overrides` `KEY=VALUE` that are put into the file; `png` compresses pictures. With
+    `describes` the world is described to a trainer of ours. Raises ConfigurationError, and for what
+    the file has wrong.
     """
     name = curriculum or default_type().default_target()
     config = load_curriculum(name, overrides).config
@@ -43,7 +45,7 @@ def player_session(
     type_of(config.env).warm_up(config.env)  # a trainer waits for a minute
     world = make_world(config.env, agents)
     scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
-    return PlayerSession(world, scenario, reports=reports, png=png)
+    return PlayerSession(world, scenario, reports=reports, png=png, describes=describes)
 
 
 def export_player(folder: Path) -> Path:

@@ -1,0 +1,119 @@
+"""Where a build calls: a gRPC server with one method, for one build."""
+
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.mlagents.exception import UnityWorkerInUseException
+
+SERVICE, METHOD = "communicator_objects.UnityToExternalProto", "Exchange"
+MAX_MESSAGE = 64 * 1024 * 1024  # bytes that a build may send
+THREADS = 2  # a build has one call at a time; the other is for a last word
+OPTIONS = (
+    ("grpc.so_reuseport", 0),  # two servers on a port would share out the builds' calls
+    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    ("grpc.max_send_message_length", -1),
+)
+Task = Callable[[], None]
+
+
+class BuildServer:
+    """Takes the messages of one build on a port of this machine.
+
+    Any free port without `port`. Raises UnityWorkerInUseException where `port` is taken,
+    ConfigurationError without gRPC.
+    """
+
+    def __init__(self, port: int | None = None) -> None:
+        grpc = _grpc()
+        self._messages: SimpleQueue[bytes] = SimpleQueue()
+        self._answers: SimpleQueue[bytes] = SimpleQueue()
+        self._threads = _DaemonThreads(THREADS)
+        self._server = grpc.server(self._threads, options=OPTIONS)
+        handler = grpc.unary_unary_rpc_method_handler(self._exchange)
+        service = grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler})
+        self._server.add_generic_rpc_handlers((service,))
+        try:
+            self.port: int = self._server.add_insecure_port(f"127.0.0.1:{port or 0}")
+        except RuntimeError as error:
+            self._threads.shutdown()
+            raise UnityWorkerInUseException(
+                f"port {port} is in use: choose another env.base_port, or leave it out for any "
+                "that is free"
+            ) from error
+        with suppress(RuntimeError):  # a machine without IPv6
+            self._server.add_insecure_port(f"[::1]:{self.port}")
+        self._server.start()
+
+    def _exchange(self, message: bytes, context: Any) -> bytes:
+        del context
+        self._messages.put(message)
+        return self._answers.get()
+
+    def message(self, wait_s: float) -> bytes | None:
+        """The build's next message; None where within `wait_s` seconds there is none."""
+        try:
+            return self._messages.get(timeout=wait_s)
+        except Empty:
+            return None
+
+    def answer(self, message: bytes) -> None:
+        """Answer the build's last message, once."""
+        self._answers.put(message)
+
+    def close(self, farewell: bytes, *, wait_s: float) -> None:
+        """Answer calls that wait with `farewell`, and free the port within `wait_s` seconds."""
+        for _ in range(THREADS):
+            self._answers.put(farewell)
+        self._server.stop(wait_s).wait(wait_s)
+        self._threads.shutdown()
+
+
+class _DaemonThreads(futures.Executor):
+    """Threads that a call waits in without keeping the interpreter from its end.
+
+    Those of ThreadPoolExecutor are joined there, before anybody could answer what they wait for.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._count = count
+        for _ in range(count):
+            threading.Thread(target=self._work, daemon=True, name="build-server").start()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            task()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "futures.Future[Any]":
+        """What `fn` will have returned."""
+        future: futures.Future[Any] = futures.Future()
+
+        def task() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - which belongs to the future, not to this thread
+                future.set_exception(error)
+
+        self._tasks.put(task)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads after what was submitted."""
+        del wait, cancel_futures
+        for _ in range(self._count):
+            self._tasks.put(None)
+
+
+def _grpc() -> Any:
+    try:
+        import grpc
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "env.world: builds of Unity need gRPC: pip install 'aimbot-lab[unity]'"
+        ) from error
+    return grpc

@@ -1,0 +1,190 @@
+"""The rows of one build: what its messages bring, and the actions that it is sent."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array
+from aimbot_lab.mlagents.actions import ActionTuple
+from aimbot_lab.mlagents.builds.behaviors import Behaviors
+from aimbot_lab.mlagents.builds.link import BuildLink
+from aimbot_lab.mlagents.exception import UnityObservationException
+from aimbot_lab.mlagents.side_channel.framing import unframed
+from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
+from aimbot_lab.mlagents.wire.exchange import RESET, STEP, BuildMessage
+from aimbot_lab.worlds.unity.channels import ChannelReader
+from aimbot_lab.worlds.unity.results import Result, ResultReader
+from aimbot_lab.worlds.unity.seating import NOBODY, Seating
+from aimbot_lab.worlds.unity.shape import BuildShape, columns_of, plain_name
+
+
+class RowArrays(NamedTuple):
+    """What is known of B rows."""
+
+    observations: Float32Array  # [B, D] last one that an action was asked for
+    allowed: BoolArray  # [B, choices of all branches]
+    rewards: Float32Array  # [B] since the last step, of the episode that ended or goes on
+    carried: Float32Array  # [B] rewards of the next episode that came already
+    returns: Float32Array  # [B] of the episode so far
+    over: BoolArray  # [B] the episode ended, and the next one has not begun
+    finished: BoolArray  # [B] and has begun in this step
+    interrupted: BoolArray  # [B] it was cut off
+    final_observations: Float32Array  # [B, D] its last one
+
+    def part(self, rows: slice) -> "RowArrays":
+        """Views of some rows."""
+        return RowArrays._make(array[rows] for array in self)
+
+
+def new_rows(count: int, columns: int, choices: int) -> RowArrays:
+    """Rows of which nothing is known."""
+    return RowArrays(
+        observations=np.zeros((count, columns), np.float32),
+        allowed=np.ones((count, choices), np.bool_),
+        rewards=np.zeros(count, np.float32),
+        carried=np.zeros(count, np.float32),
+        returns=np.zeros(count, np.float32),
+        over=np.zeros(count, np.bool_),
+        finished=np.zeros(count, np.bool_),
+        interrupted=np.zeros(count, np.bool_),
+        final_observations=np.zeros((count, columns), np.float32),
+    )
+
+
+class BuildRows:
+    """The agents of `link` in rows, which `at` holds."""
+
+    def __init__(
+        self,
+        link: BuildLink,
+        shape: BuildShape,
+        at: RowArrays,
+        *,
+        results: ResultReader,
+        channels: ChannelReader,
+    ) -> None:
+        self.link, self._shape, self._at = link, shape, at
+        self._readers, self._behaviors = (results, channels), Behaviors()
+        self._seating = Seating(len(at.over))
+        self._pending: dict[str, Int64Array] = {}  # rows of the agents that wait for an action
+        self.results: dict[int, Result] = {}  # by row
+
+    def reset(self, channels: bytes) -> None:
+        """Begin episodes in all rows, which are not told as ended."""
+        at = self._at
+        self._seating = Seating(len(at.over))
+        self.results.clear()
+        self.link.send(RESET, {}, channels)
+        at.over[:] = True
+        self._absorb(self.link.receive())
+        while not self._seating.is_full:
+            self.link.send(STEP, self._actions(None), b"")
+            self._absorb(self.link.receive())
+        for array in (at.over, at.finished, at.rewards, at.carried, at.returns):
+            array[:] = 0
+
+    def send(self, actions: Float32Array, channels: bytes) -> None:
+        """Act by `actions` [rows, branches + continuous]."""
+        self.link.send(STEP, self._actions(actions), channels)
+
+    def collect(self) -> None:
+        """Take messages until one asks for an action of ours."""
+        while not self._absorb(self.link.receive()):
+            self.link.send(STEP, self._actions(None), b"")
+
+    def _actions(self, actions: Float32Array | None) -> dict[str, bytes]:
+        """What every agent that waits is sent; zeros for those without a row."""
+        sent = {}
+        for name, rows in self._pending.items():
+            behavior = self._behaviors.known[name]
+            chosen = behavior.spec.action_spec.empty_action(len(rows))
+            if actions is not None and (rows != NOBODY).any():
+                branches, seated = behavior.spec.action_spec.discrete_size, rows != NOBODY
+                chosen.discrete[seated] = actions[rows[seated], :branches]
+                chosen.continuous[seated] = actions[rows[seated], branches:]
+            sent[name] = behavior.actions.encode(ActionTuple(chosen.continuous, chosen.discrete))
+        return sent
+
+    def _absorb(self, message: BuildMessage) -> bool:
+        """Take what `message` says; whether it asks for an action of ours."""
+        results, channels = self._readers
+        messages = unframed(message.side_channels)
+        channels.receive(messages)
+        results.receive(messages)
+        known = self._behaviors.of(message)
+        self._pending = {}
+        steps = {
+            name: known[name].infos.decode(infos)
+            for name, infos in message.infos.items()
+            if name in known
+        }
+        ours = [name for name in steps if plain_name(name) == self._shape.behavior]
+        self._end({name: steps[name][1] for name in ours}, results)
+        asked = False
+        for name, (decisions, _) in steps.items():
+            if name in ours:
+                self._pending[name] = self._begin(name, decisions)
+                asked = asked or bool((self._pending[name] != NOBODY).any())
+            else:
+                self._pending[name] = np.full(len(decisions), NOBODY)
+        return asked
+
+    def _end(self, ended: dict[str, TerminalSteps], reader: ResultReader) -> None:
+        """Close the episodes of agents that ended, told of together."""
+        at, places, cut = self._at, [], []
+        totals: list[float] = []
+        for name, steps in ended.items():
+            rows = self._seating.rows(name, steps.agent_id)
+            places += rows.tolist()
+            cut += steps.interrupted.tolist()
+            # Only of a row that has not ended since it was last told.
+            fresh = (rows != NOBODY) & ~at.over[rows]
+            chosen = rows[fresh]
+            at.rewards[chosen] += steps.reward[fresh]
+            at.returns[chosen] += steps.reward[fresh]
+            totals += np.where(rows != NOBODY, at.returns[rows], 0.0).tolist()
+            at.final_observations[chosen] = self._columns(name, steps)[fresh]
+            at.interrupted[chosen] = steps.interrupted[fresh]
+            at.over[chosen] = True
+        results = reader.results(totals, np.array(cut, np.bool_))
+        for row, result in zip(places, results, strict=True):
+            if row != NOBODY:
+                self.results.setdefault(row, result)
+
+    def _begin(self, name: str, decisions: DecisionSteps) -> Int64Array:
+        """Note what agents that need an action observe; their rows."""
+        at = self._at
+        rows = self._seating.seat(name, decisions.agent_id, at.over)
+        seated = rows != NOBODY
+        chosen = rows[seated]
+        if not len(chosen):
+            return rows
+        at.observations[chosen] = self._columns(name, decisions)[seated]
+        forbidden = decisions.action_mask
+        if forbidden:
+            at.allowed[chosen] = ~np.concatenate(forbidden, axis=1)[seated]
+        begins, rewards = at.over[chosen] | at.finished[chosen], decisions.reward[seated]
+        at.carried[chosen[begins]] += rewards[begins]
+        at.rewards[chosen[~begins]] += rewards[~begins]
+        at.returns[chosen[~begins]] += rewards[~begins]
+        at.finished[chosen] |= at.over[chosen]
+        at.over[chosen] = False
+        return rows
+
+    def _columns(self, name: str, steps: DecisionSteps | TerminalSteps) -> Float32Array:
+        """[n, D] of agents. Raises UnityObservationException for others than were declared."""
+        spec = self._behaviors.known[name].spec
+        seen = columns_of(steps.obs, spec)
+        if seen.shape[1] != self._at.observations.shape[1]:
+            raise UnityObservationException(
+                f"behavior {name}: an observation has {seen.shape[1]} numbers; before it had "
+                f"{self._at.observations.shape[1]}"
+            )
+        for values, kind in ((seen, "an observation"), (steps.reward, "a reward")):
+            if not np.isfinite(values).all():
+                agent = int(steps.agent_id[np.argwhere(~np.isfinite(values))[0][0]])
+                value = values[~np.isfinite(values)].flat[0]
+                raise UnityObservationException(
+                    f"behavior {name}: {kind} of agent {agent} holds {value:g}"
+                )
+        return seen

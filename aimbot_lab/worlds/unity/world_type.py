@@ -1,0 +1,74 @@
+"""Builds of ML-Agents as a kind of world: what is known before one is played."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer, WorldType
+from aimbot_lab.worlds.unity.settings import TARGET, UnitySettings
+from aimbot_lab.worlds.unity.shape import BuildShape, world_spec
+
+
+class UnityType(WorldType):
+    """Agents of a build that speaks ML-Agents' protocol."""
+
+    name = "unity"
+    settings = UnitySettings
+    shape_keys = ("file_name", "env_args", "behavior", "targets")
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, BuildShape] = {}
+
+    def shape(self, settings: UnitySettings) -> BuildShape:
+        """What a process of the build is; one is started for it, the first time.
+
+        Raises ConfigurationError where it can't be started or understood.
+        """
+        asked = replace(settings, num_envs=1, threads=1, win=None)
+        key = repr(asked)
+        if key not in self._shapes:
+            from aimbot_lab.worlds.unity.probe import probe
+
+            self._shapes[key] = probe(asked)
+        return self._shapes[key]
+
+    def spec(self, settings: UnitySettings) -> WorldSpec:
+        """The shape of its agents."""
+        return world_spec(self.shape(settings), settings)
+
+    def make(self, settings: UnitySettings) -> BatchWorld:
+        """The agents; processes start with the first reset."""
+        from aimbot_lab.worlds.unity.world import UnityWorld
+
+        return UnityWorld(settings, self.shape(settings))
+
+    def targets(self, settings: UnitySettings | None) -> Mapping[str, int]:
+        """Those of the settings, of the build, or one without difficulties."""
+        if settings is None:
+            return {TARGET: 0}
+        return settings.targets or self.spec(settings).difficulties
+
+    def baselines(self, settings: UnitySettings) -> Mapping[str, MakePlayer]:
+        """A random player."""
+        del settings
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
+
+    def parameters(self, settings: UnitySettings | None) -> Mapping[str, Bounds] | None:
+        """Any: a build reads them by name."""
+        del settings
+        return None
+
+    def parameter_fault(
+        self, name: str, value: ParameterValue, settings: UnitySettings | None
+    ) -> str | None:
+        """Whether the build has a parameter of that name, where it says which it has."""
+        del value
+        known = () if settings is None else self.spec(settings).parameters
+        if not known or name in known:
+            return None
+        return f"the build has no parameter of that name (it has {', '.join(known)})"
+
+
+UNITY = UnityType()

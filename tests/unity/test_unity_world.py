@@ -1,0 +1,244 @@
+"""The world of builds: what it makes of their messages, with sessions and scripts for builds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.episodes import LOSS, WIN
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
+from aimbot_lab.foundation.samplers import Uniform, UniformParameters
+from aimbot_lab.foundation.world import Scenario, StepBuffers, new_notices
+from aimbot_lab.mlagents.player_channels import stat_message, text_message
+from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
+from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
+from aimbot_lab.worlds.arena.arena import Arena
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.testing import CHECKS, Subject
+from aimbot_lab.worlds.testing.contract_laws import scenarios_are_numbered_and_checked
+from aimbot_lab.worlds.unity.settings import UnityWinRule
+from aimbot_lab.worlds.unity.world import UnityWorld
+from tests.unity.played_builds import (
+    RIGHT,
+    Told,
+    begun,
+    race_world,
+    scripted_world,
+    session_world,
+)
+
+TASK = Scenario({"task": 1.0})
+GOTO = Scenario({"goto": 1.0}, {"goto": (0.0, 0.0, 1.0, 0.0, 0.0)})
+WON, LOST = (
+    (STRING_LOG, text_message("Warning|Result|Win")),
+    (
+        STRING_LOG,
+        text_message("Warning|Result|Lose"),
+    ),
+)
+
+
+def arena(rows: int) -> Arena:
+    return Arena(ArenaSettings(num_envs=rows, time_limit=4.0))
+
+
+SUBJECTS = {
+    "race over two builds": Subject(race_world, RIGHT),
+    "arena with surplus agents": Subject(
+        lambda rows: session_world(arena, rows, agents=5), GOTO, steps=120
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_builds_obey_the_laws_of_worlds(check: Any, name: str) -> None:
+    if check is scenarios_are_numbered_and_checked and name.startswith("race"):
+        pytest.skip("a build that names no parameters takes any")
+    check(SUBJECTS[name])
+
+
+def test_builds_play_what_a_lesson_draws() -> None:
+    world = session_world(arena, 4, agents=2)
+    buffers = begun(world, GOTO)
+    cells = set[Any]()
+    for _ in range(45):
+        cells |= set(world.step(np.zeros((4, 4), np.float32), buffers).cell)
+    assert cells == {("goto", 3)}
+
+
+def test_parameters_and_samplers_reach_each_build() -> None:
+    world = session_world(arena, 4, agents=2)
+    drawn = Uniform(sampler_parameters=UniformParameters(min_value=2.0, max_value=3.0))
+    begun(world, Scenario({"goto": 1.0}, parameters={"time_limit": drawn}))
+    limits = [
+        build.link.session._channels._parameters._scenario.parameters["time_limit"]  # type: ignore[attr-defined]
+        for build in world._builds
+    ]
+    assert [one.sampler_parameters.min_value for one in limits] == [2.0, 2.0]
+    seeds = {one.sampler_parameters.seed for one in limits}
+    assert len(seeds) == 2
+    assert None not in seeds
+
+
+def test_a_lost_build_is_restarted_and_its_episodes_are_dropped() -> None:
+    world = race_world(6, lost_after=[3, np.inf])
+    buffers = begun(world)
+    still = np.ones((6, 1), np.float32)
+    batches = [world.step(still, buffers)]
+    seen = buffers.observations.copy()
+    for _ in range(2):
+        batches.append(world.step(still, buffers))
+    assert [batch.untold for batch in batches] == [(), (), (0, 1, 2)]
+    assert not any(len(batch.row) for batch in batches)
+    assert buffers.finished.tolist() == [True] * 3 + [False] * 3
+    assert buffers.truncated.tolist() == [True] * 3 + [False] * 3
+    np.testing.assert_array_equal(buffers.final_observations[:3], seen[:3] + np.array([0, 1]))
+    assert world.dropped_episodes == 3
+    assert new_notices(world) == [
+        "build 0 (Test) was killed by SIGKILL; restarted, 3 episodes dropped"
+    ]
+    right = np.full((6, 1), 2, np.float32)
+    ended = [world.step(right, buffers) for _ in range(3)][-1]
+    assert ended.row.tolist() == [0, 1, 2, 3, 4, 5]
+    assert ended.length.tolist() == [3, 3, 3, 6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("limits", "line"),
+    [
+        ({"max_lifetime_restarts": 0}, "it was restarted 0 times, as env.max_lifetime_restarts"),
+        ({"restarts_rate_limit_n": 1}, "it was restarted 1 times within 60 s, as env.restarts_"),
+    ],
+)
+def test_too_many_restarts_end_the_run_in_a_line(limits: dict[str, int], line: str) -> None:
+    world = race_world(3, lost_after=[4, 4], **limits)
+    buffers = begun(world)
+    with pytest.raises(ForeignCodeError, match=f"SIGKILL; {line}") as raised:
+        stepped(world, buffers, 9)
+    assert "\n" not in str(raised.value)
+
+
+def stepped(world: UnityWorld, buffers: StepBuffers, steps: int) -> None:
+    for _ in range(steps):
+        world.step(np.ones((world.num_envs, 1), np.float32), buffers)
+
+
+def test_restarts_are_limited_in_a_period() -> None:
+    free = race_world(3, lost_after=[4, 4, 4], restarts_rate_limit_n=-1)
+    buffers = begun(free)
+    stepped(free, buffers, 13)
+    assert free.dropped_episodes == 9
+
+
+def test_an_agent_that_is_not_asked_keeps_what_it_saw() -> None:
+    world = scripted_world([Told({0: 1, 1: 2}), Told({0: 3}), Told({0: 4, 1: 5}, reward=1.0)])
+    buffers = begun(world, TASK)
+    world.step(np.ones((2, 1), np.float32), buffers)
+    assert buffers.observations.ravel().tolist() == [3, 2]
+    world.step(np.zeros((2, 1), np.float32), buffers)
+    assert buffers.observations.ravel().tolist() == [4, 5]
+    assert buffers.rewards.tolist() == [1, 1]
+    sent = world._builds[0].link.sent  # type: ignore[attr-defined]
+    assert [len(one.discrete) for one in sent[1:]] == [2, 1]
+
+
+def test_an_episode_is_told_when_the_next_one_begins_also_of_another_agent() -> None:
+    script = [
+        Told({0: 1, 1: 2}),
+        Told({1: 3}, ended={0: 9}, reward=1.0, channels=[WON]),
+        Told({1: 4}),
+        Told({1: 5, 7: 6}),
+    ]
+    world = scripted_world(script)
+    buffers = begun(world, TASK)
+    actions = np.ones((2, 1), np.float32)
+    assert [bool(world.step(actions, buffers)) for _ in range(2)] == [False, False]
+    batch = world.step(actions, buffers)
+    assert (batch.row.tolist(), batch.outcome.tolist(), batch.returns.tolist()) == ([0], [WIN], [1])
+    assert buffers.observations.ravel().tolist() == [6, 5]
+    assert buffers.final_observations[0].tolist() == [9]
+    assert buffers.finished.tolist() == [True, False]
+
+
+def test_messages_that_ask_for_nothing_are_passed_over() -> None:
+    script = [
+        Told({0: 1, 1: 2}),
+        Told({}, ended={0: 9, 1: 8}, interrupted=True),
+        Told({0: 3, 1: 4}),
+    ]
+    world = scripted_world(script)
+    buffers = begun(world, TASK)
+    batch = world.step(np.ones((2, 1), np.float32), buffers)
+    assert buffers.truncated.tolist() == [True, True]
+    assert batch.outcome.tolist() == [LOSS, LOSS], "who is cut off without a line has lost"
+
+
+def result_of(channels: list[Any], *, rewards: float = 1.0, **settings: Any) -> Any:
+    script = [Told({0: 1, 1: 2}), Told({0: 3, 1: 4}, {0: 9, 1: 8}, reward=rewards)]
+    script[1].channels = channels
+    world = scripted_world(script, **settings)
+    buffers = begun(world, TASK)
+    return world.step(np.ones((2, 1), np.float32), buffers)
+
+
+def test_result_lines_are_told_in_the_order_of_the_agents() -> None:
+    assert result_of([LOST, WON]).outcome.tolist() == [LOSS, WIN]
+
+
+def test_an_episode_whose_line_is_missing_is_unread_not_lost() -> None:
+    batch = result_of([WON])
+    assert len(batch.row) == 0
+    assert batch.unread == ("result lines and ended episodes of a step were not as many",) * 2
+    assert batch.untold == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcomes"),
+    [
+        (UnityWinRule(return_above=2.0), [WIN, WIN]),
+        (UnityWinRule(return_above=2.5), [LOSS, LOSS]),
+        (UnityWinRule(stat="Goal"), [LOSS, WIN]),
+    ],
+)
+def test_a_rule_says_who_won(rule: UnityWinRule, outcomes: list[int]) -> None:
+    stats = [(STATS, stat_message("Goal", value)) for value in (0.0, 1.0)]
+    batch = result_of([*stats, (STATS, stat_message("Other", 1.0))], rewards=2.0, win=rule)
+    assert batch.outcome.tolist() == outcomes
+
+
+def test_an_unknown_channel_is_named_once_with_how_it_begins() -> None:
+    from uuid import UUID
+
+    other = UUID("11111111-2222-3333-4444-555555555555")
+    message = (other, b"\x04\x00\x00\x00Win!")
+    world = scripted_world([Told({0: 1, 1: 2}, channels=[message, message])])
+    begun(world, TASK)
+    (notice,) = new_notices(world)
+    assert str(other) in notice
+    assert "04 00 00 00 57 69 6e 21 (....Win!)" in notice
+    assert "env.log_channel" in notice
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        (Told({0: np.nan, 1: 1}), "build 0: behavior Walker.team=0: an observation of agent 0"),
+        (Told({0: 1, 1: 1}, reward=np.inf), "build 0: behavior Walker.team=0: a reward of agent"),
+    ],
+)
+def test_nan_from_a_build_ends_the_run_in_a_line(told: Told, line: str) -> None:
+    world = scripted_world([Told({0: 1, 1: 2}), told])
+    buffers = begun(world, TASK)
+    with pytest.raises(ForeignCodeError, match=line):
+        world.step(np.ones((2, 1), np.float32), buffers)
+
+
+def test_agents_beyond_the_rows_are_named() -> None:
+    (notice,) = new_notices(race_world(4))
+    assert notice.startswith("2 of 6 agents of 2 processes are not played; env.num_envs is 4")
+
+
+def test_a_target_that_the_build_has_not_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no target 'left'; there are right"):
+        race_world().set_scenario(Scenario({"left": 1.0}))
