@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 REAL := .venv-ml-agents
+REAL_OLD := .venv-ml-agents-0.30
+CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
 .PHONY: setup run test kills real-ml-agents lint types bench check
@@ -32,18 +34,31 @@ test: setup
 kills: setup
 	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
 
-# ML-Agents' own client against our player. The client needs packages that ours exclude, so it has an
-# environment of its own; setuptools goes last, because others pull a newer one.
-real-ml-agents: setup $(REAL)/.ready
+# ML-Agents' own clients and trainer against our player and files. They need packages that ours exclude, so
+# they have environments of their own, which say that they conflict with their own pins: harmless.
+real-ml-agents: setup $(REAL)/.ready $(REAL_OLD)/.ready
 	$(BIN)/python -m pytest -n 0 -m real_ml_agents tests/mlagents
 
+# torch goes first, so that nothing pulls another build; setuptools last, because others pull a newer one.
 $(REAL)/.ready: Makefile
 	$(PYTHON) -m venv $(REAL)
+	$(REAL)/bin/python -m pip install --quiet --constraint constraints.txt torch
 	$(REAL)/bin/python -m pip install --quiet wheel
-	$(REAL)/bin/python -m pip install --quiet --ignore-requires-python --no-deps mlagents_envs==1.1.0
-	$(REAL)/bin/python -m pip install --quiet protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle \
-		pyyaml filelock Pillow
+	$(REAL)/bin/python -m pip install --quiet --ignore-requires-python --no-deps \
+		mlagents_envs==1.1.0 mlagents==1.1.0
+	$(REAL)/bin/python -m pip install --quiet $(CLIENT) tensorboard h5py attrs 'cattrs>=1.1.0,<1.7' six \
+		onnx==1.17.0
+	$(REAL)/bin/python -m pip install --quiet --no-deps onnxscript==0.7.2 onnx_ir==1.1.0 ml_dtypes==0.5.4
 	$(REAL)/bin/python -m pip install --quiet 'setuptools<81'
+	@touch $@
+
+$(REAL_OLD)/.ready: Makefile
+	$(PYTHON) -m venv $(REAL_OLD)
+	$(REAL_OLD)/bin/python -m pip install --quiet 'setuptools<81' wheel
+	$(REAL_OLD)/bin/python -m pip install --quiet --ignore-requires-python --no-deps \
+		--no-build-isolation mlagents_envs==0.30.0
+	$(REAL_OLD)/bin/python -m pip install --quiet $(CLIENT)
+	$(REAL_OLD)/bin/python -m pip install --quiet 'setuptools<81'
 	@touch $@
 
 lint: setup

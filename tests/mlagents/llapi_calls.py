@@ -8,6 +8,7 @@ import importlib
 import json
 import sys
 import uuid
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
@@ -232,6 +233,7 @@ def played_long(env, told):
     env.close()
     stats = told.stats.get_and_reset_stats()
     return {
+        "version": version("mlagents_envs"),
         "ended": ended,
         "interrupted": int(interrupted),
         "forbidden": forbidden,

@@ -25,7 +25,8 @@ from tests.mlagents.llapi_worlds import GOTO
 pytestmark = pytest.mark.real_ml_agents
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("AIMBOT_LAB_ML_AGENTS", ROOT / ".venv-ml-agents")) / "bin" / "python"
-OLDER = os.environ.get("AIMBOT_LAB_ML_AGENTS_030")  # environment of mlagents_envs 0.30.0
+OLD = os.environ.get("AIMBOT_LAB_ML_AGENTS_030", ROOT / ".venv-ml-agents-0.30")
+OLD_PYTHON = Path(OLD) / "bin" / "python"
 CURRICULUM = """
 name: real
 env: {num_envs: 64, time_limit: 3.0}
@@ -80,8 +81,12 @@ def alike(ours: Any, real: Any) -> bool:
     return bool(ours == real)
 
 
-def test_the_real_client_steps_the_player_a_thousand_times(tmp_path: Path) -> None:
-    told = by_the_real_client(tmp_path, "long", 64)
+@pytest.mark.parametrize(("version", "python"), [("1.1.0", PYTHON), ("0.30.0", OLD_PYTHON)])
+def test_the_real_client_steps_the_player_a_thousand_times(
+    tmp_path: Path, version: str, python: Path
+) -> None:
+    told = by_the_real_client(tmp_path, "long", 64, python=python)
+    assert told["version"] == version
     assert told["exit"] == 0
     results = [parse_line(line) for line in told["lines"]]
     assert len(results) == told["ended"] == told["wins"] > 64 * 30
@@ -95,9 +100,7 @@ def test_the_real_client_steps_the_player_a_thousand_times(tmp_path: Path) -> No
 def test_the_real_client_reads_pictures_and_rays(
     tmp_path: Path, channels_first: bool, colours: tuple[str, ...], compression: tuple[str, ...]
 ) -> None:
-    if not channels_first and OLDER is None:
-        pytest.skip("AIMBOT_LAB_ML_AGENTS_030 names no environment of mlagents_envs 0.30.0")
-    python = PYTHON if channels_first else Path(str(OLDER)) / "bin" / "python"
+    python = PYTHON if channels_first else OLD_PYTHON
     options = ("--camera", "20x10", "--rays", "ml-agents", *colours, *compression)
     real = by_the_real_client(tmp_path, "sensors", 4, *options, python=python)
     camera = CameraSettings(width=20, height=10, grey=not colours)

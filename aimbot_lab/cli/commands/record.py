@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aimbot_lab.replay.episode import Replay
     from aimbot_lab.replay.panes import Grid
 
-REPLAY_SUFFIX = ".json"
+REPLAY_SUFFIX, DEMO_SUFFIX = ".json", ".demo"
 SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
 
 
@@ -49,6 +49,12 @@ class GridType(click.ParamType[Any]):
     help="The file to write: .mp4 or .gif for a film, .json for a replay of one episode.",
 )
 @click.option(
+    "--demo",
+    is_flag=True,
+    help="Write a demonstration instead, FILE.demo, which ML-Agents learns from by behaviour "
+    "cloning and GAIL.",
+)
+@click.option(
     "--grid", default="1x1", show_default=True, type=GridType(), help="Episodes side by side."
 )
 @click.option(
@@ -75,6 +81,7 @@ class GridType(click.ParamType[Any]):
 def record(
     sources: tuple[str, ...],
     output: Path,
+    demo: bool,
     grid: "Grid",
     size: int | None,
     speed: float,
@@ -95,14 +102,12 @@ def record(
       aimbot-lab record latest -o hard.json --target goto --difficulty 5
       aimbot-lab record hard.json -o hard.gif
       aimbot-lab record latest --against first -o match.mp4
+      aimbot-lab record latest --demo -o expert.demo --episodes 100
     """
-    from aimbot_lab.replay.film import check_film
-
-    one = output.suffix.lower() == REPLAY_SUFFIX
-    if one:
-        check_output(output)
-    else:
-        check_film(output)
+    if demo:
+        _demonstrate(sources, output, place, **chosen)
+        return
+    one = _is_replay(output)
     agent, replays = _replays(sources, place, one=one, grid=grid, **chosen)
     if one:
         _write_replay(replays, output)
@@ -110,6 +115,48 @@ def record(
     _film(replays, output, grid=grid, size=size, speed=speed)
     if agent is not None:
         _keep(agent, replays, output, place=place)
+
+
+def _is_replay(output: Path) -> bool:
+    """Whether it is a replay. Raises ConfigurationError for what is neither that nor a film."""
+    from aimbot_lab.replay.film import check_film
+
+    one = output.suffix.lower() == REPLAY_SUFFIX
+    if one:
+        check_output(output)
+    else:
+        check_film(output)
+    return one
+
+
+def _demonstrate(
+    sources: Sequence[str],
+    output: Path,
+    place: options.Place,
+    *,
+    agent: str,
+    against: str | None,
+    episodes: int | None,
+    **chosen: Any,
+) -> None:
+    from aimbot_lab.experiment.analysis.demonstrating import demonstrate
+    from aimbot_lab.experiment.analysis.recording import RecordingRequest, wanted_cells
+    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.foundation.errors import ConfigurationError
+
+    if output.suffix.lower() != DEMO_SUFFIX:
+        raise ConfigurationError(f"--output {output}: ML-Agents reads files that end in .demo")
+    if len(sources) != 1 or Path(sources[0]).is_file() or against is not None:
+        raise ConfigurationError("--demo: takes one RUN, whose agent plays by itself")
+    check_output(output)
+    found = fetch_agent(
+        sources[0], agent, data_folder=place.folder, tracking_uri=place.tracking_uri
+    )
+    count = episodes or len(wanted_cells(found, chosen["target"], chosen["difficulty"]))
+    request = RecordingRequest(episodes=count, **chosen)
+    with progress("playing", count) as advance:
+        content = demonstrate(found, request, on_episode=advance)
+    write_output(content, output)
 
 
 def _write_replay(replays: "Sequence[Replay]", output: Path) -> None:

@@ -22,18 +22,18 @@ def check_output(output: Path, *, option: str = "--output") -> None:
         raise ConfigurationError(f"{option} {output}: can't be written: no permission")
 
 
-def write_output(text: str, output: Path | None, *, option: str = "--output") -> None:
-    """Write `text` to the file `output`, or to standard output where that is None.
+def write_output(content: str | bytes, output: Path | None, *, option: str = "--output") -> None:
+    """Write `content` to the file `output`, or to standard output where that is None.
 
     Raises ConfigurationError where the file can't be written.
     """
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
         return
     from aimbot_lab.foundation.errors import ConfigurationError
 
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"{option} {output}: can't be written: {reason}") from error

@@ -40,6 +40,9 @@ RLInput: 1 agent_actions map ListAgentAction, 4 command int32, 5 side_channel by
 ListAgentAction: 1 value *AgentAction
 AgentAction: 1 vector_actions_deprecated *float, 4 value float, 6 continuous_actions *float,
   7 discrete_actions *int32
+AgentInfoActionPair: 1 agent_info AgentInfo, 2 action_info AgentAction
+DemonstrationMeta: 1 api_version int32, 2 demonstration_name string, 3 number_steps int32,
+  4 number_episodes int32, 5 mean_reward float
 """
 _FIELD: Any = descriptor_pb2.FieldDescriptorProto
 _TYPES = {
