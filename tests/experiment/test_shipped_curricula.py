@@ -7,6 +7,7 @@ import pytest
 from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.duel.spec import duel_spec
 
 FOLDER = Path(__file__).parents[2] / "curricula"
 
@@ -21,3 +22,19 @@ def test_the_last_lesson_asks_for_a_win_rate_of_over_95_percent_in_every_cell(na
     cells = lesson_cells(lesson, arena_spec(config.env).difficulties)
     assert criteria.every_cell or len(cells) == 1
     assert not lesson.parameters  # the arena as it is
+
+
+def test_the_duel_asks_for_scores_in_every_hall_and_then_for_200_points_over_the_own_past() -> None:
+    config = load_curriculum(FOLDER / "duel.yaml", ()).config
+    criteria = [lesson.completion_criteria for lesson in config.lessons]
+    asked = {
+        (each.measure, each.against, each.threshold, each.every_cell) for each in criteria if each
+    }
+    assert {("score", "greedy", 0.85, True), ("score", "aimbot", 0.6, True)} <= asked
+    last = criteria[-1]
+    assert last is not None
+    assert (last.measure, last.against, last.threshold) == ("elo", "reference", 200)
+    for lesson in config.lessons:
+        played = lesson_cells(lesson, duel_spec(config.env).difficulties)
+        assert {cell.difficulty for cell in played} == {1, 2, 3, 4, 5}
+        assert not lesson.parameters
