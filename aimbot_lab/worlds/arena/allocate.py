@@ -1,10 +1,11 @@
 """State arrays and tables for the kernels, built from settings and presets."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from aimbot_lab.foundation.kernels.packed import Packed
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
@@ -15,12 +16,19 @@ from aimbot_lab.worlds.arena.core.state import (
     PresetTables,
     ThreadWorkspace,
 )
+from aimbot_lab.worlds.arena.core.step import (
+    advance_packed,
+    advance_plain_packed,
+    advance_sensed_packed,
+    keep_advance,
+)
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.scenario import TARGETS, scenario_tables
 from aimbot_lab.worlds.arena.settings import ArenaSettings, CameraSettings
 from aimbot_lab.worlds.arena.spec import enemy_columns
 
+Kind = Literal["plain", "full", "sensed"]
 COUNTERS = (
     "target",
     "difficulty",
@@ -91,10 +99,23 @@ def _camera_tables(camera: CameraSettings | None) -> core.CameraTables:
     return core.CameraTables(camera.width, camera.height, camera.channels, half_width)
 
 
-def is_plain(tables: ArenaTables) -> bool:
-    """Whether observations are the agent's own numbers and plain rays, with nothing to recall."""
-    more = tables.enemy_columns > 0 or tables.perception or tables.camera.channels > 0
-    return not (more or tables.recalls)
+def observation_kind(tables: ArenaTables) -> Kind:
+    """`plain`: the agent's own numbers and plain rays; `sensed`: also a picture or ML-Agents' rays.
+
+    `full`: also enemies, or something to recall.
+    """
+    if tables.perception or tables.camera.channels > 0:
+        return "sensed"
+    return "full" if tables.enemy_columns > 0 or tables.recalls else "plain"
+
+
+def new_advances() -> dict[Kind, Packed]:
+    """The kernel of a step for each kind of observations; compiled when first called."""
+    return {
+        "plain": Packed(keep_advance, advance_plain_packed),
+        "full": Packed(keep_advance, advance_packed),
+        "sensed": Packed(keep_advance, advance_sensed_packed),
+    }
 
 
 def new_state(

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
+from aimbot_lab.foundation.kernels.packed import PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
@@ -31,20 +31,16 @@ from aimbot_lab.foundation.world import (
 )
 from aimbot_lab.worlds.arena.allocate import (
     in_order,
-    is_plain,
+    new_advances,
     new_log,
     new_state,
     new_tables,
     new_workspaces,
+    observation_kind,
 )
 from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
 from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ArenaTables, ScenarioTables
-from aimbot_lab.worlds.arena.core.step import (
-    advance_packed,
-    advance_plain_packed,
-    first_bad_action,
-    keep_advance,
-)
+from aimbot_lab.worlds.arena.core.step import first_bad_action
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
@@ -103,8 +99,7 @@ class Arena:
         self._workers = ThreadPool(threads)
         self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
-        self._advance = Packed(keep_advance, advance_packed)
-        self._advance_plain = Packed(keep_advance, advance_plain_packed)
+        self._advances = new_advances()
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     @property
@@ -209,7 +204,7 @@ class Arena:
     def _calls(self, pair: tuple[StepBuffers, StepBuffers]) -> tuple[PackedCall, ...]:
         """The kernel as each thread calls it to write `pair`."""
         tables = self._tables
-        advance = self._advance_plain if is_plain(tables) else self._advance
+        advance = self._advances[observation_kind(tables)]
         shared = self.state, tables, self._actions, pair, self._log
         return tuple([advance.call_with(*shared, one, self._queue) for one in self._workspaces])
 

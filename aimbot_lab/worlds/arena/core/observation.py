@@ -31,13 +31,19 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 @inlined
 def observe(
-    state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, plain: bool
+    state: ArenaState,
+    tables: ArenaTables,
+    observations: Floats32,
+    row: int,
+    plain: bool,
+    sensed: bool,
 ) -> None:
     """Write the observation of `row` into `observations` [B, S * D]; its rays must be cast.
 
     Earlier observations of the episode come first, oldest first, zeros where there were none.
-    `plain` may be True where `allocate.is_plain`: as a constant it makes code without recall,
-    enemies, picture and ML-Agents' rays, which is faster.
+    `plain` may be True where `allocate.observation_kind` says so, `sensed` must be where there is a
+    picture or rays are told as ML-Agents does: as constants they make code without what is not
+    there, which is faster.
     """
     older = state.history.shape[1]
     newest = observations.shape[1] - older
@@ -52,9 +58,9 @@ def observe(
     rays_from = older + HEAD
     if not plain:
         rays_from += tables.enemy_columns
-        if tables.camera.channels > 0:
+        if sensed and tables.camera.channels > 0:
             rays_from = write_picture(state, tables, observations, row, rays_from)
-    if not plain and tables.perception:
+    if sensed and tables.perception:
         write_perception(state, tables, observations, row, rays_from)
     elif tables.one_hot:
         write_one_hot(state, tables, observations, row, rays_from)

@@ -156,7 +156,7 @@ def begin_row(
         buffers.final_observations[row, column] = buffers.observations[row, column]
     begin_episode(state, tables, row)
     cast_rays(state, scratch, row)
-    observe(state, tables, buffers.observations, row, False)
+    observe(state, tables, buffers.observations, row, False, True)
 
 
 @kernel
@@ -167,22 +167,28 @@ def keep_advance(arguments: Any, address: int) -> None:
 
 @kernel
 def advance_packed(address: int, kind: Any) -> None:
-    """`advance_rows` for a `PackedCall`."""
-    advance_rows(unpacked(address, kind), False)
+    """`advance_rows` for a `PackedCall`, with enemies or recall."""
+    advance_rows(unpacked(address, kind), False, False)
 
 
 @kernel
 def advance_plain_packed(address: int, kind: Any) -> None:
     """`advance_rows` for a `PackedCall` where observations are plain."""
-    advance_rows(unpacked(address, kind), True)
+    advance_rows(unpacked(address, kind), True, False)
+
+
+@kernel
+def advance_sensed_packed(address: int, kind: Any) -> None:
+    """`advance_rows` for a `PackedCall` where there is a picture, or rays as ML-Agents has them."""
+    advance_rows(unpacked(address, kind), False, True)
 
 
 @inlined
-def advance_rows(arguments: Any, plain: bool) -> None:
+def advance_rows(arguments: Any, plain: bool, sensed: bool) -> None:
     """Step the rows, begin the next episode in those that are finished, or both.
 
     `arguments`: state, tables, actions [B, 4], two step buffers, the log of episodes, this
-    thread's workspace, the queue. `plain` as `observe` has it, a constant.
+    thread's workspace, the queue. `plain` and `sensed` as `observe` has them, constants.
 
     `queue` says what to do and which of the buffers to write, and receives how many episodes
     ended; a worker goes on so as long as there is work in time. `actions` [B, 4] must have been
@@ -199,7 +205,7 @@ def advance_rows(arguments: Any, plain: bool) -> None:
                 for row in range(first, last):
                     deed = act(state, row, actions)
                     cast_rays(state, workspace.scratch, row)
-                    observe(state, tables, written.observations, row, plain)
+                    observe(state, tables, written.observations, row, plain, sensed)
                     ended += settle(state, tables, written, log, row, deed)
                 queue.ended[workspace.thread_id * STRIDE] += ended
             if queue.duty[0] & BEGIN and (ended or not queue.duty[0] & STEP):

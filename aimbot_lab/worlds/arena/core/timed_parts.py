@@ -36,7 +36,7 @@ def observe_all(
 ) -> None:
     """Write the `observations` [B, D] of the rows `span[0]` to `span[1]`."""
     for row in range(span[0], span[1]):
-        observe(state, tables, observations, row, False)
+        observe(state, tables, observations, row, False, True)
 
 
 @kernel
