@@ -107,17 +107,18 @@ def test_the_real_client_reads_pictures_and_rays(
     told = ObservationSettings(camera=camera, rays="ml-agents")
     world = make_world(settings_with(num_envs=4, time_limit=3.0, observation=told))
     api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents")
-    sensors, seen = llapi_calls.sensors_seen(LabEnvironment(world, GOTO, seed=5), api)
+    ours = llapi_calls.sensors_seen(LabEnvironment(world, GOTO, seed=5), api)
+    sensors, seen = json.loads(json.dumps(ours))
     channels = 3 if colours else 1
     picture = [channels, 10, 20] if channels_first else [10, 20, channels]
     assert real[0][0][0] == picture
     assert [one[0] for one in real[0][1:]] == [one[0] for one in sensors[1:]] == [[95], [13]]
     assert [one[3] for one in real[0]] == [one[3] for one in sensors]
-    for theirs, ours in zip(real[1], seen, strict=True):
-        assert theirs[1:] == ours[1:]
+    for theirs, own in zip(real[1], seen, strict=True):
+        assert theirs[1:] == own[1:]
         pixels = np.array(theirs[0]["values"], np.float32)
         if not channels_first:
             pixels = pixels.transpose(0, 3, 1, 2)
         # A grey picture that is compressed is the mean of three equal shades, rounded.
-        np.testing.assert_allclose(pixels, ours[0]["values"], atol=1e-6)
+        np.testing.assert_allclose(pixels, own[0]["values"], atol=1e-6)
         assert pixels.std() > 0.05
