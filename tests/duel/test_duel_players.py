@@ -11,8 +11,7 @@ from aimbot_lab.worlds.duel.opposed.world import OpposedWorld
 from aimbot_lab.worlds.duel.players.scripts import make_players
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
-MATCHES, DECISIONS = 256, 300
-LEVELS = range(1, 6)
+MATCHES, DECISIONS = 128, 300
 RUNNING = 9
 
 
@@ -42,29 +41,22 @@ def played(home: str, away: str, level: int) -> Played:
     return Played(int((outcome == 1).sum()), int((outcome == -1).sum()), float(hit.mean()))
 
 
-def assert_better(found: Played, least: float = 0.5) -> None:
-    """The score is at least `least`, and beyond chance above a half: 5 % level."""
-    assert (found.wins - found.losses) / MATCHES >= 2.0 * least - 1.0, found
+def assert_better(found: Played) -> None:
+    """Wins exceed losses by more than 1.645 standard deviations of a fair coin: 5 % level."""
     assert found.wins - found.losses > 1.645 * np.sqrt(found.wins + found.losses), found
 
 
-def test_the_random_player_beats_who_stands_still_in_the_open_hall() -> None:
-    assert_better(played("random", "still", level=1))  # elsewhere neither meets the other
+@pytest.mark.parametrize("pair", [("random", "still"), ("greedy", "random")])
+def test_each_player_beats_the_one_before_it_in_the_open_hall(pair: tuple[str, str]) -> None:
+    assert_better(played(*pair, level=1))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_greedy_player_beats_the_random_one_on_every_difficulty(level: int) -> None:
-    assert_better(played("greedy", "random", level))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_aimbot_scores_seven_tenths_against_the_greedy_player_on_every_difficulty(
-    level: int,
-) -> None:
-    assert_better(played("aimbot", "greedy", level), least=0.7)
+@pytest.mark.parametrize("level", range(1, 6))
+def test_the_aimbot_beats_the_greedy_player_on_every_difficulty(level: int) -> None:
+    assert_better(played("aimbot", "greedy", level))
 
 
 def test_the_first_hit_between_two_aimbots_comes_later_from_difficulty_to_difficulty() -> None:
-    times = [played("aimbot", "aimbot", level).first_hit for level in LEVELS]
+    times = [played("aimbot", "aimbot", level).first_hit for level in range(1, 6)]
     assert times == sorted(times), times
-    assert times[4] > 3 * times[0]
+    assert times[4] > 5 * times[0]

@@ -6,18 +6,19 @@ import numpy as np
 
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
 from aimbot_lab.worlds.arena.greedy import PLAYER
-from aimbot_lab.worlds.duel.players.explorer import Explorer
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
 FORWARD, BACK = 1, 2  # indices of the vertical branch
 RIGHT, LEFT = 1, 2  # of the horizontal branch
 VERTICAL, HORIZONTAL, ATTACK, MOUSE = range(4)  # columns of an action
 SURE = 0.8  # share of the disc's half angle within which it shoots
-STRAFE = 4  # decisions to one side
-PATROL = 60  # decisions in which it turns round by one hand
-CHASE = 30.0  # decisions that it goes on to where it saw the opponent last
-NEAR, FAR = 3.0, 6.0  # m: it backs off below, and comes nearer beyond
-FREE_AHEAD = 1.0  # m of floor ahead from which it walks on
+STRAFE = 7  # decisions to one side
+PATROL = 60  # decisions along one hand's walls
+CHASE = 15.0  # decisions that it goes on to where it saw the opponent last
+NEAR, FAR = 4.0, 9.0  # m: it backs off below, and comes nearer beyond
+FREE_AHEAD = 2.0  # m of floor ahead from which it walks on
+KEPT_OFF, LOST = 1.6, 3.0  # m: nearer to the wall at its hand it turns off, farther towards it
+TURN_OFF, TURN_TO = 0.25, 0.12  # rad a decision
 TO_TURN, TO_CHASE, LAST_CLOCK, PHASE = range(4)  # columns of the memory
 MEMORY = 4
 HASH = 2_654_435_761  # Knuth's multiplicative hash, the low 32 bits of which it uses
@@ -36,10 +37,10 @@ class Aimbot:
     """Turns to the middle of the opponent by the rays that hit it, and shoots when it is on it.
 
     It strafes to and fro while it fights. It turns towards where it was hit from, goes on to where
-    it saw the opponent last, else to where it was not for longest (`Explorer`). What else it
-    remembers of a match lies in `memory` [N, 4]: rad that it still turns, decisions that it still
-    chases, the clock it saw last, and a number that is drawn from where the match began and the
-    seed. On which side it strafes depends on that number and the clock.
+    it saw the opponent last, else patrols along walls. What it remembers of a match lies in
+    `memory` [N, 4]: rad that it still turns, decisions that it still chases, the clock it saw last,
+    and a number that is drawn from where the match began and the seed. Which way it goes next
+    depends on that number and the clock.
     """
 
     def __init__(self, spec: WorldSpec, settings: DuelSettings, seed: int) -> None:
@@ -59,8 +60,7 @@ class Aimbot:
         self._limit = spec.continuous_limit
         self._turn = settings.mouse_factor
         self._seed = seed
-        self._pose = [column[name] for name in ("agent_x", "agent_z", "cos_yaw", "sin_yaw")]
-        self._explorer = Explorer(settings.rays.angles)
+        self._place = [column[name] for name in ("agent_x", "agent_z", "cos_yaw")]
         self.memory = np.zeros((0, MEMORY))
 
     def __call__(
@@ -87,8 +87,7 @@ class Aimbot:
         """Forget the last match where a new one has begun."""
         clock = observations[:, self._clock]
         starts = clock > self.memory[:, LAST_CLOCK]
-        self._explorer.begin(starts)
-        place = (observations[starts][:, self._pose[:3]] * 1024.0).astype(np.int64)
+        place = (observations[starts][:, self._place] * 1024.0).astype(np.int64)
         primes = np.array([7919, 104_729, 1_299_709])
         drawn = (place @ primes + self._seed % 2**31) * HASH % 2**32
         self.memory[starts] = 0.0
@@ -138,21 +137,15 @@ class Aimbot:
         idle = np.abs(turns) < 1e-6
         distances = observations[:, self._distances]
         free = distances[:, len(self._tags) // 2] > FREE_AHEAD
-        along = self._explore(observations, distances)
+        hand = np.where(self._coin(observations, PATROL), 1.0, -1.0)  # right or left
+        beside = np.where(hand > 0, distances[:, -1], distances[:, 0])
+        along = np.where(beside < KEPT_OFF, -TURN_OFF, np.where(beside > LOST, TURN_TO, 0.0)) * hand
+        along = np.where(free, along, -hand * self._limit * self._turn)
         chasing = (self.memory[:, TO_CHASE] > 0) & free
         along = np.where(chasing, 0.0, along)
         walks = np.where(free & idle, FORWARD, 0)
         actions[:, VERTICAL] = np.where(actions[:, HORIZONTAL] == 0, walks, actions[:, VERTICAL])
         found: Floats = np.where(idle, along, turns)
-        return found
-
-    def _explore(self, observations: Float32Array, distances: Float32Array) -> Floats:
-        """Turns [N] in rad to the way that leads to where it was not for longest."""
-        now = -np.rint(observations[:, self._clock] / self._step)
-        rows = np.arange(len(observations))
-        turns, worth = self._explorer.turns(rows, observations[:, self._pose], distances, now)
-        hand = np.where(self._coin(observations, PATROL), 1.0, -1.0)  # right or left
-        found: Floats = np.where(worth, turns, hand * self._limit * self._turn)
         return found
 
     def _coin(self, observations: Float32Array, decisions: int) -> BoolArray:
