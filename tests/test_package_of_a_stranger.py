@@ -128,7 +128,8 @@ def test_without_the_package_they_are_refused_in_a_line_each(folder: Path) -> No
     code, _, messages = call(folder, "check", "carts.yaml", site="nowhere")
     assert code == 2
     assert messages.splitlines() == [
-        "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge' or 'gymnasium' (got 'carts')",
+        "carts.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
+        "(got 'carts')",
         "carts.yaml:8:9: train.algo: must be 'ppo', 'maskable_ppo', 'recurrent_ppo', 'trpo', "
         "'dqn', 'qrdqn', 'hybrid_ppo' or 'q_learning' (got 'a2c')",
         "carts.yaml:12:19: train.network.kind: must be 'mlp' (got 'silu')",

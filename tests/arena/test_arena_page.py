@@ -15,10 +15,12 @@ def test_the_code_of_the_page_runs_from_top_to_bottom(capsys) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     blocks = [block for block in blocks if "stable_baselines3" not in block]  # test_sb3_envs
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for block in blocks:
         exec(block, names)
-    assert float(capsys.readouterr().out.split()[-1]) > 0.0
+    said = capsys.readouterr().out.splitlines()
+    assert said.pop() == "camera (16, 32, 1)"
+    assert float(said[-1].split()[-1]) > 0.0
     assert names["weights"].weights[0] == 0.2
     np.testing.assert_equal(names["picture"].shape, (480, 480, 3))
 

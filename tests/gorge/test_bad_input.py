@@ -25,7 +25,11 @@ KEYS = (
     "score_decay, random_start, win_share, rewards"
 )
 SETTINGS = [
-    ("env", "e", "env.world: must be 'arena', 'duel', 'gorge' or 'gymnasium' (got 'gorgee')"),
+    (
+        "env",
+        "e",
+        "env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' (got 'gorgee')",
+    ),
     ("env", ", rays: {count: 3}", f"env.rays: unknown key of world gorge (valid keys: {KEYS})"),
     ("env", ", viev: 3", "env.viev: unknown key (nearest valid key: view)"),
     (

@@ -95,7 +95,8 @@ def test_without_the_package_its_world_is_refused_with_those_there_are(folder: P
     code, _, messages = call(folder, "check", "walk.yaml", site="nowhere")
     assert code == 2
     assert messages.strip() == (
-        "walk.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge' or 'gymnasium' (got 'walk')"
+        "walk.yaml:3:14: env.world: must be 'arena', 'duel', 'gorge', 'gymnasium' or 'unity' "
+        "(got 'walk')"
     )
 
 

@@ -31,7 +31,7 @@ NOT_COMPARED = ("num_envs", "threads", "shipped_presets", "presets")
 ADDED = frozenset(
     {
         "observation.camera=None",
-        "observation.rays=plain",
+        "observation.rays='plain'",
         "observation.units=False",
         "recall_seconds=0.0",
     }
