@@ -6,14 +6,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
     Float32Array,
     seats_of,
-    step_buffers,
 )
 from aimbot_lab.foundation.world_type import MakePlayer
 
@@ -62,14 +60,6 @@ class Fixture(NamedTuple):
     seed: int
 
 
-class Results(NamedTuple):
-    """How the matches of a pair ended for the first of it."""
-
-    wins: int
-    draws: int
-    losses: int
-
-
 class Sides:
     """Home and away in all matches of `world`, of two agents a row, about to be reset."""
 
@@ -103,34 +93,6 @@ def seated(home: MatchPlayer, away: MatchPlayer, fixture: Fixture) -> Sides:
 def longest(world: BatchWorld) -> int:
     """Steps after which a match that goes on is an error."""
     return PATIENCE * (world.spec.max_steps or 30_000)
-
-
-def play_pair(home: MatchPlayer, away: MatchPlayer, fixture: Fixture) -> Results:
-    """Wins, draws and losses of `home` in the first episode of each row.
-
-    Raises RunFailedError where one does not end.
-    """
-    world, seed = fixture
-    rows, buffers = world.num_envs, step_buffers(world)
-    sides = seated(home, away, fixture)
-    world.reset(seed, buffers.observations)
-    outcomes, starts = np.full(rows, np.nan), np.ones(seats_of(world), np.bool_)
-    for _ in range(longest(world)):
-        batch = world.step(sides(buffers.observations, starts), buffers)
-        starts = buffers.finished.copy()
-        for place in np.flatnonzero(batch.agent == 0) if batch else ():
-            row = batch.row[place]
-            if np.isnan(outcomes[row]):
-                outcomes[row] = batch.outcome[place]
-        if not np.isnan(outcomes).any():
-            return _results(outcomes)
-    raise RunFailedError(f"{home.name} and {away.name}: a match does not end")
-
-
-def _results(outcomes: np.ndarray) -> Results:
-    """Of `outcomes` [G], which are 1, 0 and -1."""
-    counts = [int((outcomes == result).sum()) for result in (1, 0, -1)]
-    return Results(*counts)
 
 
 def pair_seed(seed: int, *names: str) -> int:

@@ -93,7 +93,7 @@ def _pool(
 ) -> tuple[list[MatchPlayer], Sequence[str]]:
     """Some snapshots of the run, and why others can't be read; none of a run without self-play."""
     found = fetch_snapshots(last, lambda count: spread(count, most), **at)
-    players = [
+    players: list[MatchPlayer] = [
         agent_player(f"{prefix}{name}", agent, step=step, run=last.run.run_id)
         for name, step, agent in found.whole
     ]

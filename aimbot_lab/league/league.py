@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from aimbot_lab.evaluation.episodes import FIRST_SEED
-from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
+from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
@@ -31,7 +32,7 @@ class PlannedLeague(NamedTuple):
 
     request: LeagueRequest
     players: tuple[MatchPlayer, ...]
-    fixture: Fixture
+    new_world: Callable[[], BatchWorld]  # in which a pair meets
     entrants: Entrants
 
     @property
@@ -55,31 +56,34 @@ def plan_league(
     single = make_world(entrants.env, request.games)
     scripts = kind.baselines(entrants.env)
     players = [*entrants.players, *(script_player(name, scripts[name], single) for name in scripts)]
-    fixture = Fixture(_matches(entrants.env, request), FIRST_SEED + request.seed)
-    return PlannedLeague(request, tuple(players), fixture, entrants)
+    new_world = partial(_matches, entrants.env, request.games, _scenario(entrants.env, request))
+    return PlannedLeague(request, tuple(players), new_world, entrants)
 
 
 def play_league(plan: PlannedLeague, *, on_pair: Callable[[str], None]) -> League:
     """The league of `plan`; `on_pair` is called after each pair."""
-    counts = play_all(plan.players, plan.fixture, on_pair=on_pair)
-    seed, left_out = plan.request.seed, plan.entrants.left_out
-    return rated(plan.players, counts, seed=seed, left_out=left_out)
+    request, left_out = plan.request, plan.entrants.left_out
+    counts = play_all(plan.players, plan.new_world, FIRST_SEED + request.seed, on_pair=on_pair)
+    return rated(plan.players, counts, seed=request.seed, left_out=left_out)
 
 
-def _matches(env: WorldSettings, request: LeagueRequest) -> BatchWorld:
-    """The world of two agents in which all pairs meet."""
+def _scenario(env: WorldSettings, request: LeagueRequest) -> Scenario:
+    """What matches are drawn from. Raises ConfigurationError for a difficulty there is not."""
     kind = type_of(env)
-    settings = kind.match_settings(env)
-    levels: Mapping[str, int] = kind.targets(settings)
+    levels: Mapping[str, int] = kind.targets(kind.match_settings(env))
     target, count = next(iter(levels.items()))
-    chosen = {}
-    if request.difficulty is not None:
-        if not 1 <= request.difficulty <= count:
-            raise ConfigurationError(
-                f"--difficulty: there is none {request.difficulty}; there are 1 to {count}"
-            )
-        one = tuple(float(level == request.difficulty) for level in range(1, count + 1))
-        chosen = {target: one}
-    world = make_world(settings, request.games)
-    world.set_scenario(Scenario({target: 1.0}, chosen))
+    if request.difficulty is None:
+        return Scenario({target: 1.0})
+    if not 1 <= request.difficulty <= count:
+        raise ConfigurationError(
+            f"--difficulty: there is none {request.difficulty}; there are 1 to {count}"
+        )
+    one = tuple(float(level == request.difficulty) for level in range(1, count + 1))
+    return Scenario({target: 1.0}, {target: one})
+
+
+def _matches(env: WorldSettings, games: int, scenario: Scenario) -> BatchWorld:
+    """A world of two agents in which a pair meets, one thread's work."""
+    world = make_world(type_of(env).match_settings(env), games, one_thread=True)
+    world.set_scenario(scenario)
     return world

@@ -1,26 +1,16 @@
 """Who sits opposite an agent in single matches: snapshots, agents of runs, scripts, by a name."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
+from aimbot_lab.experiment.analysis.tracked_pool import TrackedPool
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
-from aimbot_lab.foundation.errors import ConfigurationError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import LAST, is_agent_name
-from aimbot_lab.tracking.runs.history import download_artifact
-from aimbot_lab.training.agents.agent import Agent
-from aimbot_lab.training.self_play.pool_files import (
-    POOL_FOLDER,
-    STEPS_NAME,
-    SUFFIX,
-    read_snapshot,
-    read_steps,
-)
 from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import make_world, type_of
 
@@ -103,15 +93,9 @@ def _of_run(
         raise ConfigurationError(
             f"--against {which}: the run has the snapshots {names[0]} to {names[-1]}"
         )
-    read = read_own_snapshot(agent, wanted, store=store)
+    read = pool_of(agent, store=store).read(wanted)
     run_id, step = agent.run.run_id, dict(listed)[wanted]
     return agent_player(wanted, read, step=step, run=run_id, temperature=temperature)
-
-
-def read_own_snapshot(agent: TrackedAgent, name: str, *, store: Store) -> Agent:
-    """A snapshot of the run of `agent`. Raises LabError where it can't be read."""
-    path = _fetcher(agent, store)(name + SUFFIX)
-    return read_snapshot(path, agent.saved.train, agent.saved.agent.spec)
 
 
 def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) -> MatchPlayer:
@@ -121,25 +105,23 @@ def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) ->
     return agent_player(name, agent.saved.agent, step=step, run=run_id, temperature=temperature)
 
 
+def pool_of(agent: TrackedAgent, *, store: Store) -> TrackedPool:
+    """The snapshots of the run of `agent`."""
+    return TrackedPool(agent, **store.place)
+
+
 def snapshots_of(agent: TrackedAgent, *, store: Store) -> list[tuple[str, int]]:
     """Names and steps of the snapshots of a run. Raises ConfigurationError where it has none."""
     shown = f"run {agent.run.run_id[:SHORT_ID]}"
     if agent.config.self_play is None:
         raise ConfigurationError(f"{shown} has no snapshots: it did not train by self-play")
     try:
-        listed = read_steps(_fetcher(agent, store)(STEPS_NAME).read_text(encoding="utf-8"))
-    except (StoreError, OSError, ValueError) as error:
+        listed = pool_of(agent, store=store).listed()
+    except LabError as error:
         raise ConfigurationError(f"{shown}: its snapshots can't be read: {error}") from error
     if not listed:
         raise ConfigurationError(f"{shown} has no snapshots")
     return listed
-
-
-def _fetcher(agent: TrackedAgent, store: Store) -> Callable[[str], Path]:
-    run_id = agent.run.run_id
-    return lambda name: download_artifact(
-        name=f"{POOL_FOLDER}/{name}", run_id=run_id, **store.place
-    )
 
 
 def shown_name(player: MatchPlayer) -> str:

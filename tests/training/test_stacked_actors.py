@@ -22,6 +22,7 @@ from aimbot_lab.training.self_play.players import (
     FIRST_PLACES,
     AllByKernel,
     EachByTorch,
+    Seen,
     new_players,
 )
 from aimbot_lab.training.self_play.pool import SnapshotPool
@@ -128,7 +129,7 @@ def acted(
     random = th.Generator().manual_seed(seed)
     for _ in range(steps):
         actions = np.full((len(sits), 4), -1.0, np.float32)
-        memory = players.act(observations, masks, actions, past=past, random=random)
+        memory = players.act(Seen(observations, masks, past), actions, random)
         past = past._replace(memory=memory)
     return actions, memory
 
@@ -199,7 +200,7 @@ def test_there_is_room_for_more_and_places_are_taken_over(kind: str) -> None:
         players.seat(sits, ())
         actions = np.zeros((ROWS, 4), np.float32)
         random = th.Generator().manual_seed(7)
-        players.act(observations, masks, actions, past=past_of(train), random=random)
+        players.act(Seen(observations, masks, past_of(train)), actions, random)
         np.testing.assert_array_equal(actions, acted(train, pool, sits, seed=7)[0])
 
 

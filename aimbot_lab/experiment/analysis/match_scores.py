@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
-from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, play_pair, script_player
+from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
+from aimbot_lab.evaluation.side_by_side import play_pair
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent

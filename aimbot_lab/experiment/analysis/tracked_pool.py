@@ -35,6 +35,33 @@ class TrackedSnapshots(NamedTuple):
     damaged: tuple[str, ...]
 
 
+class TrackedPool:
+    """All snapshots of the run that `last` is of, among the run's artifacts."""
+
+    def __init__(
+        self, last: TrackedAgent, *, data_folder: DataFolder, tracking_uri: str | None = None
+    ) -> None:
+        self._saved, self._run_id = last.saved, last.run.run_id
+        self._data_folder, self._tracking_uri = data_folder, tracking_uri
+
+    def _fetch(self, name: str) -> Path:
+        path = f"{POOL_FOLDER}/{name}"
+        return download_artifact(
+            self._data_folder, self._run_id, name=path, tracking_uri=self._tracking_uri
+        )
+
+    def listed(self) -> list[tuple[str, int]]:
+        """Names and steps. Raises LabError, which says why, where their list can't be read."""
+        try:
+            return read_steps(self._fetch(STEPS_NAME).read_text(encoding="utf-8"))
+        except (StoreError, OSError, ValueError) as error:
+            raise LabError(str(error)) from error
+
+    def read(self, name: str) -> Agent:
+        """One of them. Raises LabError where it can't be read."""
+        return read_snapshot(self._fetch(name + SUFFIX), self._saved.train, self._saved.agent.spec)
+
+
 def fetch_snapshots(
     last: TrackedAgent,
     chosen: Callable[[int], Iterable[int]],
@@ -48,24 +75,17 @@ def fetch_snapshots(
     """
     if last.config.self_play is None:
         return TrackedSnapshots((), ())
-    run_id = last.run.run_id
-
-    def fetch(name: str) -> Path:
-        path = f"{POOL_FOLDER}/{name}"
-        return download_artifact(data_folder, run_id, name=path, tracking_uri=tracking_uri)
-
-    shown = f"run {run_id[:SHORT_ID]}"
+    pool = TrackedPool(last, data_folder=data_folder, tracking_uri=tracking_uri)
+    shown = f"run {last.run.run_id[:SHORT_ID]}"
     try:
-        listed = read_steps(fetch(STEPS_NAME).read_text(encoding="utf-8"))
-    except (StoreError, OSError, ValueError) as error:
+        listed = pool.listed()
+    except LabError as error:
         return TrackedSnapshots((), (f"{shown}: {POOL_FOLDER}: {error}",))
     whole, damaged = [], []
     for place in chosen(len(listed)):
         name, step = listed[place]
         try:
-            agent = read_snapshot(fetch(name + SUFFIX), last.saved.train, last.saved.agent.spec)
+            whole.append(TrackedSnapshot(name, step, pool.read(name)))
         except LabError as error:
             damaged.append(f"{shown}: {error}")
-        else:
-            whole.append(TrackedSnapshot(name, step, agent))
     return TrackedSnapshots(tuple(whole), tuple(damaged))

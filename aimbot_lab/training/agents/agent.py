@@ -29,7 +29,7 @@ class Agent:
         self._masks_shown = adapter.masks_shown
         self.policy = policy
         self.spec = spec
-        self._train, self._ranks = train, algorithm.ranks_actions
+        self.train, self._ranks = train, algorithm.ranks_actions
         self._codec = learner_codec(
             spec, adapter.actions, bins_within(train, spec.continuous_limit)
         )
@@ -56,7 +56,7 @@ class Agent:
             return ADVISED if asked is None else asked
         if asked:
             raise ConfigurationError(
-                f"temperature {asked:g}: an agent of {self._train.algo} ranks actions and has no "
+                f"temperature {asked:g}: an agent of {self.train.algo} ranks actions and has no "
                 "probabilities to sample from; it plays at 0 alone"
             )
         return LIKELIEST
@@ -93,7 +93,7 @@ class Agent:
             with at_temperature(self.policy, taken):
                 chosen, state = self.policy.predict(seen, state, starts, **given)
         except Exception as error:
-            failed: LabError | None = foreign_failure(self._train, error)
+            failed: LabError | None = foreign_failure(self.train, error)
             if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
                 failed = LabError("the agent's network gives NaN or infinity")
             if failed is None:

@@ -1,6 +1,6 @@
 """Several actors of one shape that act in one call of a kernel, each for rows of its own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -61,6 +61,9 @@ class Past(NamedTuple):
 
     memory: Floats | None  # [B, S, H] of actors that remember; None: nothing yet
     begins: BoolArray  # [B] nothing was decided yet
+
+
+Random = th.Generator | Sequence[th.Generator | None]
 
 
 class ActorStack:
@@ -155,11 +158,12 @@ class ActorStack:
         return self._task.pieces.rows[: len(self._places)]
 
     def act(
-        self, observations: Floats, masks: BoolArray, *, past: Past, random: th.Generator
+        self, observations: Floats, masks: BoolArray, *, past: Past, random: Random
     ) -> tuple[Any, Floats | None]:
         """(the policies' actions [R, ...] in `rows`, the new memory) for `observations` [B, D].
 
-        Of `masks` [B, M] policies see what they were made for. Noise is drawn for all B rows.
+        Of `masks` [B, M] policies see what they were made for. Noise is drawn for all B rows, or by
+        several generators for as many equal parts of them; None: nobody needs any there.
         """
         assert self._task is not None
         task, columns = self._task, observations.shape[1]
@@ -168,8 +172,7 @@ class ActorStack:
         if shown.shape[1] > columns:
             shown[:, columns:] = masks
         self._look(task)
-        th.rand(*task.noise.uniform.shape, generator=random, out=th.from_numpy(task.noise.uniform))
-        th.randn(*task.noise.normal.shape, generator=random, out=th.from_numpy(task.noise.normal))
+        _draw(task.noise, random)
         task.queue.numbers[ACTORS_SEE] = self._eyes(self._policies[0]) is not None
         task.queue.taken[0] = 0
         self._workers.run(task)
@@ -247,6 +250,18 @@ class ActorStack:
             self._act.call_with(*shared, ActorThread(number, SPIN_LIMIT, table.places, example))
             for number, (table, example) in zip(threads, self._tables, strict=True)
         )
+
+
+def _draw(noise: Noise, random: Random) -> None:
+    """Draw it for all rows, or for each of as many equal parts of them as there are generators."""
+    sources = [random] if isinstance(random, th.Generator) else random
+    count = len(noise.uniform) // len(sources)
+    for k, source in enumerate(sources):
+        if source is None:
+            continue
+        uniform, normal = (part[k * count : (k + 1) * count] for part in noise)
+        th.rand(*uniform.shape, generator=source, out=th.from_numpy(uniform))
+        th.randn(*normal.shape, generator=source, out=th.from_numpy(normal))
 
 
 def _new_stack(shape: NetShape, places: int) -> StackedActors:

@@ -11,7 +11,7 @@ from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, Wor
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.fused.actor_stack import Past
 from aimbot_lab.training.self_play.games import GamesTable
-from aimbot_lab.training.self_play.players import NOBODY, Players, new_players
+from aimbot_lab.training.self_play.players import NOBODY, Players, Seen, new_players
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
 from aimbot_lab.training.self_play.recent_scores import RecentScores
 from aimbot_lab.training.self_play.running_rating import RunningRating
@@ -98,9 +98,9 @@ class PastSelves:
         if not self._seated:
             self._players.seat(self._sits, (*self.line_up, self.reference))
             self._seated = True
-        past, random = Past(self._memory, self._begins), th.Generator()
+        seen, random = Seen(observations, masks, Past(self._memory, self._begins)), th.Generator()
         random.set_state(self._sampled)
-        self._memory = self._players.act(observations, masks, actions, past=past, random=random)
+        self._memory = self._players.act(seen, actions, random)
         self._sampled = random.get_state()
         self._begins[:] = False
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch as th
@@ -13,7 +13,7 @@ from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, Wor
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.engines.engine import UnsuitedError
-from aimbot_lab.training.fused.actor_stack import ActorStack, Past
+from aimbot_lab.training.fused.actor_stack import ActorStack, Past, Random
 from aimbot_lab.training.fused.parts.actor_stack import PartsStack
 from aimbot_lab.training.fused.parts.policy import has_parts
 from aimbot_lab.training.self_play.pool import SnapshotPool
@@ -21,6 +21,14 @@ from aimbot_lab.training.settings import TrainSettings
 
 NOBODY = -1  # no snapshot: the world plays the match itself
 FIRST_PLACES = 8  # of snapshots that act in one call; more where more sit
+
+
+class Seen(NamedTuple):
+    """What is known of B matches by those who decide in them."""
+
+    observations: Float32Array  # [B, D]
+    masks: BoolArray  # [B, choices]
+    past: Past
 
 
 class Players(Protocol):
@@ -33,16 +41,11 @@ class Players(Protocol):
         """
         ...
 
-    def act(
-        self,
-        observations: Float32Array,
-        masks: BoolArray,
-        actions: Float32Array,
-        *,
-        past: Past,
-        random: th.Generator,
-    ) -> Float32Array | None:
-        """Write the `actions` [B, A] of the matches in which snapshots sit; the new memory."""
+    def act(self, seen: Seen, actions: Float32Array, random: Random) -> Float32Array | None:
+        """Write the `actions` [B, A] of the matches in which snapshots sit; the new memory.
+
+        Torch draws from one generator, kernels also from several (see `ActorStack.act`).
+        """
         ...
 
 
@@ -61,17 +64,10 @@ class EachByTorch:
         wanted = {*numbers, *kept}
         self._agents = {number: one for number, one in self._agents.items() if number in wanted}
 
-    def act(
-        self,
-        observations: Float32Array,
-        masks: BoolArray,
-        actions: Float32Array,
-        *,
-        past: Past,
-        random: th.Generator,
-    ) -> Float32Array | None:
+    def act(self, seen: Seen, actions: Float32Array, random: Random) -> Float32Array | None:
         """See `Players`."""
-        memory = past.memory
+        (observations, masks, past), memory = seen, seen.past.memory
+        assert isinstance(random, th.Generator)
         with _as_torchs_own(random):
             for number, rows in self._rows.items():
                 actions[rows], after = self._agent(number).choose(
@@ -141,16 +137,9 @@ class AllByKernel:
         self._numbers = np.concatenate([self._numbers, np.full(places, NOBODY, np.int64)])
         return places
 
-    def act(
-        self,
-        observations: Float32Array,
-        masks: BoolArray,
-        actions: Float32Array,
-        *,
-        past: Past,
-        random: th.Generator,
-    ) -> Float32Array | None:
+    def act(self, seen: Seen, actions: Float32Array, random: Random) -> Float32Array | None:
         """See `Players`."""
+        observations, masks, past = seen
         chosen, memory = self._stack.act(observations, masks, past=past, random=random)
         rows = self._stack.rows
         actions[rows] = self._agent.world_actions(chosen, observations[rows])

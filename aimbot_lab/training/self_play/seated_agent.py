@@ -1,5 +1,7 @@
 """An agent in one seat of each of several matches."""
 
+from dataclasses import dataclass
+
 import torch as th
 
 from aimbot_lab.evaluation.matches import MatchPlayer
@@ -30,10 +32,20 @@ class SeatedAgent:
         return actions
 
 
+@dataclass(frozen=True)
+class AgentPlayer(MatchPlayer):
+    """An agent as a player; at the temperature that is advised where none is given."""
+
+    agent: Agent | None = None
+    temperature: Temperature | None = None
+
+
 def agent_player(
     name: str, agent: Agent, *, step: int, run: str, temperature: Temperature | None = None
-) -> MatchPlayer:
+) -> AgentPlayer:
     """`agent` as a player; at the temperature that is advised where none is given."""
-    return MatchPlayer(
-        name, lambda seed: SeatedAgent(agent, seed, temperature=temperature), step, run
-    )
+
+    def sit(seed: int) -> SeatedAgent:
+        return SeatedAgent(agent, seed, temperature=temperature)
+
+    return AgentPlayer(name, sit, step, run, agent=agent, temperature=temperature)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
-from aimbot_lab.league.opponents import Store, read_own_snapshot, snapshots_of
+from aimbot_lab.league.opponents import Store, pool_of, snapshots_of
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.self_play.pool_files import read_part
@@ -16,7 +16,7 @@ class KeptSnapshots:
     """Those of a run that is over, among its artifacts."""
 
     def __init__(self, agent: TrackedAgent, store: Store) -> None:
-        self._agent, self._store = agent, store
+        self._pool = pool_of(agent, store=store)
         self._listed = snapshots_of(agent, store=store)
 
     def names(self) -> list[str]:
@@ -25,7 +25,7 @@ class KeptSnapshots:
 
     def agent(self, name: str) -> Agent:
         """One of them. Raises LabError where it can't be read."""
-        return read_own_snapshot(self._agent, name, store=self._store)
+        return self._pool.read(name)
 
 
 class SnapshotParts:

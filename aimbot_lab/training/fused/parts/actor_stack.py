@@ -8,7 +8,7 @@ import torch as th
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall, PackedTable
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import BoolArray
-from aimbot_lab.training.fused.actor_stack import PIECE, ActorStack, Past, StackTask
+from aimbot_lab.training.fused.actor_stack import PIECE, ActorStack, Past, Random, StackTask
 from aimbot_lab.training.fused.core.features import Sight
 from aimbot_lab.training.fused.core.parts import Floats, Noise
 from aimbot_lab.training.fused.parts.core.act_stacked import (
@@ -64,7 +64,7 @@ class PartsStack(ActorStack):
         return shown_to(policy, observations)
 
     def act(
-        self, observations: Floats, masks: BoolArray, *, past: Past, random: th.Generator
+        self, observations: Floats, masks: BoolArray, *, past: Past, random: Random
     ) -> tuple[Any, Floats | None]:
         """See `ActorStack.act`."""
         states, sizes, rows = self._states, self._sizes, self.rows
