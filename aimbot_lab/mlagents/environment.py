@@ -29,6 +29,9 @@ class LabEnvironment:
     observation of its next episode, among the decision steps. Episodes are drawn from `scenario`,
     without one from all targets of the world evenly. `log_channel` is the id under which result
     lines are sent. Raises ConfigurationError for a scenario that the world does not have.
+
+    As in ML-Agents, a caller may keep steps, and every array and view of them, for as long as it
+    likes, and write into them: later steps do not change them, nor they what is played.
     """
 
     def __init__(
@@ -119,7 +122,8 @@ class LabEnvironment:
         return behavior_name
 
     def _send(self) -> None:
-        self._player_channels.receive(take_queued(self._channels.values()))
+        if self._channels:
+            self._player_channels.receive(take_queued(self._channels.values()))
 
     def _show(self, moment: Moment) -> None:
         """Make steps of `moment`, forget the actions and pass messages on."""

@@ -119,8 +119,11 @@ class Player:
             # Two ufuncs take half the time of np.clip, and keep NaN as well.
             clipped = np.maximum(action.continuous[:, column], -ONE)
             np.minimum(clipped, ONE, out=clipped)
-            clipped *= self._half[column]
-            np.add(clipped, self._middle[column], out=out[:, count + column])
+            if self._middle[column]:
+                clipped *= self._half[column]
+                np.add(clipped, self._middle[column], out=out[:, count + column])
+            else:
+                np.multiply(clipped, self._half[column], out=out[:, count + column])
 
     def _moment(self, episodes: EpisodeBatch | None) -> Moment:
         buffers = self._buffers

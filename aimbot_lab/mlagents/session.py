@@ -94,11 +94,22 @@ class PlayerSession:
             first = reads_channels_first(message.initialization)
             self._player = Player(self._world, name=self._name, seed=seed, channels_first=first)
             self._infos = self._codec(self._player.spec)
+            self._prepare()
             return write_build_message(BuildMessage(OK, {}, b"", b""))
         self._channels.receive(unframed(message.side_channels))
         if message.command == RESET or not self._introduced:
             return self._told(self._player, self._player.reset())
         return self._told(self._player, self._player.step(self._given(message)))
+
+    def _prepare(self) -> None:
+        """Have all kernels compiled.
+
+        A trainer waits a minute for each message, so that neither the greeting nor the answer to
+        its reset may take the time. That reset begins anew, whatever was played here.
+        """
+        player = Player(self._world, name=self._name, seed=0)
+        player.reset()
+        player.step({})
 
     def end(self) -> bytes:
         """The message that tells the trainer that the build goes."""

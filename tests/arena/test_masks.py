@@ -56,3 +56,12 @@ def test_masks_in_reach_of_a_wall_are_those_of_the_walk() -> None:
             masks = masks_of(stage)[0]
             assert (masks[blocked] == may_go).all()
             assert masks[[1, 2, 4, 5]].sum() == (4 if may_go else 2)
+
+
+def test_masks_are_of_the_state_in_force_after_it_was_replaced() -> None:
+    still = Scenario({"stay": 1.0})
+    stage = new_stage(still, num_envs=2, start_position=(20.0, 20.0))
+    masks_of(stage)
+    state = stage.arena.state
+    stage.arena.adopt(state._replace(gun_ticks=np.array([3, 0], state.gun_ticks.dtype)))
+    assert masks_of(stage)[:, 7].tolist() == [False, True]

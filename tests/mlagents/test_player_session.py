@@ -28,6 +28,7 @@ from aimbot_lab.mlagents.wire.exchange import (
 )
 from aimbot_lab.mlagents.wire.info_codec import InfoCodec
 from aimbot_lab.mlagents.wire.schema import new_message
+from aimbot_lab.worlds.arena.arena import Arena
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena
 from tests.worlds.race import Race
 
@@ -122,6 +123,28 @@ def test_what_goes_over_the_wire_is_what_is_played_in_process() -> None:
         env.set_actions(FIRST, action)
         env.step()
         answer = trainer.step(first=action)
+
+
+def test_all_kernels_run_between_the_greeting_and_the_first_reset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = set()
+
+    def noted(name: str) -> None:
+        before = getattr(Arena, name)
+
+        def call(*given: Any) -> Any:
+            calls.add(name)
+            return before(*given)
+
+        monkeypatch.setattr(Arena, name, call)
+
+    for name in ("reset", "step", "action_masks"):
+        noted(name)
+    trainer = Trainer(arena())
+    assert not calls
+    trainer.say(initialization=first_input())
+    assert calls == {"reset", "step", "action_masks"}
 
 
 def test_each_team_acts_for_itself_and_without_actions_by_zeros() -> None:

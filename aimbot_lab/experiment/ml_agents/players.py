@@ -10,7 +10,7 @@ from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.mlagents.session import PlayerSession
-from aimbot_lab.worlds.registry import default_type, make_world, type_of
+from aimbot_lab.worlds.registry import default_type, make_world
 
 PLAYER = "AimbotLab.x86_64"
 MARK = "# A player of aimbot-lab for ML-Agents."
@@ -42,7 +42,6 @@ def player_session(
         raise ConfigurationError(
             f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"
         )
-    type_of(config.env).warm_up(config.env)  # a trainer waits for a minute
     world = make_world(config.env, agents)
     scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
     return PlayerSession(world, scenario, reports=reports, png=png, describes=describes)

@@ -7,6 +7,7 @@ compiled code holds them, and a call passes nothing but their address.
 
 import importlib
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any
 
 import numba
@@ -123,7 +124,7 @@ class PackedCall:
     """A kernel together with what it works on."""
 
     def __init__(self, packed: Packed, arguments: tuple[Any, ...]) -> None:
-        self._packed, self._arguments = packed, arguments
+        self._packed, self.arguments = packed, arguments
         self._run, self._kind = packed._run, packed._kind
         self._address: Any = arguments
         if COMPILED:
@@ -133,11 +134,26 @@ class PackedCall:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is for the copies of the arguments, and looks at these itself."""
-        return _call_with, (self._packed, self._arguments)
+        return _call_with, (self._packed, self.arguments)
 
     def __call__(self) -> None:
         """Run the kernel."""
         self._run(self._address, self._kind)
+
+
+class RepeatedCall:
+    """A kernel for a caller whose arguments are mostly the same objects as the last time."""
+
+    def __init__(self, packed: Packed) -> None:
+        self._packed = packed
+        self._last: PackedCall | None = None
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run the kernel on `arguments`, which are handed over where one is another object."""
+        last = self._last
+        if last is None or not all(map(is_, last.arguments, arguments)):
+            last = self._last = self._packed.call_with(*arguments)
+        last()
 
 
 class PackedTable:

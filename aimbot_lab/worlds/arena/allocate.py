@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aimbot_lab.foundation.kernels.packed import Packed
+from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
+from aimbot_lab.worlds.arena.core.masks import keep_masks, write_masks_packed
 from aimbot_lab.worlds.arena.core.state import (
     ArenaState,
     ArenaTables,
@@ -116,6 +117,11 @@ def new_advances() -> dict[Kind, Packed]:
         "full": Packed(keep_advance, advance_packed),
         "sensed": Packed(keep_advance, advance_sensed_packed),
     }
+
+
+def new_mask_writer() -> RepeatedCall:
+    """The kernel of the action masks, on a state and masks [B, 8]; compiled when first called."""
+    return RepeatedCall(Packed(keep_masks, write_masks_packed))
 
 
 def new_state(

@@ -33,12 +33,13 @@ from aimbot_lab.worlds.arena.allocate import (
     in_order,
     new_advances,
     new_log,
+    new_mask_writer,
     new_state,
     new_tables,
     new_workspaces,
     observation_kind,
 )
-from aimbot_lab.worlds.arena.core.masks import MASKS, write_masks
+from aimbot_lab.worlds.arena.core.masks import MASKS
 from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ArenaTables, ScenarioTables
 from aimbot_lab.worlds.arena.core.step import first_bad_action
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
@@ -100,6 +101,8 @@ class Arena:
         self._queue = new_queue(self._workers.sync_flags, threads=threads)
         self._task: StepTask | None = None
         self._advances = new_advances()
+        self._write_masks = new_mask_writer()
+        self._masks = np.zeros((self.num_envs, MASKS), np.bool_)
         self._nothing_ended = episode_batch(np.zeros(0, np.int64), self._log, self.state)
 
     @property
@@ -216,7 +219,8 @@ class Arena:
         """
         self.check_started()
         check_writable(masks, "masks", shape=(self.num_envs, MASKS), dtype=BOOL)
-        write_masks(self.state, masks)
+        self._write_masks(self.state, self._masks)
+        masks[...] = self._masks
         if self._tables.recalls:
             masks[held_rows(self.state)] = ALLOWED
 

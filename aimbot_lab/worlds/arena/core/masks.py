@@ -1,6 +1,9 @@
 """Action masks: which branch indices make sense in the present state."""
 
+from typing import Any
+
 from aimbot_lab.foundation.kernels.jit import inlined, kernel
+from aimbot_lab.foundation.kernels.packed import pack, unpacked
 from aimbot_lab.worlds.arena.core.motion import (
     MOVED,
     decision_reach,
@@ -52,3 +55,16 @@ def write_masks(state: ArenaState, masks: Bools) -> None:
             masks[row, 3 + index] = open_floor or leads_away(state, row, 0, index)
         masks[row, 6] = True
         masks[row, 7] = state.gun_ticks[row] <= 0
+
+
+@kernel
+def keep_masks(arguments: Any, address: int) -> None:
+    """Leave the arguments of `write_masks` at `address`, for a `PackedCall`."""
+    pack(arguments, address)
+
+
+@kernel
+def write_masks_packed(address: int, kind: Any) -> None:
+    """`write_masks` for a `PackedCall`."""
+    state, masks = unpacked(address, kind)
+    write_masks(state, masks)
