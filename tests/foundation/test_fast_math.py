@@ -162,7 +162,7 @@ def test_compiled_kernels_call_no_function_of_the_machines_libm() -> None:
     arena.reset(0, buffers.observations)
     arena.action_masks(np.zeros((1, 8), np.bool_))
     files = compiled_files()
-    assert any("advance_packed" in path.name for path in files)
+    assert any("advance_plain_packed" in path.name for path in files)
     found = {path.name: set(FOREIGN.findall(path.read_bytes())) for path in files}
     assert {name: calls for name, calls in found.items() if calls} == {}
 
