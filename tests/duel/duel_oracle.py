@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 Point = tuple[float, float]
 SIDE = 30.0  # m
 TOUCH = 1e-9  # m of overlap that is let be
+TIE = 1e-11  # m between depths that rounding may tell either way
+PUSHES = 12  # before a tick's walk is given up
 
 
 @dataclass
@@ -103,7 +105,10 @@ def walk(rules: Rules, fighters: list[Fighter]) -> None:
 
 
 def tick(rules: Rules, one: Fighter, other: Point, traits) -> Point:
-    """Where a tick leads: to its aim, or the free place nearest to that."""
+    """Where a tick leads: to its aim, pushed out of what it is deepest in until it is free.
+
+    One that is not free after 12 pushes is not made.
+    """
     ahead, right = ({0: 0, 1: 1, 2: -1}[int(key)] for key in one.held[:2])
     if one.wedged or (ahead == 0 and right == 0):
         return one.place
@@ -112,32 +117,43 @@ def tick(rules: Rules, one: Fighter, other: Point, traits) -> Point:
     stride = one.traits["move_speed"] * rules.timestep / math.hypot(*way)
     radius = one.traits["agent_radius"]
     aim = kept(one.x + way[0] * stride, radius), kept(one.z + way[1] * stride, radius)
-    things = [(nearest_of(box, aim), radius) for box in rules.boxes]
-    things.append((other, radius + traits["agent_radius"]))
-    if fits(rules, aim, other, traits, radius):
-        return aim
-    found = [
-        place
-        for place in ways_out(aim, things, radius)
-        if fits(rules, place, other, traits, radius)
+    found = [end or one.place for end in ends(rules, aim, (other, traits), radius, PUSHES)]
+    one.wedged = any(math.dist(found[0], end) > TIE for end in found)  # the oracle can't say where
+    return found[0]
+
+
+def ends(rules: Rules, place: Point, other, radius: float, pushes: int) -> list[Point | None]:
+    """Where pushes out of what `place` is deepest in may end; None where they never do.
+
+    There are several where it is as deep in one thing as in another.
+    """
+    centre, traits = other
+    things = {(nearest_of(box, place), radius) for box in rules.boxes}
+    things.add((centre, radius + traits["agent_radius"]))
+    depths = {thing: thing[1] - math.dist(place, thing[0]) for thing in things}
+    deepest = max(depths.values())
+    if deepest < TOUCH:
+        return [place]
+    if pushes == 0:
+        return [None]
+    return [
+        end
+        for (point, reach), depth in depths.items()
+        if depth > deepest - TIE
+        for end in (
+            [None]
+            if depth == reach
+            else ends(rules, pushed(place, point, reach, radius), other, radius, pushes - 1)
+        )
     ]
-    if not found:
-        found = [
-            corner
-            for place in ways_out(aim, things, radius)
-            for corner in ways_out(
-                place,
-                [(nearest_of(box, place), radius) for box in rules.boxes] + things[-1:],
-                radius,
-            )
-            if fits(rules, corner, other, traits, radius)
-        ]
-    if len(found) != 1 and not all(math.dist(found[0], place) < 1e-9 for place in found[1:]):
-        one.wedged = True  # in a notch: the oracle does not say where
-    if not found:
-        one.wedged = True
-        return one.place
-    return min(found, key=lambda place: math.dist(aim, place))
+
+
+def pushed(place: Point, point: Point, reach: float, radius: float) -> Point:
+    """`place` moved straight away from `point`, to `reach` metres from it."""
+    share = reach / math.dist(place, point)
+    x = point[0] + (place[0] - point[0]) * share
+    z = point[1] + (place[1] - point[1]) * share
+    return kept(x, radius), kept(z, radius)
 
 
 def kept(number: float, radius: float) -> float:
@@ -146,26 +162,6 @@ def kept(number: float, radius: float) -> float:
 
 def nearest_of(box, place: Point) -> Point:
     return min(max(place[0], box[0]), box[2]), min(max(place[1], box[1]), box[3])
-
-
-def ways_out(place: Point, things, radius: float) -> list[Point]:
-    found = []
-    for point, reach in things:
-        gap = math.dist(place, point)
-        if 0.0 < gap < reach - TOUCH:
-            share = reach / gap
-            x = point[0] + (place[0] - point[0]) * share
-            z = point[1] + (place[1] - point[1]) * share
-            found.append((kept(x, radius), kept(z, radius)))
-    return found
-
-
-def fits(rules: Rules, place: Point, other: Point, traits, radius: float) -> bool:
-    """Whether a disc there overlaps nothing by more than touching."""
-    least = 2e-9
-    if any(math.dist(place, nearest_of(box, place)) < radius - least for box in rules.boxes):
-        return False
-    return math.dist(place, other) >= radius + traits["agent_radius"] - least
 
 
 def fire(rules: Rules, one: Fighter, other: Fighter, error: float) -> bool:
