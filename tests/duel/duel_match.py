@@ -118,7 +118,7 @@ class Comparison:
             if agent:
                 place, yaw = (SIDE - one.x, SIDE - one.z), wrapped(yaw + math.pi)
             if math.dist(place, seats.position[seat]) > PLACE:
-                faults.append(f"agent {agent} at {seats.position[seat]}, not {place}")
+                faults.append(f"agent {agent} at {seats.position[seat].tolist()}, not {place}")
             if abs(wrapped(yaw - seats.yaw[seat])) > PLACE:
                 faults.append(f"yaw {seats.yaw[seat]} not {yaw}")
             if (one.health, one.gun_ticks) != (state.health[seat], seats.gun_ticks[seat]):

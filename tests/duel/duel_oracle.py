@@ -11,7 +11,7 @@ Point = tuple[float, float]
 SIDE = 30.0  # m
 TOUCH = 1e-9  # m of overlap that is let be
 TIE = 1e-11  # m between depths that rounding may tell either way
-PUSHES = 12  # before a tick's walk is given up
+TRIES = 12  # looks whether a place is free, before a tick's walk is given up
 
 
 @dataclass
@@ -107,7 +107,7 @@ def walk(rules: Rules, fighters: list[Fighter]) -> None:
 def tick(rules: Rules, one: Fighter, other: Point, traits) -> Point:
     """Where a tick leads: to its aim, pushed out of what it is deepest in until it is free.
 
-    One that is not free after 12 pushes is not made.
+    One that is not found free in 12 tries is not made.
     """
     ahead, right = ({0: 0, 1: 1, 2: -1}[int(key)] for key in one.held[:2])
     if one.wedged or (ahead == 0 and right == 0):
@@ -117,33 +117,34 @@ def tick(rules: Rules, one: Fighter, other: Point, traits) -> Point:
     stride = one.traits["move_speed"] * rules.timestep / math.hypot(*way)
     radius = one.traits["agent_radius"]
     aim = kept(one.x + way[0] * stride, radius), kept(one.z + way[1] * stride, radius)
-    found = [end or one.place for end in ends(rules, aim, (other, traits), radius, PUSHES)]
+    found = [end or one.place for end in ends(rules, aim, (other, traits), radius, TRIES)]
     one.wedged = any(math.dist(found[0], end) > TIE for end in found)  # the oracle can't say where
     return found[0]
 
 
-def ends(rules: Rules, place: Point, other, radius: float, pushes: int) -> list[Point | None]:
+def ends(rules: Rules, place: Point, other, radius: float, tries: int) -> list[Point | None]:
     """Where pushes out of what `place` is deepest in may end; None where they never do.
 
-    There are several where it is as deep in one thing as in another.
+    There are several where it is as deep in one thing as in another, or in one by just `TOUCH`.
     """
+    if tries == 0:
+        return [None]
     centre, traits = other
     things = {(nearest_of(box, place), radius) for box in rules.boxes}
     things.add((centre, radius + traits["agent_radius"]))
     depths = {thing: thing[1] - math.dist(place, thing[0]) for thing in things}
     deepest = max(depths.values())
-    if deepest < TOUCH:
+    if deepest < TOUCH - TIE:
         return [place]
-    if pushes == 0:
-        return [None]
-    return [
+    touching: list[Point | None] = [place] if deepest < TOUCH + TIE else []
+    return touching + [
         end
         for (point, reach), depth in depths.items()
         if depth > deepest - TIE
         for end in (
             [None]
             if depth == reach
-            else ends(rules, pushed(place, point, reach, radius), other, radius, pushes - 1)
+            else ends(rules, pushed(place, point, reach, radius), other, radius, tries - 1)
         )
     ]
 
