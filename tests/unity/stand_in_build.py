@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from pathlib import Path
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
@@ -11,6 +12,7 @@ from aimbot_lab.mlagents.session import PlayerSession
 from tests.worlds.race import Race
 
 AGENTS, FAILS_AT = 3, 6  # messages
+ROOT = Path(__file__).parents[2]
 
 
 class FailingSession(PlayerSession):
@@ -35,6 +37,15 @@ class FailingSession(PlayerSession):
         if self.told == FAILS_AT and self.mode == "rubbish":
             return b"\xff"
         return super().answer(data)
+
+
+def write_build(folder: Path, mode: str) -> Path:
+    """A program in `folder` that is a build which fails by `mode`."""
+    path = folder / "Race.x86_64"
+    command = f'exec "{sys.executable}" -m tests.unity.stand_in_build "{mode}" "$@"'
+    path.write_text(f"#!/bin/sh\ncd {ROOT}\n{command}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
 
 
 def main(mode: str) -> None:

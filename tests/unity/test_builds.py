@@ -20,7 +20,7 @@ from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
 from aimbot_lab.worlds.unity.world_type import UnityType
 from tests.unity.played_builds import begun, shape_of
-from tests.unity.stand_in_build import AGENTS
+from tests.unity.stand_in_build import AGENTS, write_build
 from tests.worlds.race import Race
 
 pytest.importorskip("grpc")
@@ -32,14 +32,7 @@ WAIT = 60.0  # s, after which a test has failed
 def build(tmp_path: Path) -> Any:
     """Writes a build that fails by a mode; the path of its program."""
 
-    def written(mode: str) -> str:
-        path = tmp_path / "Race.x86_64"
-        command = f'exec "{sys.executable}" -m tests.unity.stand_in_build "{mode}" "$@"'
-        path.write_text(f"#!/bin/sh\ncd {ROOT}\n{command}\n", encoding="utf-8")
-        path.chmod(0o755)
-        return str(path)
-
-    return written
+    return lambda mode: str(write_build(tmp_path, mode))
 
 
 def world_of(file_name: str, rows: int = AGENTS, **given: Any) -> UnityWorld:

@@ -1,0 +1,114 @@
+"""Runs on a build, by the command line: trained, evaluated, resumed, searched, and refused."""
+
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.cli.views.view import PlainView
+from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.search.measures import measure
+from aimbot_lab.sweep.trial_training import TrialTraining
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.training.callbacks import checkpoint_callback
+from tests.cli.tiny_runs import invoke, train, write
+from tests.unity.stand_in_build import write_build
+
+pytest.importorskip("grpc")
+CURRICULUM = """
+name: built
+seed: 7
+env: {world: unity, file_name: BUILD, num_envs: 3}
+lessons:
+  - name: all
+    targets: {right: 1}
+    completion_criteria: {threshold: 0.99, min_lesson_length: 500}
+train:
+  algo: ppo
+  total_steps: 192
+  n_steps: 32
+  batch_size: 96
+  n_epochs: 1
+  network: {layers: [8], scaling: running}
+  torch_threads: 1
+tracking: {experiment: tests}
+"""
+SWEEP = """
+name: rates
+base: tiny.yaml
+search:
+  train.learning_rate: {type: float, low: 0.0001, high: 0.01, log: true}
+objective: {measure: win_rate, episodes: 6}
+tracking: {experiment: tests}
+"""
+
+
+def curriculum(folder: Path) -> Path:
+    return write(folder, text=CURRICULUM.replace("BUILD", str(write_build(folder, "plain"))))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a run whose steps were spent before its lesson was passed."""
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # keeps one at each rollout
+        told = train(folder / "data", curriculum(folder))
+    assert (told["steps"], told["resumes_at"]) == (192, 96)
+    return folder / "data"
+
+
+def test_an_agent_is_evaluated_on_its_build(data: Path) -> None:
+    found = invoke(data, "evaluate", "latest", "--episodes", 6, "--json").document
+    assert {"sampled", "random"} <= set(found["players"])
+
+
+@pytest.mark.parametrize("name", ["film.gif", "episode.json"])
+def test_what_a_build_can_not_do_is_refused_in_a_line(data: Path, name: str) -> None:
+    told = invoke(data, "record", "latest", "-o", data / name, wanted=2)
+    assert told.said.strip() == (
+        "the world unity has no replays: its episodes can't be recorded or filmed"
+    )
+    assert not (data / name).exists()
+
+
+def test_a_resumed_run_says_first_that_its_episodes_begin_anew(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Else past the stream that the test reads.
+    monkeypatch.setattr(PlainView, "notice", PlainView.stage)
+    more = ("--set", "train.total_steps=288", "--json")
+    told = invoke(data, "resume", "latest", *more, wanted=1)
+    assert told.document["steps"] == 288
+    lines = told.said.splitlines()
+    (said,) = [place for place, line in enumerate(lines) if "new episodes begin" in line]
+    begun = [place for place, line in enumerate(lines) if line.endswith(" training")]
+    assert said < begun[0]
+
+
+def test_a_trial_of_a_sweep_is_worth_what_its_agent_wins(tmp_path: Path) -> None:
+    curriculum(tmp_path)
+    sweep = load_sweep(write(tmp_path, "sweep.yaml", SWEEP))
+    task = TrialTraining(
+        sweep=sweep.config,
+        base=sweep.base,
+        params={"train.learning_rate": 0.001},
+        seed=5,
+        evaluation_seed=6,
+        episodes=6,
+        name="one",
+        tags={},
+        data_folder=DataFolder(tmp_path / "data"),
+        key=None,
+    )
+
+    class Watch:
+        def should_stop(self) -> bool:
+            return False
+
+        def at(self, step: int, steps: int, win_rate: float | None) -> None:
+            """Nothing to note."""
+
+    found = measure(task, Watch())
+    assert found is not None
+    assert found.cells == {"right": found.value}
+    assert (found.episodes, found.value) == (6, found.wins / 6)
