@@ -6,8 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from aimbot_lab.bench.bridge.bridge import FULL
+from aimbot_lab.bench.bridge.peers import EchoPeer, Peer
 from aimbot_lab.bench.timing.turns import best_by_turns
 from aimbot_lab.cli.bench.command import bench
+from aimbot_lab.foundation.errors import LabError
 
 
 def test_every_part_is_measured_and_the_share_is_theirs() -> None:
@@ -33,3 +35,16 @@ def test_runs_take_turns() -> None:
     best = best_by_turns([lambda: called.append("a"), lambda: called.append("b")], 3)
     assert "".join(called) == "ababab"
     assert all(seconds < float("inf") for seconds in best)
+
+
+def test_an_echo_takes_its_turns_and_ends_when_told() -> None:
+    with EchoPeer(5, 3) as echo:
+        assert echo.steps_per_second(0.0) > 0
+
+
+def test_a_build_that_ends_by_itself_is_told() -> None:
+    with (
+        pytest.raises(LabError, match="the build ended before it was told to"),
+        Peer(("this",)) as one,
+    ):
+        one._received()

@@ -12,6 +12,7 @@ from aimbot_lab.mlagents.session import PlayerSession
 from tests.worlds.race import Race
 
 AGENTS, FAILS_AT = 3, 6  # messages
+TOO_LONG = 65 * 2**20  # bytes
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,6 +37,8 @@ class FailingSession(PlayerSession):
             return self.end()
         if self.told == FAILS_AT and self.mode == "rubbish":
             return b"\xff"
+        if self.told == FAILS_AT and self.mode == "long":
+            return bytes(TOO_LONG)
         return super().answer(data)
 
 

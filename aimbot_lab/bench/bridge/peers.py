@@ -10,8 +10,8 @@ from aimbot_lab.bench.bridge.echo import STOP
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.mlagents.actions import ActionTuple
 from aimbot_lab.mlagents.behaviors import BehaviorSpec
+from aimbot_lab.mlagents.builds.server import BuildServer
 from aimbot_lab.mlagents.handshake import COMMUNICATION, PACKAGE
-from aimbot_lab.mlagents.trainer_link import TrainerLink
 from aimbot_lab.mlagents.wire.action_codec import ActionCodec
 from aimbot_lab.mlagents.wire.exchange import (
     OK,
@@ -26,6 +26,8 @@ from aimbot_lab.mlagents.wire.info_codec import InfoCodec
 from aimbot_lab.mlagents.wire.schema import new_message
 
 START = 300.0  # seconds for a build to begin: it may compile its kernels first
+LOOK = 0.25  # seconds between two looks whether the build still runs
+FAREWELL = 5.0  # seconds for the server to end
 PREPARED = 64  # random actions, sent again and again
 
 
@@ -33,8 +35,8 @@ class Peer:
     """A build that runs as a process. A context manager."""
 
     def __init__(self, program: Sequence[str]) -> None:
-        self._link = TrainerLink()
-        words = [str(self._link.port) if word == "PORT" else word for word in program]
+        self._server = BuildServer()
+        words = [str(self._server.port) if word == "PORT" else word for word in program]
         self._process = subprocess.Popen([sys.executable, "-m", *words])
 
     def __enter__(self) -> "Peer":
@@ -46,18 +48,26 @@ class Peer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self._link.send(self._farewell())
-        else:
+        if error is not None:
             self._process.kill()
+        self._server.answer(self._farewell())
         self._process.wait()
-        self._link.__exit__(kind, error, trace)
+        self._server.close(self._farewell(), wait_s=FAREWELL)
 
     def _farewell(self) -> bytes:
         return STOP
 
     def _received(self) -> bytes:
-        return self._link.receive(running=lambda: self._process.poll() is None, wait_s=START)
+        """The build's next message. Raises LabError where the build ends, or says nothing."""
+        until = time.monotonic() + START
+        while time.monotonic() < until:
+            ended = self._process.poll() is not None
+            message = self._server.message(LOOK)
+            if message is not None:
+                return message
+            if ended:
+                raise LabError("the build ended before it was told to")
+        raise LabError(f"the build sent nothing for {START:g} s")
 
     def step(self) -> None:
         """Answer the build and take its next message."""
@@ -101,9 +111,9 @@ class PlayerPeer(Peer):
         greeting = new_message("InitInput")
         greeting.communication_version, greeting.package_version = COMMUNICATION, PACKAGE
         content = bytes(greeting.SerializeToString())
-        self._link.send(write_trainer_message(TrainerMessage(OK, STEP, {}, b"", content)))
+        self._server.answer(write_trainer_message(TrainerMessage(OK, STEP, {}, b"", content)))
         self._received()
-        self._link.send(write_trainer_message(TrainerMessage(OK, RESET, {}, b"", b"")))
+        self._server.answer(write_trainer_message(TrainerMessage(OK, RESET, {}, b"", b"")))
         ((self._behavior, infos),) = read_build_message(self._received()).infos.items()
         decisions = self._infos.decode(infos)[0]
         if len(decisions) != self._agents:
@@ -111,7 +121,7 @@ class PlayerPeer(Peer):
 
     def step(self) -> None:
         """Act for all agents and read what they tell."""
-        self._link.send(self._written(self._actions[self._steps % PREPARED]))
+        self._server.answer(self._written(self._actions[self._steps % PREPARED]))
         self._steps += 1
         message = self._received()
         self.message_bytes = max(self.message_bytes, len(message))
@@ -138,5 +148,5 @@ class EchoPeer(Peer):
 
     def step(self) -> None:
         """Send and receive."""
-        self._link.send(self._answer)
+        self._server.answer(self._answer)
         self._received()

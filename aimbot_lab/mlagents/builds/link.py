@@ -12,6 +12,7 @@ from aimbot_lab.mlagents.builds.launch import Launch, program_of
 from aimbot_lab.mlagents.builds.process import BuildProcess
 from aimbot_lab.mlagents.builds.server import BuildServer
 from aimbot_lab.mlagents.exception import (
+    UnityCommunicationException,
     UnityCommunicatorStoppedException,
     UnityEnvironmentException,
     UnityTimeOutException,
@@ -29,6 +30,7 @@ from aimbot_lab.mlagents.wire.exchange import (
 EDITOR_PORT = 5004
 LOOK = 0.2  # s between two looks whether a build that says nothing still runs
 FAREWELL = 5.0  # s that a build has to end by itself
+MAX_MESSAGE = 64 * 2**20  # bytes that a build may send
 OVER = write_trainer_message(TrainerMessage(SHUT_DOWN, 0, {}, b"", b""))
 
 
@@ -90,7 +92,13 @@ class Build:
 
     def receive(self) -> BuildMessage:
         """The build's next message."""
-        message = read_build_message(self._next())
+        data = self._next()
+        if len(data) > MAX_MESSAGE:
+            raise UnityCommunicationException(
+                f"{self} sent a message of {len(data) / 2**20:.1f} MiB, and {MAX_MESSAGE // 2**20} "
+                "are taken: let it have fewer agents, or smaller pictures"
+            )
+        message = read_build_message(data)
         if message.status != OK:
             raise UnityCommunicatorStoppedException(f"{self} said that it goes")
         return message

@@ -11,11 +11,10 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.mlagents.exception import UnityWorkerInUseException
 
 SERVICE, METHOD = "communicator_objects.UnityToExternalProto", "Exchange"
-MAX_MESSAGE = 64 * 1024 * 1024  # bytes that a build may send
 THREADS = 2  # a build has one call at a time; the other is for a last word
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # two servers on a port would share out the builds' calls
-    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    ("grpc.max_receive_message_length", -1),  # one that is too long would never be seen
     ("grpc.max_send_message_length", -1),
 )
 Task = Callable[[], None]
