@@ -25,6 +25,9 @@ $(READY): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/aimbot-lab run curricula/goto.yaml
 
+# Tests start many processes, for which compiled modules are kept even where the environment says not to.
+test: export PYTHONDONTWRITEBYTECODE =
+
 # A file's tests share what they set up, so they stay together. Some wait for other processes, so there are
 # half as many workers again as processors.
 test: setup
