@@ -1,4 +1,4 @@
-"""ML-Agents' own trainer learns Goto on our player, which takes most of an hour.
+"""ML-Agents' own trainer learns Goto on our player, which takes ten minutes or more.
 
 With AIMBOT_LAB_ML_AGENTS_TRAINING=1, `make real-ml-agents` runs this.
 """
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.real_ml_agents,
     pytest.mark.skipif(
         not os.environ.get("AIMBOT_LAB_ML_AGENTS_TRAINING"),
-        reason="most of an hour; AIMBOT_LAB_ML_AGENTS_TRAINING=1 runs it",
+        reason="ten minutes or more; AIMBOT_LAB_ML_AGENTS_TRAINING=1 runs it",
     ),
 ]
 FILE = Path(aimbot_lab.mlagents.__file__).parent / "goto_ppo.yaml"
