@@ -60,6 +60,6 @@ def grpc_module() -> Any:
         import grpc
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "players of ML-Agents need gRPC: pip install 'aimbot-lab[unity]'"
+            "builds and players of ML-Agents need gRPC: pip install 'aimbot-lab[unity]'"
         ) from error
     return grpc

@@ -7,8 +7,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.mlagents.exception import UnityWorkerInUseException
+from aimbot_lab.mlagents.grpc_link import grpc_module
 
 SERVICE, METHOD = "communicator_objects.UnityToExternalProto", "Exchange"
 THREADS = 2  # a build has one call at a time; the other is for a last word
@@ -28,7 +28,7 @@ class BuildServer:
     """
 
     def __init__(self, port: int | None = None) -> None:
-        grpc = _grpc()
+        grpc = grpc_module()
         self._messages: SimpleQueue[bytes] = SimpleQueue()
         self._answers: SimpleQueue[bytes] = SimpleQueue()
         self._threads = _DaemonThreads(THREADS)
@@ -106,13 +106,3 @@ class _DaemonThreads(futures.Executor):
         del wait, cancel_futures
         for _ in range(self._count):
             self._tasks.put(None)
-
-
-def _grpc() -> Any:
-    try:
-        import grpc
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            "env.world: builds of Unity need gRPC: pip install 'aimbot-lab[unity]'"
-        ) from error
-    return grpc
