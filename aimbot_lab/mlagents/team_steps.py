@@ -19,12 +19,13 @@ def team_steps(
     finished, rewards = moment.finished[team.seats], moment.rewards[team.seats]
     ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
     ended = finished.nonzero()[0]
-    last = moment.final_observations[team.seats][ended]
+    # `take` is twice as fast as an index of places.
+    last = moment.final_observations[team.seats].take(ended, axis=0)
     terminals = TerminalSteps(
         [sensor.of(last) for sensor in sensors],
-        rewards[ended],
-        moment.truncated[team.seats][ended],
-        ids[ended],
+        rewards.take(ended),
+        moment.truncated[team.seats].take(ended),
+        ids.take(ended),
         np.zeros(len(ended), np.int32),
         np.zeros(len(ended), np.float32),
     )

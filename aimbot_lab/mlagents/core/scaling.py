@@ -1,0 +1,51 @@
+"""Actions of ML-Agents as those of a world."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.kernels.jit import kernel
+from aimbot_lab.foundation.kernels.packed import pack, unpacked
+
+
+@kernel
+def write_actions(
+    discrete: npt.NDArray[np.int32],
+    continuous: npt.NDArray[np.float32],
+    middle: npt.NDArray[np.float32],
+    half: npt.NDArray[np.float32],
+    actions: npt.NDArray[np.float32],
+) -> None:
+    """Write `actions` [n, branches + C]: `discrete` [n, branches], then `continuous` [n, C].
+
+    Continuous numbers are clipped to -1 and 1, which stand for `middle` - `half` and `middle` +
+    `half` [C]; NaN stays NaN.
+    """
+    count = discrete.shape[1]
+    for row in range(actions.shape[0]):
+        for branch in range(count):
+            actions[row, branch] = np.float32(discrete[row, branch])
+        for column in range(middle.size):
+            number = continuous[row, column]
+            if number < np.float32(-1.0):
+                number = np.float32(-1.0)
+            elif number > np.float32(1.0):
+                number = np.float32(1.0)
+            number *= half[column]
+            if middle[column] != np.float32(0.0):  # keeps the sign of zero
+                number += middle[column]
+            actions[row, count + column] = number
+
+
+@kernel
+def keep_actions(arguments: Any, address: int) -> None:
+    """Leave the arguments of `write_actions` at `address`, for a `PackedCall`."""
+    pack(arguments, address)
+
+
+@kernel
+def write_actions_packed(address: int, kind: Any) -> None:
+    """`write_actions` for a `PackedCall`."""
+    discrete, continuous, middle, half, actions = unpacked(address, kind)
+    write_actions(discrete, continuous, middle, half, actions)
