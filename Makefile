@@ -28,10 +28,10 @@ run: setup
 # Tests start many processes, for which compiled modules are kept even where the environment says not to.
 test: export PYTHONDONTWRITEBYTECODE =
 
-# A file's tests share what they set up, so they stay together. Some wait for other processes, so there are
-# half as many workers again as processors.
+# A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
+# Some wait for other processes, so there are half as many workers again as processors.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Trainings killed at random moments and resumed, far more often than in `make test`.
 kills: setup

@@ -29,6 +29,7 @@ def report() -> dict:
     return json.loads(run("--json").stdout)
 
 
+@pytest.mark.slow
 def test_every_target_rows_and_threads_is_measured_once(report: dict) -> None:
     keys = "world", "target", "num_envs", "threads"
     measured = [tuple(row[key] for key in keys) for row in report["rows"]]

@@ -103,6 +103,7 @@ def unbroken(folder: Path) -> dict[str, Any]:
 LONG = "train.total_steps=500000000"
 
 
+@pytest.mark.slow
 def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path: Path) -> None:
     folder = new_project(tmp_path)
     # More steps than can be made before the signal comes; how many it is to be is known after it.
@@ -129,6 +130,7 @@ def test_a_stopped_run_tells_how_to_go_on_and_ends_as_the_unbroken_one(tmp_path:
     assert status(folder, resumed["run_id"]) == "FAILED"
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_taken_up_by_its_file(folder: Path, unbroken: dict[str, Any]) -> None:
     arguments = ("run", "tiny.yaml", "--seed", "8", "--set", LONG, "--resume", "--json")
     code, _, _ = broken_off(folder, signal.SIGKILL, *arguments)

@@ -210,6 +210,7 @@ def check_stopped(folder: Path, code: int, output: str) -> None:
     assert "agent/last/agent.safetensors" in {file.path for file in saved}
 
 
+@pytest.mark.slow
 def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, *ENDLESS],
@@ -236,6 +237,7 @@ def on_terminal(folder: Path) -> TerminalSession:
     return TerminalSession(*COMMAND[1:], *ENDLESS, cwd=folder, env={**kept, "TERM": "xterm"})
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) -> None:
     with on_terminal(folder) as session:
         flags = session.flags()
@@ -249,6 +251,7 @@ def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) ->
     assert "Traceback" not in session.shown
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_stops_and_saves(folder: Path) -> None:
     with on_terminal(folder) as session:
         session.read_until("episodes")

@@ -37,6 +37,7 @@ def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["hybrid_ppo", *(OTHERS if KILLS else [])])
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
     runs, kills = (RUNS.get(algo, 2), KILLS) if KILLS else (2, 3)

@@ -59,6 +59,7 @@ def plan_of(variant: str, **given: Any) -> Any:
     return units_plan(env={"time_limit": 0.7}, engine="fused", **{**VARIANTS[variant], **given})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_gradient_is_autograds_far_from_the_rollout(variant: str) -> None:
     """Far enough for ratios to be clipped, and for units to be told apart."""

@@ -61,6 +61,7 @@ def saved_agent(folder: Path, algo: str, **train: Any) -> SavedAgent:
     return load_agent(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algo", "train"), KINDS, ids=str)
 def test_the_deployed_network_chooses_as_the_agent(
     tmp_path: Path, algo: str, train: dict[str, Any]

@@ -74,6 +74,7 @@ SUBJECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_world_obeys_the_laws_of_worlds(check, name: str) -> None:

@@ -65,6 +65,7 @@ def test_commands_know_a_world_that_a_package_brings(folder: Path) -> None:
     assert "WalkSettings" in json.loads(output)["$defs"]
 
 
+@pytest.mark.slow
 def test_commands_work_in_a_world_of_several_agents(folder: Path) -> None:
     text = CURRICULUM.replace("num_envs: 8", "num_envs: 8, agents: 2").replace("0.6", "0.2")
     text = text.replace("n_steps: 32", "n_steps: 16, reward_scale: running")
