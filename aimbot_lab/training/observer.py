@@ -13,7 +13,7 @@ class TrainingSnapshot:
     step: int  # environment steps taken
     total_steps: int
     seconds: float  # since training began
-    steps_per_second: float  # over the last rollout and update
+    steps_per_second: float  # since the last report
     view: CurriculumView
 
 
@@ -25,7 +25,11 @@ class Observer(Protocol):
         ...
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
-        """An update was made."""
+        """An update was made; at steps that nothing but the training decides."""
+        ...
+
+    def glance(self, snapshot: TrainingSnapshot) -> None:
+        """Where it stands between two reports, by the clock: for the eye alone."""
         ...
 
     def promotion(self, report: LessonReport, step: int) -> None:
@@ -44,6 +48,9 @@ class SilentObserver:
         """Say nothing."""
 
     def progress(self, snapshot: TrainingSnapshot) -> None:
+        """Say nothing."""
+
+    def glance(self, snapshot: TrainingSnapshot) -> None:
         """Say nothing."""
 
     def promotion(self, report: LessonReport, step: int) -> None:

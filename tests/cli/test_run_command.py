@@ -133,6 +133,7 @@ def test_the_store_holds_the_run_with_its_metrics_and_files(finished: dict[str, 
     assert {"curriculum.yaml", "resolved.yaml", "agent"} <= files
 
 
+@pytest.mark.slow
 def test_runs_lists_it_and_its_agent_can_be_evaluated(
     folder: Path, finished: dict[str, Any]
 ) -> None:
@@ -157,6 +158,7 @@ def test_runs_lists_it_and_its_agent_can_be_evaluated(
     assert kept.tags["mlflow.note.content"].count("### Evaluation") == 1
 
 
+@pytest.mark.slow
 def test_compare_takes_the_mean_while_learning_from_the_evaluations(
     folder: Path, finished: dict[str, Any]
 ) -> None:
@@ -210,7 +212,6 @@ def check_stopped(folder: Path, code: int, output: str) -> None:
     assert "agent/last/agent.safetensors" in {file.path for file in saved}
 
 
-@pytest.mark.slow
 def test_a_stop_saves_the_agent_and_closes_the_run_as_killed(folder: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, *ENDLESS],
@@ -237,7 +238,6 @@ def on_terminal(folder: Path) -> TerminalSession:
     return TerminalSession(*COMMAND[1:], *ENDLESS, cwd=folder, env={**kept, "TERM": "xterm"})
 
 
-@pytest.mark.slow
 def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) -> None:
     with on_terminal(folder) as session:
         flags = session.flags()
@@ -251,7 +251,6 @@ def test_ctrl_c_on_a_terminal_is_acknowledged_in_the_live_table(folder: Path) ->
     assert "Traceback" not in session.shown
 
 
-@pytest.mark.slow
 def test_a_closed_terminal_stops_and_saves(folder: Path) -> None:
     with on_terminal(folder) as session:
         session.read_until("episodes")

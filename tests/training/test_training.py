@@ -14,6 +14,8 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, RunFailedError
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_agent
+from aimbot_lab.training.callbacks import report_callback
+from aimbot_lab.training.callbacks.report_callback import MAX_POINTS
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -36,6 +38,7 @@ class Watcher(SilentObserver):
         self.promoted: list[str] = []
         self.promoted_at: list[int] = []
         self.snapshots: list[Any] = []
+        self.glances: list[Any] = []
 
     def promotion(self, report: Any, step: int) -> None:
         self.promoted.append(report.name)
@@ -43,6 +46,9 @@ class Watcher(SilentObserver):
 
     def progress(self, snapshot: Any) -> None:
         self.snapshots.append(snapshot)
+
+    def glance(self, snapshot: Any) -> None:
+        self.glances.append(snapshot)
 
 
 def plan(threshold: float = 0.02, total_steps: int = 8192, seed: int = 1) -> TrainingPlan:
@@ -120,6 +126,26 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
     }
     assert wanted <= set(last)
     assert watcher.snapshots[-1].step == 8192
+
+
+def test_a_long_training_is_seen_between_its_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_callback, "GLANCE_SECONDS", 0.0)
+    training = Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000))
+    _, sink, watcher = learn(training, stop_after=8000)
+    assert (sink.logged, watcher.snapshots) == ([], [])
+    assert [glance.step for glance in watcher.glances] == list(range(1024, 8000, 1024))
+    monkeypatch.setattr(report_callback, "GLANCE_SECONDS", 1e9)
+    _, _, watcher = learn(
+        Training(plan(threshold=0.9, total_steps=MAX_POINTS * 10_000)), stop_after=8000
+    )
+    assert watcher.glances == []
+
+
+def test_nothing_is_seen_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_callback, "GLANCE_SECONDS", 0.0)
+    _, _, watcher = learn(Training(plan(threshold=0.9, total_steps=2048)))
+    assert [snapshot.step for snapshot in watcher.snapshots] == [1024, 2048]
+    assert watcher.glances == []
 
 
 def test_the_same_seed_ends_in_the_same_state_and_another_does_not() -> None:

@@ -65,6 +65,10 @@ class LiveView:
         """Draw where the training stands."""
         self._snapshot = snapshot
 
+    def glance(self, snapshot: "TrainingSnapshot") -> None:
+        """The same."""
+        self.progress(snapshot)
+
     def notice(self, text: str) -> None:
         """Show `text` below the rest, until there are newer ones."""
         self._notices.append(terminal_lines(text))  # drawn by the thread that refreshes

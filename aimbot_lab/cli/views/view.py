@@ -30,6 +30,10 @@ class View(Protocol):
         """An update was made."""
         ...
 
+    def glance(self, snapshot: "TrainingSnapshot") -> None:
+        """It goes on."""
+        ...
+
     def promotion(self, report: "LessonReport", step: int) -> None:
         """A lesson was passed."""
         ...
@@ -77,6 +81,10 @@ class PlainView:
         if now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             click.echo(f"{_clock()} {one_line(progress_line(snapshot))}", err=True)
+
+    def glance(self, snapshot: "TrainingSnapshot") -> None:
+        """The same."""
+        self.progress(snapshot)
 
     def notice(self, text: str) -> None:
         """Say it at once."""

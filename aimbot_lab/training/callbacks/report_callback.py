@@ -19,6 +19,7 @@ from aimbot_lab.training.callbacks.win_tally import WinTally
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 
 MAX_POINTS = 2_400  # of a metric; charts draw at most 2,500
+GLANCE_SECONDS = 1.0
 
 
 class MetricSink(Protocol):
@@ -34,7 +35,7 @@ class ReportCallback(BaseCallback):
 
     Both at most every `every_steps` environment steps, and at the end: some algorithms make an
     update after every step. Not at the end of a training that `stopped` early, which goes on from
-    where its last rollout began.
+    where its last rollout began. In between the observer has a glance now and then.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class ReportCallback(BaseCallback):
         self._wins = WinTally()
         self._every_steps = every_steps
         self._stopped = stopped
-        self._began = self._last_time = time.monotonic()
+        self._began = self._last_time = self._last_shown = time.monotonic()
         self._last_step = 0
         self._last_logged: int | None = None
         self._points = 0  # reports so far
@@ -105,6 +106,7 @@ class ReportCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         # The algorithm has made its update by now, except before the first rollout.
         self._log(is_due=self.num_timesteps - self._last_step >= max(self._every_steps, 1))
+        self._glance()
         self._lessons.begin_rollout()
 
     def _on_training_end(self) -> None:
@@ -118,31 +120,43 @@ class ReportCallback(BaseCallback):
         if is_due:
             self._report()
 
-    def _report(self) -> None:
-        now = time.monotonic()
-        speed = (self.num_timesteps - self._last_step) / max(now - self._last_time, 1e-9)
-        self._last_step, self._last_time = self.num_timesteps, now
-        view = self._progress.view
-        snapshot = TrainingSnapshot(
+    def _glance(self) -> None:
+        """Show the observer where the training stands, unless it has just seen that."""
+        is_new = self.num_timesteps > self._last_step
+        if is_new and time.monotonic() - self._last_shown >= GLANCE_SECONDS:
+            self._observer.glance(self._snapshot())
+            self._tell_news()
+
+    def _snapshot(self) -> TrainingSnapshot:
+        now = self._last_shown = time.monotonic()
+        return TrainingSnapshot(
             step=self.num_timesteps,
             total_steps=self.locals.get("total_timesteps", self.num_timesteps),
             seconds=now - self._began,
-            steps_per_second=speed,
-            view=view,
+            steps_per_second=(self.num_timesteps - self._last_step)
+            / max(now - self._last_time, 1e-9),
+            view=self._progress.view,
         )
-        self._observer.progress(snapshot)
+
+    def _tell_news(self) -> None:
         for notice in new_notices(self._env.world):
             self._observer.notice(notice)
+
+    def _report(self) -> None:
+        snapshot = self._snapshot()
+        self._last_step, self._last_time = snapshot.step, self._last_shown
+        self._observer.progress(snapshot)
+        self._tell_news()
         self._last_logged = self.num_timesteps
         self._points += 1
         learned = learner_metrics(self.logger)
         self._tell_lost(learned)
         metrics = {
-            **curriculum_metrics(view),
+            **curriculum_metrics(snapshot.view),
             **self._wins.take(),
             **self._tally.take(),
             **learned,
-            names.STEPS_PER_SECOND: speed,
+            names.STEPS_PER_SECOND: snapshot.steps_per_second,
             names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
         }
         dropped = dropped_episodes(self._env.world)
