@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from duel_stage import Crowd, begun, played, scenario, swapped, swapped_seats
 
-from aimbot_lab.worlds.duel.core.state import HIT, RADIUS, DuelState
+from aimbot_lab.worlds.duel.core.state import EXTENT, HIT, MIDDLE_X, RADIUS, DuelState
+from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -121,6 +122,7 @@ def test_a_layout_mirrored_left_to_right_gives_mirrored_rays_and_poses(level: in
     settings = DuelSettings(num_envs=24, time_limit=60.0)
     duel, buffers = begun(settings, scenario(level))
     mirror, others = begun(settings, scenario(level))
+    mirror_halls(mirror)
     act, differing, compared = Crowd(duel), 0, 0
     rays = settings.rays.count
     for _ in range(60):
@@ -144,6 +146,15 @@ def test_a_layout_mirrored_left_to_right_gives_mirrored_rays_and_poses(level: in
         differing += int((np.abs(seen - mirrored) > 1e-3).sum())
         compared += seen.size
     assert differing <= 1e-4 * compared
+
+
+def mirror_halls(duel: Duel) -> None:
+    """Make every hall of `duel` what a looking glass on the left wall shows."""
+    layouts = duel.tables.layouts
+    for layout, count in enumerate(layouts.box_count):
+        boxes, extents = layouts.boxes[layout, :count], layouts.extents[EXTENT * layout :]
+        boxes[:, [0, 2]] = FLOOR_SIZE - boxes[:, [2, 0]]
+        extents[MIDDLE_X, :count] = FLOOR_SIZE - extents[MIDDLE_X, :count]
 
 
 def mirror_image(state: DuelState) -> dict[str, np.ndarray]:

@@ -27,6 +27,7 @@ def faced(gap: float, **settings) -> tuple[Duel, list]:
     duel, buffers = begun(DuelSettings(num_envs=1, **settings), scenario(1))
     state = duel.state
     state.seats.obstacle_count[:] = 0
+    duel.tables.layouts.box_count[:] = 0
     state.seats.position[:] = [FLOOR_SIZE / 2, (FLOOR_SIZE - gap) / 2]
     state.seats.yaw[:] = 0.0
     state.seats.ahead[:] = [0.0, 1.0]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
@@ -159,7 +160,7 @@ def new_state(
 
 
 def _ray_arrays(rows: int, rays: int) -> dict[str, Any]:
-    lanes = -(-rays // core.RAY_LANES) * core.RAY_LANES
+    lanes = -(-rays // LANES) * LANES
     return {
         "ray_cos": np.zeros((rows, lanes), np.float32),
         "ray_sin": np.zeros((rows, lanes), np.float32),

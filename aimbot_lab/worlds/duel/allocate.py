@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.allocate import new_state as new_arena_state
@@ -25,6 +26,8 @@ from aimbot_lab.worlds.duel.layouts.layout import FLOOR_SIZE, Layout
 from aimbot_lab.worlds.duel.parameters import parameter_values
 from aimbot_lab.worlds.duel.scenario import scenario_tables
 from aimbot_lab.worlds.duel.settings import DuelSettings
+
+NO_BOX = -1e6  # m, half sides of what is never in view
 
 
 def arena_settings(settings: DuelSettings) -> ArenaSettings:
@@ -53,8 +56,20 @@ def layout_tables(layouts: Sequence[Layout]) -> LayoutTables:
         level_count=count,
         boxes=boxes,
         box_count=np.array([len(layout.all_boxes) for layout in layouts], np.int64),
+        extents=_extents(layouts, -(-boxes.shape[1] // LANES) * LANES),
         start=np.array([(*layout.start, 0.0) for layout in layouts]),
     )
+
+
+def _extents(layouts: Sequence[Layout], lanes: int) -> core.Floats32:
+    """Middles and half sides of all boxes [4 L, lanes] in m, in columns without a box NO_BOX."""
+    extents = np.zeros((len(layouts), core.EXTENT, lanes), np.float32)
+    extents[:, [core.HALF_X, core.HALF_Z]] = NO_BOX
+    for number, layout in enumerate(layouts):
+        for slot, (low_x, low_z, high_x, high_z) in enumerate(layout.all_boxes):
+            middle = (low_x + high_x) / 2, (low_z + high_z) / 2
+            extents[number, :, slot] = *middle, (high_x - low_x) / 2, (high_z - low_z) / 2
+    return extents.reshape(-1, lanes)
 
 
 def new_tables(settings: DuelSettings, layouts: Sequence[Layout]) -> DuelTables:

@@ -16,7 +16,7 @@ def step_parts(duel: Duel, scenario: Scenario, buffers: StepBuffers) -> StepPart
     scratch = np.zeros((4, state.seats.ray_cos.shape[1]), np.float32)
     return {
         "rays": lambda _: cast_all_rays(state.seats, scratch, (0, seats)),
-        "movement": lambda actions: move_all(state, actions),
+        "movement": lambda actions: move_all(state, tables.layouts, actions),
         "observation": lambda _: observe_all(state, tables, buffers.observations),
         "reset": lambda _: begin_all(state, tables, scratch, buffers),
     }

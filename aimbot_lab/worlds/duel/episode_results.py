@@ -17,19 +17,21 @@ CELLS = {
 def episode_batch(matches: npt.NDArray[np.int64], log: MatchLog, state: DuelState) -> EpisodeBatch:
     """The episodes of `matches`, which just ended and are in their next one already."""
     seats = np.concatenate([matches, matches + len(state.layout)])
-    rows = np.tile(matches, 2)
+    rows = np.concatenate([matches, matches])
+    agent = np.zeros(len(rows), np.int64)
+    agent[len(matches) :] = 1
     outcome = log.outcome[seats]
-    kinds = zip(log.kind[rows].tolist(), log.difficulty[rows].tolist(), strict=True)
+    kinds = zip(log.kind[matches].tolist(), log.difficulty[matches].tolist(), strict=True)
     return EpisodeBatch(
         row=rows,
-        agent=np.repeat([0, 1], len(matches)),
+        agent=agent,
         order=log.order[seats],
         scenario=log.scenario[seats],
-        cell=tuple([CELLS[kind] for kind in kinds]),
+        cell=tuple([CELLS[kind] for kind in kinds]) * 2,
         outcome=outcome,
         length=log.length[rows],
         terms=log.terms[seats],
         running_order=state.seats.order,
         running_scenario=state.seats.scenario,
-        columns={"seconds": log.seconds[rows], "score": (outcome + 1) / 2.0},
+        columns={"seconds": log.seconds[rows], "score": 0.5 * outcome + 0.5},
     )

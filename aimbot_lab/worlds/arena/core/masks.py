@@ -8,6 +8,7 @@ from aimbot_lab.worlds.arena.core.motion import (
     MOVED,
     decision_reach,
     heading,
+    is_crowded,
     is_move,
     touches_any,
     walked,
@@ -35,7 +36,7 @@ def is_open(state: ArenaState, row: int) -> bool:
 def leads_away(state: ArenaState, row: int, vertical: int, horizontal: int) -> bool:
     """Whether a walk by these branch indices would displace the agent."""
     along_x, along_z = heading(state, row, vertical, horizontal)
-    x, z = walked(state, row, along_x, along_z)
+    x, z = walked(state, row, along_x, along_z, is_crowded(state, row))
     return is_move(state, row, x, z)
 
 

@@ -55,13 +55,25 @@ def turn(state: ArenaState, row: int, mouse: float) -> float:
 @inlined
 def touches_any(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
     """Whether an obstacle or living enemy is within `margin` metres of the disc at (x, z)."""
+    return touches_obstacle(state, row, x, z, margin) or touches_enemy(state, row, x, z, margin)
+
+
+@inlined
+def touches_obstacle(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
+    """Whether an obstacle is within `margin` metres of the disc at (x, z)."""
     reach = state.parameters[row, AGENT_RADIUS] + margin
     for k in range(state.obstacle_count[row]):
         gap_x = max(state.obstacles[row, k, 0] - x, x - state.obstacles[row, k, 2])
         gap_z = max(state.obstacles[row, k, 1] - z, z - state.obstacles[row, k, 3])
         if gap_x < reach and gap_z < reach:
             return True
-    reach += state.parameters[row, ENEMY_RADIUS]
+    return False
+
+
+@inlined
+def touches_enemy(state: ArenaState, row: int, x: float, z: float, margin: float) -> bool:
+    """Whether a living enemy is within `margin` metres of the disc at (x, z)."""
+    reach = state.parameters[row, AGENT_RADIUS] + margin + state.parameters[row, ENEMY_RADIUS]
     for k in range(state.enemy_count[row]):
         if (
             state.enemy_hits_left[row, k] > 0
@@ -151,18 +163,26 @@ def decision_reach(state: ArenaState, row: int) -> float:
 
 
 @inlined
-def walked(state: ArenaState, row: int, along_x: float, along_z: float) -> tuple[float, float]:
+def is_crowded(state: ArenaState, row: int) -> bool:
+    """Whether a decision's walk could meet an obstacle or a living enemy."""
+    x, z = state.position[row, 0], state.position[row, 1]
+    return touches_any(state, row, x, z, decision_reach(state, row))
+
+
+@inlined
+def walked(
+    state: ArenaState, row: int, along_x: float, along_z: float, crowded: bool
+) -> tuple[float, float]:
     """Where a decision's walk along a unit direction leads, tick by tick.
 
-    Each tick moves the centre, then pushes it out of what it overlaps; where there is anything
-    to meet, a tick longer than half the radius is split, so that nothing is tunnelled through.
+    Each tick moves the centre, then pushes it out of what it overlaps; where it is `crowded`, a
+    tick longer than half the radius is split, so that nothing is tunnelled through.
     """
     radius = state.parameters[row, AGENT_RADIUS]
     tick = state.parameters[row, MOVE_SPEED] * state.parameters[row, FIXED_TIMESTEP]
     ticks = int(state.parameters[row, DECISION_PERIOD])
     x = state.position[row, 0]
     z = state.position[row, 1]
-    crowded = touches_any(state, row, x, z, tick * ticks)
     splits = max(1, int(math.ceil(tick / (0.5 * radius)))) if crowded else 1
     step_x = along_x * tick / splits
     step_z = along_z * tick / splits
@@ -195,7 +215,7 @@ def walk(state: ArenaState, row: int, vertical: int, horizontal: int) -> bool:
     if vertical == 0 and horizontal == 0:
         return False
     along_x, along_z = heading(state, row, vertical, horizontal)
-    x, z = walked(state, row, along_x, along_z)
+    x, z = walked(state, row, along_x, along_z, is_crowded(state, row))
     moved = is_move(state, row, x, z)
     state.position[row, 0] = x
     state.position[row, 1] = z

@@ -7,6 +7,7 @@ distances, or what ML-Agents tells of them.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.foundation.kernels.lanes import LANES, load, spread, store, where
 from aimbot_lab.worlds.arena.core.camera import write_picture
 from aimbot_lab.worlds.arena.core.clock import time_left
 from aimbot_lab.worlds.arena.core.enemy_slots import write_enemies
@@ -65,7 +66,7 @@ def observe(
     elif tables.one_hot:
         write_one_hot(state, tables, observations, row, rays_from)
     else:
-        write_labels(state, tables, observations, row, rays_from)
+        write_labels(state, tables, observations, row, rays_from, ENEMY_TAG)
     for column in range(older):
         state.history[row, column] = observations[row, column + newest]
 
@@ -97,16 +98,29 @@ def write_head(state: ArenaState, observations: Floats32, row: int, at: int) -> 
 
 @inlined
 def write_labels(
-    state: ArenaState, tables: ArenaTables, observations: Floats32, row: int, at: int
+    state: ArenaState,
+    tables: ArenaTables,
+    observations: Floats32,
+    row: int,
+    at: int,
+    enemy_tag: np.float32,
 ) -> None:
     """One tag per ray from column `at` on, then one distance per ray."""
     limit = np.float32(state.parameters[row, RAY_RANGE])
     rays = ray_count(tables)
-    for ray in range(rays):
-        seen = state.ray_distance[row, ray] <= limit
-        tag = WALL_TAG if state.ray_hit[row, ray] == WALL_HIT else ENEMY_TAG
-        observations[row, at + ray] = tag if seen else NO_TAG
-        observations[row, at + rays + ray] = state.ray_distance[row, ray] if seen else ZERO
+    whole = rays - rays % LANES  # more lanes would write into what follows
+    for ray in range(0, whole, LANES):
+        distance = load(state.ray_distance, row, ray)
+        seen = distance <= spread(limit)
+        is_wall = load(state.ray_hit, row, ray) == spread(np.int32(WALL_HIT))
+        tag = where(is_wall, spread(WALL_TAG), spread(enemy_tag))
+        store(observations, row, at + ray, where(seen, tag, spread(NO_TAG)))
+        store(observations, row, at + rays + ray, where(seen, distance, spread(ZERO)))
+    for ray in range(whole, rays):
+        near = state.ray_distance[row, ray] <= limit
+        kind = WALL_TAG if state.ray_hit[row, ray] == WALL_HIT else enemy_tag
+        observations[row, at + ray] = kind if near else NO_TAG
+        observations[row, at + rays + ray] = state.ray_distance[row, ray] if near else ZERO
 
 
 @inlined

@@ -1,21 +1,22 @@
 """What the agent sees: a fan of rays against the floor's walls, obstacles and enemies.
 
-Obstacles outside, rays inside: the inner loops have a fixed length and no branch, so that they
-run on vector registers. Distances are taken relative to the agent in double precision before
-they are rounded to single, so that they are as exact far from the origin as near it.
+Obstacles outside, rays inside, eight of them at once and without a branch. Distances are taken
+relative to the agent in double precision before they are rounded to single, so that they are as
+exact far from the origin as near it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
+from aimbot_lab.foundation.kernels.lanes import LANES, load, root, spread, store, where
 from aimbot_lab.foundation.kernels.portable_math import sin_cos
 from aimbot_lab.worlds.arena.core.state import (
     ENEMY_RADIUS,
     FLOOR_SIZE,
     MIDDLE_SHARE,
-    RAY_LANES,
     RAY_RANGE,
     VIEW_ANGLE,
     WALL_HIT,
@@ -34,6 +35,7 @@ WORD = 32  # enemies that a mask holds
 LOWEST = np.array([(bits & -bits).bit_length() - 1 for bits in range(1 << BITS)])
 """Number of the lowest bit that is set."""
 Extent = tuple[float, float, float, float]  # m: middle x and z from the agent, half sides
+Box = tuple[float, float, float, float]  # m: least x and z, greatest x and z
 
 
 @inlined
@@ -74,8 +76,7 @@ def cast_rays(state: ArenaState, scratch: Floats32, row: int) -> None:
     """Write `ray_distance` and `ray_hit` of `row` for its present pose, range not applied."""
     sine = state.ahead[row, 0]
     cosine = state.ahead[row, 1]
-    for first in range(0, state.ray_cos.shape[1], RAY_LANES):
-        aim(state, scratch, row, first, (np.float32(sine), np.float32(cosine)))
+    aim(state, scratch, row)
     meet_obstacles(state, scratch, row, sine, cosine)
     meet_enemies(state, scratch, row, sine, cosine)
 
@@ -93,8 +94,7 @@ def meet_obstacles(
         for k in range(base, min(base + BITS, state.obstacle_count[row])):
             seen |= in_view(state, row, sine, cosine, obstacle_extent(state, row, k)) << (k - base)
         while seen:
-            for first in range(0, state.ray_cos.shape[1], RAY_LANES):
-                meet_box(state, scratch, row, base + LOWEST[seen], first)
+            meet_box(state, scratch, row, obstacle(state, row, base + LOWEST[seen]))
             seen &= seen - 1
 
 
@@ -109,8 +109,7 @@ def meet_enemies(
             alive = state.enemy_hits_left[row, k] > 0
             seen |= (alive & is_disc_in_view(state, row, sine, cosine, k)) << (k - base)
         while seen:
-            for first in range(0, state.ray_cos.shape[1], RAY_LANES):
-                meet_disc(state, scratch, row, base + LOWEST[seen], first)
+            meet_disc(state, scratch, row, base + LOWEST[seen])
             seen &= seen - 1
 
 
@@ -159,75 +158,86 @@ def is_disc_in_view(state: ArenaState, row: int, sine: float, cosine: float, k: 
 
 
 @inlined
-def aim(
-    state: ArenaState, scratch: Floats32, row: int, first: int, ahead: tuple[np.float32, np.float32]
-) -> None:
-    """Directions of one group of rays and their distances to the floor's walls."""
-    sine, cosine = ahead
-    west = np.float32(-state.position[row, 0])
-    south = np.float32(-state.position[row, 1])
-    east = np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 0])
-    north = np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 1])
-    for lane in range(RAY_LANES):
-        ray = first + lane
-        along_x = sine * state.ray_cos[row, ray] + cosine * state.ray_sin[row, ray]
-        along_z = cosine * state.ray_cos[row, ray] - sine * state.ray_sin[row, ray]
-        along_x = (TINY if along_x >= ZERO else -TINY) if abs(along_x) < TINY else along_x
-        along_z = (TINY if along_z >= ZERO else -TINY) if abs(along_z) < TINY else along_z
-        inverse_x = ONE / along_x
-        inverse_z = ONE / along_z
-        to_x = (east if along_x > ZERO else west) * inverse_x
-        to_z = (north if along_z > ZERO else south) * inverse_z
-        scratch[0, ray] = along_x
-        scratch[1, ray] = along_z
-        scratch[2, ray] = inverse_x
-        scratch[3, ray] = inverse_z
-        state.ray_distance[row, ray] = to_x if to_x < to_z else to_z
-        state.ray_hit[row, ray] = WALL_HIT
+def off_zero(along: Any) -> Any:
+    """Parts of directions, at least TINY long."""
+    tiny = spread(TINY)
+    least = where(along >= spread(ZERO), tiny, spread(-TINY))
+    return where(abs(along) < tiny, least, along)
 
 
 @inlined
-def meet_box(state: ArenaState, scratch: Floats32, row: int, k: int, first: int) -> None:
-    """Shorten one group of rays where obstacle `k` is nearer (slab method)."""
-    min_x = np.float32(state.obstacles[row, k, 0] - state.position[row, 0])
-    min_z = np.float32(state.obstacles[row, k, 1] - state.position[row, 1])
-    max_x = np.float32(state.obstacles[row, k, 2] - state.position[row, 0])
-    max_z = np.float32(state.obstacles[row, k, 3] - state.position[row, 1])
-    for lane in range(RAY_LANES):
-        ray = first + lane
-        x_1 = min_x * scratch[2, ray]
-        x_2 = max_x * scratch[2, ray]
-        z_1 = min_z * scratch[3, ray]
-        z_2 = max_z * scratch[3, ray]
-        near_x, far_x = (x_1, x_2) if x_1 < x_2 else (x_2, x_1)
-        near_z, far_z = (z_1, z_2) if z_1 < z_2 else (z_2, z_1)
-        near = near_x if near_x > near_z else near_z
-        far = far_x if far_x < far_z else far_z
-        old = state.ray_distance[row, ray]
-        state.ray_distance[row, ray] = near if (near <= far and near > ZERO and near < old) else old
+def aim(state: ArenaState, scratch: Floats32, row: int) -> None:
+    """Directions of the rays and their distances to the floor's walls."""
+    sine = spread(np.float32(state.ahead[row, 0]))
+    cosine = spread(np.float32(state.ahead[row, 1]))
+    west = spread(np.float32(-state.position[row, 0]))
+    south = spread(np.float32(-state.position[row, 1]))
+    east = spread(np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 0]))
+    north = spread(np.float32(state.parameters[row, FLOOR_SIZE] - state.position[row, 1]))
+    zero, one = spread(ZERO), spread(ONE)
+    for first in range(0, state.ray_cos.shape[1], LANES):
+        ray_cos, ray_sin = load(state.ray_cos, row, first), load(state.ray_sin, row, first)
+        along_x = off_zero(sine * ray_cos + cosine * ray_sin)
+        along_z = off_zero(cosine * ray_cos - sine * ray_sin)
+        inverse_x, inverse_z = one / along_x, one / along_z
+        to_x = where(along_x > zero, east, west) * inverse_x
+        to_z = where(along_z > zero, north, south) * inverse_z
+        store(scratch, 0, first, along_x)
+        store(scratch, 1, first, along_z)
+        store(scratch, 2, first, inverse_x)
+        store(scratch, 3, first, inverse_z)
+        store(state.ray_distance, row, first, where(to_x < to_z, to_x, to_z))
+        store(state.ray_hit, row, first, spread(np.int32(WALL_HIT)))
 
 
 @inlined
-def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int, first: int) -> None:
-    """Shorten one group of rays where enemy `k` is nearer than everything before it.
+def obstacle(state: ArenaState, row: int, k: int) -> Box:
+    """Obstacle `k`, in metres: least x and z, greatest x and z."""
+    box = state.obstacles
+    return box[row, k, 0], box[row, k, 1], box[row, k, 2], box[row, k, 3]
+
+
+@inlined
+def meet_box(state: ArenaState, scratch: Floats32, row: int, box: Box) -> None:
+    """Shorten the rays where `box` is nearer (slab method)."""
+    at_x, at_z = state.position[row, 0], state.position[row, 1]
+    low_x, low_z = spread(np.float32(box[0] - at_x)), spread(np.float32(box[1] - at_z))
+    high_x, high_z = spread(np.float32(box[2] - at_x)), spread(np.float32(box[3] - at_z))
+    for first in range(0, state.ray_cos.shape[1], LANES):
+        inverse_x, inverse_z = load(scratch, 2, first), load(scratch, 3, first)
+        x_1, x_2 = low_x * inverse_x, high_x * inverse_x
+        z_1, z_2 = low_z * inverse_z, high_z * inverse_z
+        x_first, z_first = x_1 < x_2, z_1 < z_2
+        near_x, far_x = where(x_first, x_1, x_2), where(x_first, x_2, x_1)
+        near_z, far_z = where(z_first, z_1, z_2), where(z_first, z_2, z_1)
+        near = where(near_x > near_z, near_x, near_z)
+        far = where(far_x < far_z, far_x, far_z)
+        old = load(state.ray_distance, row, first)
+        nearer = (near <= far) & (near > spread(ZERO)) & (near < old)
+        store(state.ray_distance, row, first, where(nearer, near, old))
+
+
+@inlined
+def meet_disc(state: ArenaState, scratch: Floats32, row: int, k: int) -> None:
+    """Shorten the rays where enemy `k` is nearer than everything before it.
 
     With c the centre and d the ray's direction: hit where |c x d| <= r, at c.d - sqrt(r^2 -
     |c x d|^2).
     """
-    x = np.float32(state.enemies[row, k, 0] - state.position[row, 0])
-    z = np.float32(state.enemies[row, k, 1] - state.position[row, 1])
+    x = spread(np.float32(state.enemies[row, k, 0] - state.position[row, 0]))
+    z = spread(np.float32(state.enemies[row, k, 1] - state.position[row, 1]))
     radius = np.float32(state.parameters[row, ENEMY_RADIUS])
-    index = np.int32(k)
-    for lane in range(RAY_LANES):
-        ray = first + lane
-        along = x * scratch[0, ray] + z * scratch[1, ray]
-        across = x * scratch[1, ray] - z * scratch[0, ray]
-        rest = radius * radius - across * across
-        near = along - np.sqrt(rest if rest > ZERO else ZERO)
-        old = state.ray_distance[row, ray]
-        nearer = rest >= ZERO and near > ZERO and near < old
-        state.ray_distance[row, ray] = near if nearer else old
-        state.ray_hit[row, ray] = index if nearer else state.ray_hit[row, ray]
+    zero, index = spread(ZERO), spread(np.int32(k))
+    for first in range(0, state.ray_cos.shape[1], LANES):
+        along_x, along_z = load(scratch, 0, first), load(scratch, 1, first)
+        across = x * along_z - z * along_x
+        rest = spread(radius * radius) - across * across
+        near = (x * along_x + z * along_z) - root(where(rest > zero, rest, zero))
+        old = load(state.ray_distance, row, first)
+        nearer = (rest >= zero) & (near > zero) & (near < old)
+        store(state.ray_distance, row, first, where(nearer, near, old))
+        hit = load(state.ray_hit, row, first)
+        store(state.ray_hit, row, first, where(nearer, index, hit))
 
 
 @inlined

@@ -19,7 +19,6 @@ DIFFICULTY_COUNT = 5
 BLOCK_SIZE = 10.0  # m
 MAX_ENEMIES = 6  # of a target block
 MAX_PLACED = 100  # enemies that Free places, and bystanders
-RAY_LANES = 8  # rays are padded to a multiple of this
 WALL_HIT, NO_HIT = -1, -2  # ray_hit where no enemy is hit
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 TAG_KINDS = 3  # columns of a one-hot tag: wall, enemy, player

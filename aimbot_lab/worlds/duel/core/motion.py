@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+
 from aimbot_lab.foundation.kernels.jit import called, inlined
+from aimbot_lab.foundation.kernels.lanes import LANES, bits_of, load, spread
 from aimbot_lab.worlds.arena.core.motion import (
     MOVED,
     SKIN,
@@ -10,6 +13,8 @@ from aimbot_lab.worlds.arena.core.motion import (
     heading,
     is_move,
     slide,
+    touches_enemy,
+    touches_obstacle,
     walked,
 )
 from aimbot_lab.worlds.arena.core.state import (
@@ -21,7 +26,18 @@ from aimbot_lab.worlds.arena.core.state import (
     MOVE_SPEED,
     ArenaState,
 )
-from aimbot_lab.worlds.duel.core.state import HORIZONTAL, VERTICAL, DuelState
+from aimbot_lab.worlds.duel.core.state import (
+    EXTENT,
+    HALF_X,
+    HALF_Z,
+    HORIZONTAL,
+    MIDDLE_X,
+    MIDDLE_Z,
+    SLACK,
+    VERTICAL,
+    DuelState,
+    LayoutTables,
+)
 
 ROOM = 1e-6  # m that two discs which cannot meet keep beyond their reach
 
@@ -62,7 +78,30 @@ def may_meet(seats: ArenaState, home: int, away: int) -> bool:
 
 
 @inlined
-def walk_both(state: DuelState, home: int, away: int) -> None:
+def is_crowded(seats: ArenaState, layouts: LayoutTables, seat: int, layout: int) -> bool:
+    """Whether a decision's walk could meet a box or the other, as the arena's says.
+
+    Boxes are first looked for in single precision, all lanes at once, erring on the side of yes.
+    """
+    x, z = seats.position[seat, 0], seats.position[seat, 1]
+    margin = decision_reach(seats, seat)
+    reach = spread(np.float32(seats.parameters[seat, AGENT_RADIUS] + margin) + SLACK)
+    extents, above = layouts.extents, EXTENT * layout
+    near = 0
+    for base in range(0, layouts.box_count[layout], LANES):
+        gap_x = abs(load(extents, above + MIDDLE_X, base) - spread(np.float32(x)))
+        gap_z = abs(load(extents, above + MIDDLE_Z, base) - spread(np.float32(z)))
+        near |= bits_of(
+            (gap_x < load(extents, above + HALF_X, base) + reach)
+            & (gap_z < load(extents, above + HALF_Z, base) + reach)
+        )
+    if near and touches_obstacle(seats, seat, x, z, margin):
+        return True
+    return touches_enemy(seats, seat, x, z, margin)
+
+
+@inlined
+def walk_both(state: DuelState, layouts: LayoutTables, home: int, away: int) -> None:
     """Walk one decision by the actions held; writes places and `moved`."""
     if may_meet(state.seats, home, away):
         walk_close(state, home, away)
@@ -73,7 +112,8 @@ def walk_both(state: DuelState, home: int, away: int) -> None:
         state.moved[seat] = False
         if vertical != 0 or horizontal != 0:
             along_x, along_z = heading(seats, seat, vertical, horizontal)
-            x, z = walked(seats, seat, along_x, along_z)
+            crowded = is_crowded(seats, layouts, seat, state.layout[home])
+            x, z = walked(seats, seat, along_x, along_z, crowded)
             state.moved[seat] = is_move(seats, seat, x, z)
             seats.position[seat, 0] = x
             seats.position[seat, 1] = z

@@ -6,11 +6,11 @@ The opponent is told where a ray within range hits it, and nowhere else.
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import inlined
-from aimbot_lab.worlds.arena.core.observation import HEAD, write_head
+from aimbot_lab.foundation.kernels.lanes import LANES, bits_of, load, spread
+from aimbot_lab.worlds.arena.core.observation import HEAD, write_head, write_labels
 from aimbot_lab.worlds.arena.core.rays import ray_count
 from aimbot_lab.worlds.arena.core.state import (
     NO_HIT,
-    RAY_LANES,
     RAY_RANGE,
     TAG_KINDS,
     WALL_HIT,
@@ -23,7 +23,7 @@ from aimbot_lab.worlds.duel.core.state import (
     Floats32,
 )
 
-WALL_TAG, PLAYER_TAG, NO_TAG = np.float32(0.0), np.float32(2.0), np.float32(-1.0)
+PLAYER_TAG = np.float32(2.0)
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
@@ -47,7 +47,7 @@ def observe(
     if tables.arena.one_hot:
         write_one_hot(state, tables, observations, seat, at)
     else:
-        write_labels(state, tables, observations, seat, at)
+        write_labels(state.seats, tables.arena, observations, seat, at, PLAYER_TAG)
 
 
 @inlined
@@ -64,13 +64,13 @@ def sees(state: DuelState, seat: int) -> bool:
     Lanes beyond the last ray look along the middle one and hit what it hits.
     """
     seats = state.seats
-    limit = np.float32(seats.parameters[seat, RAY_RANGE])
-    found = False
-    for first in range(0, seats.ray_cos.shape[1], RAY_LANES):
-        for lane in range(RAY_LANES):
-            near = seats.ray_distance[seat, first + lane] <= limit
-            found |= (seats.ray_hit[seat, first + lane] >= 0) & near
-    return bool(found)
+    limit = spread(np.float32(seats.parameters[seat, RAY_RANGE]))
+    first_enemy = spread(np.int32(0))
+    found = 0
+    for first in range(0, seats.ray_cos.shape[1], LANES):
+        near = load(seats.ray_distance, seat, first) <= limit
+        found |= bits_of(near & (load(seats.ray_hit, seat, first) >= first_enemy))
+    return found != 0
 
 
 @inlined
@@ -93,20 +93,6 @@ def write_opponent(
     observations[seat, at + 3] = looks_x * sine + looks_z * cosine
     observations[seat, at + 4] = looks_x * cosine - looks_z * sine
     observations[seat, at + 5] = ONE
-
-
-@inlined
-def write_labels(
-    state: DuelState, tables: DuelTables, observations: Floats32, seat: int, at: int
-) -> None:
-    """One tag per ray from column `at` on, then one distance per ray; the opponent is a player."""
-    seats, rays = state.seats, ray_count(tables.arena)
-    limit = np.float32(seats.parameters[seat, RAY_RANGE])
-    for ray in range(rays):
-        seen = seats.ray_distance[seat, ray] <= limit
-        tag = WALL_TAG if seats.ray_hit[seat, ray] == WALL_HIT else PLAYER_TAG
-        observations[seat, at + ray] = tag if seen else NO_TAG
-        observations[seat, at + rays + ray] = seats.ray_distance[seat, ray] if seen else ZERO
 
 
 @inlined

@@ -69,11 +69,12 @@ def facing_of(state: DuelState, seat: int) -> float:
 
 @inlined
 def reward_of(state: DuelState, seat: int, other: int) -> float:
-    """Own terms less the other's, one by one, booked; exactly the negative of the other's."""
+    """Own terms less the other's, one by one, booked for both; the other's is its negative."""
     reward = 0.0
     for k in range(len(REWARD_TERMS)):
         gained = state.earned[seat, k] - state.earned[other, k]
         state.terms[seat, k] += gained
+        state.terms[other, k] -= gained
         reward += gained
     return reward
 
@@ -87,8 +88,9 @@ def settle(
     finished = result != RUNNING
     earn(state, match, match, result)
     earn(state, match, away, -result if finished else RUNNING)
-    buffers.rewards[match] = reward_of(state, match, away)
-    buffers.rewards[away] = reward_of(state, away, match)
+    reward = reward_of(state, match, away)
+    buffers.rewards[match] = reward
+    buffers.rewards[away] = 0.0 - reward  # no -0
     for seat in (match, away):
         buffers.finished[seat] = finished
         buffers.truncated[seat] = False  # the time is observed

@@ -25,6 +25,9 @@ LEVELS = 5  # difficulties
 KINDS = ("duel", "still", "random", "greedy", "aimbot")
 """Kinds of matches: both seats are played from outside, or this player sits in the away one."""
 MAX_BOXES = 24  # of a layout, twins among them
+MIDDLE_X, MIDDLE_Z, HALF_X, HALF_Z = range(4)  # rows of an extent
+EXTENT = 4  # rows
+SLACK = np.float32(2e-3)  # m, far more than single precision errs by in a hall
 BRANCHES = (3, 3, 2)  # of an action: vertical, horizontal, attack
 VERTICAL, HORIZONTAL, SHOOT, MOUSE = range(4)  # columns of an action
 ACTION_COLUMNS = 4
@@ -107,6 +110,7 @@ class LayoutTables(NamedTuple):
     level_count: Ints  # [LEVELS + 1]
     boxes: Floats  # [L, K, 4] m, min x, min z, max x, max z
     box_count: Ints  # [L]
+    extents: Floats32  # [4 L, K rounded up to lanes] m: middles' x, their z, half sides by x, by z
     start: Floats  # [L, 3] m, m and rad: x, z and yaw where no drawn start fits
 
 

@@ -11,11 +11,11 @@ from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, WorkQueue, take
 from aimbot_lab.foundation.threads.spin_sync import STRIDE, begins, finish, wait_for_workers
 from aimbot_lab.worlds.arena.core.gun import cool_down
 from aimbot_lab.worlds.arena.core.motion import turn
-from aimbot_lab.worlds.arena.core.rays import cast_rays
 from aimbot_lab.worlds.arena.core.state import ThreadWorkspace
 from aimbot_lab.worlds.duel.core.begin import begin_match
 from aimbot_lab.worlds.duel.core.motion import walk_both
 from aimbot_lab.worlds.duel.core.observation import observe
+from aimbot_lab.worlds.duel.core.rays import cast_rays
 from aimbot_lab.worlds.duel.core.result import settle
 from aimbot_lab.worlds.duel.core.shots import shoot_both
 from aimbot_lab.worlds.duel.core.state import (
@@ -26,28 +26,31 @@ from aimbot_lab.worlds.duel.core.state import (
     DuelState,
     DuelTables,
     Floats32,
+    LayoutTables,
     MatchLog,
 )
 
-CHUNK = 8  # matches that a thread takes at a time
+CHUNKS = 16  # that the matches are taken in, as far as the bounds below allow
+LEAST_CHUNK, LONGEST_CHUNK = 8, 128  # matches that a thread takes at a time
 MASKS = 8  # vertical 0 to 2, horizontal 0 to 2, attack 0 and 1
 
 
 @inlined
 def acts_now(state: DuelState, seat: int) -> bool:
     """Whether the agent decides; between its decisions it repeats its last action."""
-    return bool(state.seats.decisions[seat] % int(state.traits[seat, EVERY]) == 0)
+    every = int(state.traits[seat, EVERY])
+    return every == 1 or bool(state.seats.decisions[seat] % every == 0)
 
 
 @inlined
-def act(state: DuelState, actions: Floats32, match: int, away: int) -> None:
+def act(state: DuelState, layouts: LayoutTables, actions: Floats32, match: int, away: int) -> None:
     """Both turn, both walk, both shoot, and time passes."""
     for seat in (match, away):
         if acts_now(state, seat):
             for k in range(ACTION_COLUMNS):
                 state.held[seat, k] = actions[seat, k]
         state.mouse[seat] = turn(state.seats, seat, float(state.held[seat, MOUSE]))
-    walk_both(state, match, away)
+    walk_both(state, layouts, match, away)
     shoot_both(state, match, away)
     for seat in (match, away):
         state.seats.decisions[seat] += 1
@@ -65,12 +68,19 @@ def see_all(
     """Cast the rays of both in matches `span` and write what they see."""
     matches = state.layout.size
     for agent in range(2):
-        for seat in range(span[0] + agent * matches, span[1] + agent * matches):
-            cast_rays(state.seats, scratch, seat)
+        for match in range(span[0], span[1]):
+            layout = state.layout[match]
+            cast_rays(state.seats, tables.layouts, scratch, match + agent * matches, layout)
     for agent in range(2):
         to_other = matches if agent == 0 else -matches
         for seat in range(span[0] + agent * matches, span[1] + agent * matches):
             observe(state, tables, observations, seat, seat + to_other)
+
+
+@inlined
+def chunk_of(matches: int) -> int:
+    """How many of all `matches` a thread takes at a time."""
+    return min(max(matches // CHUNKS, LEAST_CHUNK), LONGEST_CHUNK)
 
 
 @kernel
@@ -105,14 +115,14 @@ def advance_matches(
     matches = state.layout.size
     while worker < 0 or begins(queue.sync_flags, worker, workspace.spin_limit):
         written = buffers[0] if queue.buffers[0] == 0 else buffers[1]
-        first, last = take_rows(queue, workspace.thread_id, matches, CHUNK)
+        first, last = take_rows(queue, workspace.thread_id, matches, chunk_of(matches))
         while first < last:
             ended = 0
             if queue.duty[0] & STEP:
                 # Part by part, not match by match: few arrays at a time are walked along, so that
                 # the processor fetches what comes next (a fifth less time with 4,096 seats).
                 for match in range(first, last):
-                    act(state, actions, match, match + matches)
+                    act(state, tables.layouts, actions, match, match + matches)
                 see_all(state, tables, workspace.scratch, written.observations, (first, last))
                 for match in range(first, last):
                     ended += settle(state, tables, written, log, match, match + matches)
@@ -121,7 +131,7 @@ def advance_matches(
                 for match in range(first, last):
                     if written.finished[match]:
                         begin_match(state, tables, workspace.scratch, written, match)
-            first, last = take_rows(queue, workspace.thread_id, matches, CHUNK)
+            first, last = take_rows(queue, workspace.thread_id, matches, chunk_of(matches))
         if worker < 0:
             wait_for_workers(queue.sync_flags, workspace.spin_limit)
             return

@@ -16,11 +16,12 @@ from aimbot_lab.worlds.duel.core.state import (
     DuelState,
     DuelTables,
     Floats32,
+    LayoutTables,
 )
 
 
 @kernel
-def move_all(state: DuelState, actions: Floats32) -> None:
+def move_all(state: DuelState, layouts: LayoutTables, actions: Floats32) -> None:
     """Turn and walk all seats by `actions` [N, 4]."""
     matches = state.layout.size
     for match in range(matches):
@@ -28,7 +29,7 @@ def move_all(state: DuelState, actions: Floats32) -> None:
             for k in range(ACTION_COLUMNS):
                 state.held[seat, k] = actions[seat, k]
             turn(state.seats, seat, float(actions[seat, MOUSE]))
-        walk_both(state, match, match + matches)
+        walk_both(state, layouts, match, match + matches)
 
 
 @kernel
