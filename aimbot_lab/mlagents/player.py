@@ -15,9 +15,9 @@ from aimbot_lab.foundation.world import (
     Scenario,
     WorldSpec,
     seats_of,
-    step_buffers,
 )
 from aimbot_lab.mlagents.actions import ActionTuple
+from aimbot_lab.mlagents.alternating_buffers import AlternatingBuffers
 from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec, sensors_of
 from aimbot_lab.mlagents.exception import UnityActionException
 
@@ -76,8 +76,7 @@ class Player:
         width = len(world.spec.branches) + world.spec.continuous
         self._actions: Float32Array = np.zeros((self._seats, width), np.float32)
         self._writers = [ActionWriter(self._actions[team.seats], world.spec) for team in self.teams]
-        # Worlds are fastest where they always write the same arrays.
-        self._buffers = step_buffers(world)
+        self._buffers = AlternatingBuffers(world)
         self._choices, self._masks = sum(world.spec.branches), world.spec.can("masks")
 
     def reset(self) -> Moment:
@@ -86,9 +85,10 @@ class Player:
         if self._resets:
             sequence = np.random.SeedSequence([abs(seed), self._resets])
             seed = int(sequence.generate_state(1)[0])
-        self._world.reset(seed, self._buffers.observations)
-        self._buffers.rewards.fill(0.0)
-        self._buffers.finished.fill(False)
+        buffers = self._buffers.turn()
+        self._world.reset(seed, buffers.observations)
+        buffers.rewards.fill(0.0)
+        buffers.finished.fill(False)
         self._resets += 1
         return self._moment(None)
 
@@ -101,20 +101,20 @@ class Player:
         for team, writer in zip(self.teams, self._writers, strict=True):
             writer.write(actions.get(team.behavior))
         try:
-            episodes = self._world.step(self._actions, self._buffers)
+            episodes = self._world.step(self._actions, self._buffers.turn())
         except ActionError as error:
             raise UnityActionException(f"set_actions: {error}") from error
         return self._moment(episodes)
 
     def _moment(self, episodes: EpisodeBatch | None) -> Moment:
-        buffers = self._buffers
+        buffers = self._buffers.now
         allowed = np.empty((self._seats, self._choices), np.bool_)
         if self._masks:
             self._world.action_masks(allowed)
         else:
             allowed.fill(True)
         return Moment(
-            observations=buffers.observations.copy(),
+            observations=self._buffers.give(),
             rewards=buffers.rewards.copy(),
             forbidden=np.logical_not(allowed, out=allowed),
             finished=buffers.finished,
