@@ -16,7 +16,7 @@ from aimbot_lab.mlagents.side_channel.framing import by_id, deliver, take_queued
 from aimbot_lab.mlagents.side_channel.side_channel import SideChannel
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.team_steps import team_steps
+from aimbot_lab.mlagents.team_steps import steps_of_teams
 
 LOG = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class LabEnvironment:
     ) -> None:
         self._world, self._channels = world, by_id(side_channels)
         self._player = Player(world, name=name, seed=seed)
+        self._teams = steps_of_teams(self._player)
         parameters = ReceivedParameters(world, scenario or even_scenario(world.spec))
         self._player_channels = PlayerChannels(world, parameters, log=log_channel)
         self._steps: dict[str, tuple[DecisionSteps, TerminalSteps]] = {}
@@ -128,9 +129,8 @@ class LabEnvironment:
     def _show(self, moment: Moment) -> None:
         """Make steps of `moment`, forget the actions and pass messages on."""
         self._actions.clear()
-        branches = self._player.spec.action_spec.discrete_branches
-        for team in self._player.teams:
-            self._steps[team.behavior] = team_steps(moment, team, branches, self._player.sensors)
+        for behavior, steps in self._teams.items():
+            self._steps[behavior] = steps.of(moment)
         if moment.episodes is not None and self._channels:
             for message in self._player_channels.reports(moment.episodes, self._channels):
                 deliver(message, self._channels)

@@ -27,7 +27,7 @@ from aimbot_lab.mlagents.received_parameters import ReceivedParameters
 from aimbot_lab.mlagents.side_channel.framing import framed, unframed
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
-from aimbot_lab.mlagents.team_steps import team_steps
+from aimbot_lab.mlagents.team_steps import TeamSteps, steps_of_teams
 from aimbot_lab.mlagents.wire.action_codec import ActionCodec
 from aimbot_lab.mlagents.wire.exchange import (
     OK,
@@ -75,6 +75,7 @@ class PlayerSession:
         parameters = ReceivedParameters(world, scenario)
         self._channels = PlayerChannels(world, parameters, log=_log_of(reports))
         self._player: Player | None = None
+        self._steps: dict[str, TeamSteps] = {}
         self._introduced, self._describes = False, describes
 
     def begin(self) -> bytes:
@@ -94,12 +95,13 @@ class PlayerSession:
             first = reads_channels_first(message.initialization)
             self._player = Player(self._world, name=self._name, seed=seed, channels_first=first)
             self._infos = self._codec(self._player.spec)
+            self._steps = steps_of_teams(self._player)
             self._prepare()
             return write_build_message(BuildMessage(OK, {}, b"", b""))
         self._channels.receive(unframed(message.side_channels))
         if message.command == RESET or not self._introduced:
-            return self._told(self._player, self._player.reset())
-        return self._told(self._player, self._player.step(self._given(message)))
+            return self._told(self._player.reset())
+        return self._told(self._player.step(self._given(message)))
 
     def _prepare(self) -> None:
         """Have all kernels compiled.
@@ -131,13 +133,12 @@ class PlayerSession:
             )
         return given
 
-    def _told(self, player: Player, moment: Moment) -> bytes:
+    def _told(self, moment: Moment) -> bytes:
         _require_finite(moment.observations, "observations")
         _require_finite(moment.rewards, "rewards")
-        branches = self._spec.action_spec.discrete_branches
         infos = {
-            team.behavior: self._infos.encode(*team_steps(moment, team, branches, player.sensors))
-            for team in self._teams
+            behavior: self._infos.encode(*steps.of(moment))
+            for behavior, steps in self._steps.items()
         }
         news = b"" if self._introduced else introduction(infos, self._spec)
         told = self._channels.reports(moment.episodes, self._reports) if moment.episodes else []

@@ -5,41 +5,54 @@ from collections.abc import Sequence
 import numpy as np
 
 from aimbot_lab.mlagents.behaviors import Sensor
-from aimbot_lab.mlagents.player import Moment, Team
+from aimbot_lab.mlagents.player import Moment, Player, Team
 from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
 
 
-def team_steps(
-    moment: Moment, team: Team, branches: Sequence[int], sensors: Sequence[Sensor]
-) -> tuple[DecisionSteps, TerminalSteps]:
-    """The steps of `team`, whose actions have `branches`, in `moment`, as `sensors` show it.
+class TeamSteps:
+    """The steps of `team`, whose actions have `branches`, as `sensors` show them."""
 
-    An agent that ended has both: its last step, and the first one of its next episode.
-    """
-    finished, rewards = moment.finished[team.seats], moment.rewards[team.seats]
-    ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
-    ended = finished.nonzero()[0]
-    # `take` is twice as fast as an index of places.
-    last = moment.final_observations[team.seats].take(ended, axis=0)
-    terminals = TerminalSteps(
-        [sensor.of(last) for sensor in sensors],
-        rewards.take(ended),
-        moment.truncated[team.seats].take(ended),
-        ids.take(ended),
-        np.zeros(len(ended), np.int32),
-        np.zeros(len(ended), np.float32),
-    )
-    rewards[ended] = 0.0  # of the next episode, in which nothing has happened
-    masks, first = [], 0
-    for size in branches:
-        masks.append(moment.forbidden[team.seats, first : first + size])
-        first += size
-    decisions = DecisionSteps(
-        [sensor.of(moment.observations[team.seats]) for sensor in sensors],
-        rewards,
-        ids,
-        masks if branches else None,
-        np.zeros(len(ids), np.int32),
-        np.zeros(len(ids), np.float32),
-    )
-    return decisions, terminals
+    def __init__(self, team: Team, branches: Sequence[int], sensors: Sequence[Sensor]) -> None:
+        self._seats, self._sensors = team.seats, sensors
+        ends = np.cumsum(branches, dtype=int).tolist()
+        self._choices = [slice(end - size, end) for end, size in zip(ends, branches, strict=True)]
+        # Copies of arrays at hand take half the time of new ones, and these are wanted each step.
+        self._ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
+        self._group_ids = np.zeros(len(self._ids), np.int32)
+        self._group_rewards = np.zeros(len(self._ids), np.float32)
+
+    def of(self, moment: Moment) -> tuple[DecisionSteps, TerminalSteps]:
+        """Who decides, and who ended. An agent that ended is in both.
+
+        It has its last step, and the first one of its next episode.
+        """
+        rewards = moment.rewards[self._seats]
+        ended = moment.finished[self._seats].nonzero()[0]
+        # `take` is twice as fast as an index of places.
+        last = moment.final_observations[self._seats].take(ended, axis=0)
+        terminals = TerminalSteps(
+            [sensor.of(last) for sensor in self._sensors],
+            rewards.take(ended),
+            moment.truncated[self._seats].take(ended),
+            self._ids.take(ended),
+            self._group_ids[: len(ended)].copy(),
+            self._group_rewards[: len(ended)].copy(),
+        )
+        rewards[ended] = 0.0  # of the next episode, in which nothing has happened
+        observations = moment.observations[self._seats]
+        masks = [moment.forbidden[self._seats, choices] for choices in self._choices]
+        decisions = DecisionSteps(
+            [sensor.of(observations) for sensor in self._sensors],
+            rewards,
+            self._ids.copy(),
+            masks or None,
+            self._group_ids.copy(),
+            self._group_rewards.copy(),
+        )
+        return decisions, terminals
+
+
+def steps_of_teams(player: Player) -> dict[str, TeamSteps]:
+    """The steps of each of `player`'s teams, by behavior."""
+    branches = player.spec.action_spec.discrete_branches
+    return {team.behavior: TeamSteps(team, branches, player.sensors) for team in player.teams}

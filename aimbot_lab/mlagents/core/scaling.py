@@ -22,11 +22,12 @@ def write_actions(
     Continuous numbers are clipped to -1 and 1, which stand for `middle` - `half` and `middle` +
     `half` [C]; NaN stays NaN.
     """
-    count = discrete.shape[1]
-    for row in range(actions.shape[0]):
-        for branch in range(count):
+    rows, count = discrete.shape
+    for branch in range(count):
+        for row in range(rows):
             actions[row, branch] = np.float32(discrete[row, branch])
-        for column in range(middle.size):
+    for column in range(middle.size):
+        for row in range(rows):
             number = continuous[row, column]
             if number < np.float32(-1.0):
                 number = np.float32(-1.0)

@@ -10,7 +10,6 @@ from aimbot_lab.worlds.arena.core.motion import (
     heading,
     is_crowded,
     is_move,
-    touches_any,
     walked,
 )
 from aimbot_lab.worlds.arena.core.state import AGENT_RADIUS, FLOOR_SIZE, ArenaState, Bools
@@ -20,23 +19,28 @@ CERTAIN = 2.0  # times the least move that a reach must be, so that rounding doe
 
 
 @inlined
-def is_open(state: ArenaState, row: int) -> bool:
-    """Whether every walk is known to be a move, because nothing stands in a decision's reach."""
-    reach = decision_reach(state, row)
-    if reach < CERTAIN * MOVED:
-        return False
-    x = state.position[row, 0]
-    z = state.position[row, 1]
-    low = state.parameters[row, AGENT_RADIUS] + reach
+def is_far_from_walls(state: ArenaState, row: int, margin: float) -> bool:
+    """Whether no wall is within `margin` metres of the agent."""
+    low = state.parameters[row, AGENT_RADIUS] + margin
     high = state.parameters[row, FLOOR_SIZE] - low
-    return low <= x <= high and low <= z <= high and not touches_any(state, row, x, z, reach)
+    x, z = state.position[row, 0], state.position[row, 1]
+    return bool((low <= min(x, z)) & (max(x, z) <= high))
 
 
 @inlined
-def leads_away(state: ArenaState, row: int, vertical: int, horizontal: int) -> bool:
+def leads_away(state: ArenaState, row: int, vertical: int, horizontal: int, crowded: bool) -> bool:
     """Whether a walk by these branch indices would displace the agent."""
     along_x, along_z = heading(state, row, vertical, horizontal)
-    x, z = walked(state, row, along_x, along_z, is_crowded(state, row))
+    if not crowded:  # the walls alone are in the way, and rounding seldom decides
+        reach = decision_reach(state, row)
+        low = state.parameters[row, AGENT_RADIUS]
+        high = state.parameters[row, FLOOR_SIZE] - low
+        x, z = state.position[row, 0], state.position[row, 1]
+        away_x = min(max(x + reach * along_x, low), high) - x
+        away_z = min(max(z + reach * along_z, low), high) - z
+        if max(abs(away_x), abs(away_z)) >= CERTAIN * MOVED:
+            return True
+    x, z = walked(state, row, along_x, along_z, crowded)
     return is_move(state, row, x, z)
 
 
@@ -48,12 +52,14 @@ def write_masks(state: ArenaState, masks: Bools) -> None:
     would not displace the agent. Doing nothing is never masked, so no branch ever is wholly.
     """
     for row in range(state.yaw.size):
-        open_floor = is_open(state, row)
+        reach = decision_reach(state, row)
+        crowded = is_crowded(state, row)
+        free = reach >= CERTAIN * MOVED and not crowded and is_far_from_walls(state, row, reach)
         masks[row, 0] = True
         masks[row, 3] = True
         for index in (1, 2):
-            masks[row, index] = open_floor or leads_away(state, row, index, 0)
-            masks[row, 3 + index] = open_floor or leads_away(state, row, 0, index)
+            masks[row, index] = free or leads_away(state, row, index, 0, crowded)
+            masks[row, 3 + index] = free or leads_away(state, row, 0, index, crowded)
         masks[row, 6] = True
         masks[row, 7] = state.gun_ticks[row] <= 0
 
