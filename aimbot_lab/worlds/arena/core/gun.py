@@ -84,14 +84,28 @@ def is_target(state: ArenaState, row: int, k: int) -> bool:
 @inlined
 def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
     """(whether a shot was fired, what it hit); takes a hit off the first enemy on the line."""
-    if attack == 0 or state.gun_ticks[row] > 0:
+    if not fires(state, row, attack):
         return False, MISSED
+    ahead_x, ahead_z = state.ahead[row, 0], state.ahead[row, 1]
+    return True, strike(state, row, line_to_obstacle(state, row, ahead_x, ahead_z))
+
+
+@inlined
+def fires(state: ArenaState, row: int, attack: int) -> bool:
+    """Whether a shot is fired, which keeps the gun busy from now on."""
+    if attack == 0 or state.gun_ticks[row] > 0:
+        return False
     cooldown = state.parameters[row, GUN_COOLDOWN] / state.parameters[row, FIXED_TIMESTEP]
     state.gun_ticks[row] = int(round(cooldown))
+    return True
+
+
+@inlined
+def strike(state: ArenaState, row: int, reach: float) -> int:
+    """What a shot hits that no obstacle stops within `reach` metres; takes a hit off it."""
     sine = state.ahead[row, 0]
     cosine = state.ahead[row, 1]
-    reach = line_to_wall(state, row, sine, cosine)
-    reach = min(reach, line_to_obstacle(state, row, sine, cosine))
+    reach = min(line_to_wall(state, row, sine, cosine), reach)
     chosen = -1
     radius = state.parameters[row, ENEMY_RADIUS]
     for k in range(state.enemy_count[row]):
@@ -105,9 +119,9 @@ def shoot(state: ArenaState, row: int, attack: int) -> tuple[bool, int]:
                 reach = along - math.sqrt(rest)
                 chosen = k
     if chosen < 0 or reach > state.parameters[row, GUN_RANGE]:
-        return True, MISSED
+        return MISSED
     state.enemy_hits_left[row, chosen] -= 1
-    return True, HIT_TARGET if is_target(state, row, chosen) else HIT_OTHER
+    return HIT_TARGET if is_target(state, row, chosen) else HIT_OTHER
 
 
 @inlined

@@ -14,9 +14,9 @@ from aimbot_lab.worlds.arena.core.motion import (
     is_move,
     slide,
     touches_enemy,
-    touches_obstacle,
     walked,
 )
+from aimbot_lab.worlds.arena.core.rays import LOWEST
 from aimbot_lab.worlds.arena.core.state import (
     AGENT_RADIUS,
     DECISION_PERIOD,
@@ -26,6 +26,7 @@ from aimbot_lab.worlds.arena.core.state import (
     MOVE_SPEED,
     ArenaState,
 )
+from aimbot_lab.worlds.duel.core.rays import box_of
 from aimbot_lab.worlds.duel.core.state import (
     EXTENT,
     HALF_X,
@@ -85,19 +86,31 @@ def is_crowded(seats: ArenaState, layouts: LayoutTables, seat: int, layout: int)
     """
     x, z = seats.position[seat, 0], seats.position[seat, 1]
     margin = decision_reach(seats, seat)
-    reach = spread(np.float32(seats.parameters[seat, AGENT_RADIUS] + margin) + SLACK)
-    extents, above = layouts.extents, EXTENT * layout
-    near = 0
+    reach = seats.parameters[seat, AGENT_RADIUS] + margin
     for base in range(0, layouts.box_count[layout], LANES):
-        gap_x = abs(load(extents, above + MIDDLE_X, base) - spread(np.float32(x)))
-        gap_z = abs(load(extents, above + MIDDLE_Z, base) - spread(np.float32(z)))
-        near |= bits_of(
-            (gap_x < load(extents, above + HALF_X, base) + reach)
-            & (gap_z < load(extents, above + HALF_Z, base) + reach)
-        )
-    if near and touches_obstacle(seats, seat, x, z, margin):
-        return True
+        near = boxes_near(layouts, (x, z), reach, layout, base)
+        while near:
+            box = box_of(layouts, layout, base + LOWEST[near])
+            if max(box[0] - x, x - box[2]) < reach and max(box[1] - z, z - box[3]) < reach:
+                return True
+            near &= near - 1
     return touches_enemy(seats, seat, x, z, margin)
+
+
+@inlined
+def boxes_near(
+    layouts: LayoutTables, place: tuple[float, float], reach: float, layout: int, base: int
+) -> int:
+    """Bit k is set where box `base + k` is within `reach` of a place, and perhaps beyond."""
+    extents, above = layouts.extents, EXTENT * layout
+    margin = spread(np.float32(reach) + SLACK)
+    gap_x = abs(load(extents, above + MIDDLE_X, base) - spread(np.float32(place[0])))
+    gap_z = abs(load(extents, above + MIDDLE_Z, base) - spread(np.float32(place[1])))
+    near: int = bits_of(
+        (gap_x < load(extents, above + HALF_X, base) + margin)
+        & (gap_z < load(extents, above + HALF_Z, base) + margin)
+    )
+    return near
 
 
 @inlined

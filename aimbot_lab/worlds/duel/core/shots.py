@@ -4,7 +4,8 @@ import math
 
 from aimbot_lab.foundation.kernels.jit import inlined
 from aimbot_lab.worlds.arena.core.gun import MISSED as LINE_MISSED
-from aimbot_lab.worlds.arena.core.gun import shoot
+from aimbot_lab.worlds.arena.core.gun import fires, strike
+from aimbot_lab.worlds.duel.core.rays import line_to_box_ahead
 from aimbot_lab.worlds.duel.core.state import (
     DAMAGE,
     HIT,
@@ -12,17 +13,18 @@ from aimbot_lab.worlds.duel.core.state import (
     NO_SHOT,
     SHOOT,
     DuelState,
+    LayoutTables,
 )
 
 
 @inlined
-def shoot_both(state: DuelState, home: int, away: int) -> None:
+def shoot_both(state: DuelState, layouts: LayoutTables, home: int, away: int) -> None:
     """Judge both shots by the poses after the walk, then wound: both may fall at once."""
     for seat in (home, away):
-        fired, hit = shoot(state.seats, seat, int(state.held[seat, SHOOT]))
         state.shot[seat] = NO_SHOT
-        if fired:
-            state.shot[seat] = MISSED if hit == LINE_MISSED else HIT
+        if fires(state.seats, seat, int(state.held[seat, SHOOT])):
+            reach = line_to_box_ahead(state.seats, layouts, seat, state.layout[home])
+            state.shot[seat] = HIT if strike(state.seats, seat, reach) != LINE_MISSED else MISSED
     wound(state, home, away)
     wound(state, away, home)
     tell_health(state, home, away)

@@ -51,7 +51,7 @@ def act(state: DuelState, layouts: LayoutTables, actions: Floats32, match: int, 
                 state.held[seat, k] = actions[seat, k]
         state.mouse[seat] = turn(state.seats, seat, float(state.held[seat, MOUSE]))
     walk_both(state, layouts, match, away)
-    shoot_both(state, match, away)
+    shoot_both(state, layouts, match, away)
     for seat in (match, away):
         state.seats.decisions[seat] += 1
         cool_down(state.seats, seat)
