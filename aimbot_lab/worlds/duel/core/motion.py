@@ -165,7 +165,7 @@ def is_away_from(seats: ArenaState, seat: int, place: tuple[float, float]) -> bo
     return bool(x * x + z * z > MOVED * MOVED)
 
 
-@called
+@inlined
 def after_tick(state: DuelState, seat: int) -> tuple[float, float]:
     """Where a tick of the walk held leads, past walls, boxes and the other where it stands."""
     seats = state.seats
