@@ -52,9 +52,10 @@ class ObservationBlock:
         return prod(self.shape) + (self.shape[0] if self.kind == "units" else 0)
 
 
-ABILITIES = ("snapshot", "masks", "draw", "replay", "paired")
+ABILITIES = ("snapshot", "masks", "draw", "replay", "paired", "parts")
 """What a world may be able to do: go on from a snapshot bit for bit, mask choices, draw a row, play
-a recorded episode again, and begin an episode from its seed alone, whoever plays it."""
+a recorded episode again, begin an episode from its seed alone, whoever plays it, and be some of the
+rows of a larger one."""
 
 
 class ActionBounds(NamedTuple):
@@ -227,6 +228,14 @@ class RestartingWorld(Protocol):
 
     def begin_anew(self, observations: Float32Array) -> None:
         """Break off what runs, begin an episode in every row and write `observations` [N, D]."""
+        ...
+
+
+class PartWorld(Protocol):
+    """What a world with the ability `parts` has beside what all worlds have."""
+
+    def place(self, first_row: int, total_rows: int) -> None:
+        """Be the rows from `first_row` on of a world of `total_rows`; before the first reset."""
         ...
 
 

@@ -1,6 +1,7 @@
 """Every world obeys the laws of worlds, by itself and through each adapter."""
 
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -13,6 +14,7 @@ from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.samplers import Uniform, UniformParameters
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -24,6 +26,7 @@ from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.testing import CHECKS, Subject
+from aimbot_lab.worlds.testing.repeat_laws import parts_play_as_the_whole
 from aimbot_lab.worlds.testing.subject import begun, play
 from tests.worlds.race import ALONE, TOGETHER
 from tests.worlds.tank import tanks
@@ -56,6 +59,11 @@ OPPOSED = Subject(
     lambda rows: OpposedWorld(DuelSettings(num_envs=rows, time_limit=4.0, learner="home")),
     Scenario({"still": 1.0, "random": 1.0, "greedy": 1.0, "aimbot": 1.0}),
 )
+SAMPLED = {  # a parameter of each world, and an interval that it is drawn from
+    "arena": ("time_limit", 1.0, 4.0),
+    "duel": ("time_limit", 1.0, 4.0),
+    "gorge": ("max_steps", 132.0, 140.0),
+}
 OF_SEVERAL = {"race of two", "duel"}
 SUBJECTS = {
     "arena": ARENA,
@@ -72,6 +80,17 @@ SUBJECTS = {
     "BipedalWalker-v3": gymnasium_subject("BipedalWalker-v3", WinRule(return_above=300)),
     "Acrobot-v1": gymnasium_subject("Acrobot-v1", WinRule(terminated="win"), max_episode_steps=90),
 }
+
+
+@pytest.mark.parametrize("name", ["arena", "duel", "gorge"])
+@pytest.mark.parametrize("seeded", [None, 5])
+def test_parts_draw_parameters_as_the_whole(name: str, seeded: int | None) -> None:
+    key, low, high = SAMPLED[name]
+    interval = UniformParameters(min_value=low, max_value=high, seed=seeded)
+    sampler = Uniform(sampler_parameters=interval)
+    subject = SUBJECTS[name]
+    scenario = replace(subject.scenario, parameters={key: sampler})
+    parts_play_as_the_whole(replace(subject, scenario=scenario, rows=7))
 
 
 @pytest.mark.slow

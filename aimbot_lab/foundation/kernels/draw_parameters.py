@@ -1,6 +1,6 @@
 """Parameters of an episode: constants, or drawn by a sampler.
 
-A draw depends on the sampler's seed, the row and the number of the episode in it, and on nothing
+A draw depends on the sampler's seed, the row's number and that of the episode in it, and on nothing
 else, so that samplers never disturb what else is drawn, and each other as little.
 
 A world's own NamedTuples are given. Its state has `parameters` [B, P], `sampler_key` [1], the seed
@@ -22,25 +22,25 @@ LEAST = 2.0**-53  # keeps a logarithm finite
 
 
 @inlined
-def draw_parameters(state: Any, tables: Any, row: int) -> None:
-    """Write the numbers in force for the episode that begins in `row`."""
+def draw_parameters(state: Any, tables: Any, row: int, number: int) -> None:
+    """Write the numbers in force for the episode that begins in `row`, which draws as `number`."""
     for k in range(state.parameters.shape[1]):
         if tables.sampler[k] == CONSTANT:
             state.parameters[row, k] = tables.sampler_values[k, 0]
         else:
-            value = sampled(state, tables, row, k)
+            value = sampled(state, tables, row, k, number)
             value = min(max(value, tables.bounds[k, 0]), tables.bounds[k, 1])
             state.parameters[row, k] = np.rint(value) if tables.whole[k] else value
 
 
 @inlined
-def sampled(state: Any, tables: Any, row: int, k: int) -> float:
+def sampled(state: Any, tables: Any, row: int, k: int, number: int) -> float:
     """What the sampler of parameter `k` draws for this episode of `row`."""
     key = mix64(state.sampler_key[0] + np.uint64(k))
     if tables.sampler_seeded[k]:
         key = mix64(tables.sampler_seed[k])
-    first = counted_uniform(key, row, 2 * state.episode[row])
-    second = counted_uniform(key, row, 2 * state.episode[row] + 1)
+    first = counted_uniform(key, number, 2 * state.episode[row])
+    second = counted_uniform(key, number, 2 * state.episode[row] + 1)
     if tables.sampler[k] == UNIFORM:
         low, high = tables.sampler_values[k, 0], tables.sampler_values[k, 1]
         length = interval_length(low, high, tables.whole[k])

@@ -64,7 +64,8 @@ def counted_uniform(key: np.uint64, row: int, count: int) -> float:
 
 
 @kernel
-def seed_streams(streams: UInt64Array, seed: np.uint64) -> None:
-    """Start stream `row` of `streams` [B] at a point that depends on `seed` and the row alone."""
+def seed_streams(streams: UInt64Array, seed: np.uint64, first: int) -> None:
+    """Start stream `row` of `streams` [B] at a point that depends on `seed` and `first` + row."""
     for row in range(streams.size):
-        streams[row] = mix64(mix64(seed + GOLDEN) ^ mix64(np.uint64(row) * GOLDEN + MIX_1))
+        number = np.uint64(first + row)
+        streams[row] = mix64(mix64(seed + GOLDEN) ^ mix64(number * GOLDEN + MIX_1))

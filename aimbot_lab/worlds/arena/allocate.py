@@ -7,6 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.kernels.lanes import LANES
 from aimbot_lab.foundation.kernels.packed import Packed, RepeatedCall
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.threads.spin_sync import SPIN_LIMIT
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.core import state as core
@@ -91,6 +92,7 @@ def new_tables(settings: ArenaSettings, presets: Sequence[Preset]) -> ArenaTable
         recalls=settings.recall_seconds > 0,
         perception=settings.observation.rays == "ml-agents",
         camera=_camera_tables(settings.observation.camera),
+        rows=RowNumbers(0, settings.num_envs),
     )
 
 

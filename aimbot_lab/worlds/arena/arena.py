@@ -13,11 +13,10 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.kernels.packed import PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.step_checks import action_fault, check_buffers, check_real
+from aimbot_lab.foundation.step_checks import check_buffers
 from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue
 from aimbot_lab.foundation.threads.step_task import StepTask, next_task
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
@@ -29,6 +28,7 @@ from aimbot_lab.foundation.world import (
     StepBuffers,
     new_step_buffers,
 )
+from aimbot_lab.worlds.arena.action_checks import ACTION_NAMES, checked_actions
 from aimbot_lab.worlds.arena.allocate import (
     in_order,
     new_advances,
@@ -40,8 +40,7 @@ from aimbot_lab.worlds.arena.allocate import (
     observation_kind,
 )
 from aimbot_lab.worlds.arena.core.masks import MASKS
-from aimbot_lab.worlds.arena.core.state import BRANCHES, ArenaState, ArenaTables, ScenarioTables
-from aimbot_lab.worlds.arena.core.step import first_bad_action
+from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, ScenarioTables
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
@@ -63,10 +62,9 @@ from aimbot_lab.worlds.arena.snapshots import (
     with_new_parameters,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.row_numbers import row_numbers
 from aimbot_lab.worlds.snapshot_checks import Arrays
 
-LARGEST = float(np.finfo(np.float32).max)
-ACTION_NAMES = ("vertical move", "horizontal move", "attack", "mouse")
 MIN_ROWS = 64  # that are worth a thread of their own
 
 
@@ -146,6 +144,11 @@ class Arena:
         self._tables = self._tables._replace(scenario=tables)
         return int(tables.number[0])
 
+    def place(self, first_row: int, total_rows: int) -> None:
+        """See `foundation.world.PartWorld`."""
+        numbers = row_numbers(first_row, total_rows, state=self.state)
+        self._tables = self._tables._replace(rows=numbers)
+
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         seed = whole_seed(seed)
@@ -154,7 +157,7 @@ class Arena:
         fresh = new_state(self.settings, self._tables, self._history, room=room)
         write_state(self.state, fresh._asdict())
         self.records = {}
-        seed_streams(self.state.streams, np.uint64(seed % 2**64))
+        seed_streams(self.state.streams, np.uint64(seed % 2**64), self._tables.rows.first)
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
         buffers.finished[:] = True
@@ -173,7 +176,7 @@ class Arena:
         """
         self.check_started()
         check_buffers(buffers, self._shape)
-        self._actions[...] = self._checked(actions)
+        self._actions[...] = checked_actions(actions, self._actions.shape)
         if self._tables.recalls:
             self._actions[held_rows(self.state)] = 0.0
         buffers.finished.fill(False)
@@ -273,24 +276,6 @@ class Arena:
         """Raise MisuseError before the first reset."""
         if self.state.episode[0] == 0:
             raise MisuseError("the arena has no episodes yet: reset first")
-
-    def _checked(self, actions: Float32Array) -> Float32Array:
-        """`actions` as kernels read them. Raises ActionError for what no player could do."""
-        shape = self._actions.shape
-        usual = type(actions) is np.ndarray and actions.dtype is FLOAT32
-        if not usual or actions.shape != shape:
-            check_real(actions, shape)
-            if actions.dtype == np.float64:
-                # Any finite mouse is a mouse, also one that single precision would make infinite.
-                clipped = np.clip(actions, -LARGEST, LARGEST)
-                actions = np.where(np.isfinite(actions), clipped, actions)
-        actions = np.ascontiguousarray(actions, np.float32)
-        bad = first_bad_action(actions)
-        if bad >= 0:
-            raise ActionError(
-                action_fault(actions[bad], bad, names=ACTION_NAMES, branches=BRANCHES)
-            )
-        return actions
 
 
 def _copied(state: ArenaState) -> ArenaState:

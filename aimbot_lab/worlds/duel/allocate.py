@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aimbot_lab.foundation.kernels.lanes import LANES
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.allocate import new_state as new_arena_state
@@ -90,6 +91,7 @@ def new_tables(settings: DuelSettings, layouts: Sequence[Layout]) -> DuelTables:
         mirrored_loadouts=settings.mirrored_loadouts,
         health_decides=settings.on_timeout == "health",
         shows_opponent=settings.observation.units,
+        rows=RowNumbers(0, settings.num_envs),
     )
 
 

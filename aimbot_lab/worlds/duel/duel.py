@@ -50,6 +50,7 @@ from aimbot_lab.worlds.duel.snapshots import (
     state_arrays,
 )
 from aimbot_lab.worlds.duel.spec import duel_spec
+from aimbot_lab.worlds.row_numbers import row_numbers
 
 MIN_MATCHES = 32  # that are worth a thread of their own
 
@@ -117,6 +118,11 @@ class Duel:
         self._tables = self._tables._replace(scenario=tables)
         return number
 
+    def place(self, first_row: int, total_rows: int) -> None:
+        """See `foundation.world.PartWorld`."""
+        numbers = row_numbers(first_row, total_rows, state=self.state)
+        self._tables = self._tables._replace(rows=numbers)
+
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first matches in all rows from `seed`; writes `observations` [N, D]."""
         seed = whole_seed(seed)
@@ -125,7 +131,7 @@ class Duel:
         own, seats = self.state.streams, self.state.seats.streams
         home, away = seats[: self.num_envs], seats[self.num_envs :]
         for streams, number in zip((own, home, away), stream_seeds(seed), strict=True):
-            seed_streams(streams, np.uint64(number))
+            seed_streams(streams, np.uint64(number), self._tables.rows.first)
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
         buffers.finished[:] = True

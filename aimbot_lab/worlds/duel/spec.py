@@ -134,7 +134,7 @@ def duel_spec(settings: DuelSettings) -> WorldSpec:
         parameters=core.PARAMETERS,
         action_names=ACTION_NAMES,
         decision_seconds=settings.decision_seconds,
-        abilities=frozenset(ABILITIES),
+        abilities=frozenset(ABILITIES) - (set() if settings.learner == "both" else {"parts"}),
         agents=core.AGENTS if settings.learner == "both" else 1,
         episode_columns=("seconds", "score"),
         time_column="seconds",

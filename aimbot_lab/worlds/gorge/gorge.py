@@ -16,6 +16,7 @@ from aimbot_lab.foundation.argument_checks import (
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.kernels.packed import Packed, PackedCall
 from aimbot_lab.foundation.kernels.rng import seed_streams
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import check_buffers
@@ -56,6 +57,7 @@ from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
 from aimbot_lab.worlds.gorge.spec import gorge_spec
+from aimbot_lab.worlds.row_numbers import row_numbers
 
 MIN_ROWS = 128  # that are worth a thread of their own
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
@@ -102,6 +104,7 @@ class Gorge:
             polar=polar_table(),
             reach=self.settings.view,
             decay=self.settings.score_decay,
+            rows=RowNumbers(0, self.num_envs),
         )
 
     def _samplers(self, given: Mapping[str, ParameterValue]) -> SamplerTables:
@@ -136,6 +139,11 @@ class Gorge:
             optima = unknown_optima(self.maps)
         self._tables = self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
 
+    def place(self, first_row: int, total_rows: int) -> None:
+        """See `foundation.world.PartWorld`."""
+        numbers = row_numbers(first_row, total_rows, state=self.state)
+        self._tables = self._tables._replace(rows=numbers)
+
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         seed = whole_seed(seed)
@@ -143,7 +151,7 @@ class Gorge:
         if self.scenario_number == 0:
             raise MisuseError("the world has nothing to draw episodes from: set_scenario first")
         _overwrite(self.state, new_state(self.num_envs)._asdict())
-        seed_streams(self.state.streams, np.uint64(seed % 2**64))
+        seed_streams(self.state.streams, np.uint64(seed % 2**64), self._tables.rows.first)
         self.state.sampler_key[0] = derive_seed(seed, "samplers")
         buffers = new_step_buffers(*self._shape)
         buffers.finished[:] = True

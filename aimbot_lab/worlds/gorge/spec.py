@@ -11,7 +11,7 @@ from aimbot_lab.worlds.gorge.settings import GeneratedMaps, GorgeSettings
 
 TARGETS = {"walk": core.WALK, "collect": core.COLLECT, "score": core.SCORE}
 DIFFICULTIES = {"walk": core.DIFFICULTY_COUNT, "collect": core.DIFFICULTY_COUNT, "score": 0}
-ABILITIES = frozenset({"snapshot", "masks", "draw", "replay", "paired"})
+ABILITIES = frozenset({"snapshot", "masks", "draw", "replay", "paired", "parts"})
 RESULT_COLUMNS = ("steps", "bumps", "treasures", "placed", "score", "optimum")
 EPISODE_COLUMNS = (*RESULT_COLUMNS, "arrived", "treasure_score")
 MEASURES = (

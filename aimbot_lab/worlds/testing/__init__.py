@@ -31,6 +31,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     episode_laws.episodes_know_their_scenario,
     repeat_laws.the_same_seed_gives_the_same_bits,
     repeat_laws.an_episode_begins_from_its_seed_alone,
+    repeat_laws.parts_play_as_the_whole,
     repeat_laws.observations_lie_in_their_bounds,
     repeat_laws.a_snapshot_goes_on_bit_for_bit,
     repeat_laws.keeping_endings_changes_nothing,

@@ -4,12 +4,28 @@ from typing import Any
 
 import numpy as np
 
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.world import BatchWorld, step_buffers
 from aimbot_lab.worlds.testing.subject import (
+    Step,
     Subject,
     assert_equal,
+    assert_raises,
     begun,
+    copied,
     new_observations,
     play,
+    random_actions,
+)
+
+EPISODE_ARRAYS = "agent", "order", "scenario", "outcome", "length", "terms"
+STEP_ARRAYS = (
+    "rewards",
+    "finished",
+    "truncated",
+    "observations",
+    "final_observations",
+    "running_order",
 )
 
 
@@ -32,6 +48,56 @@ def an_episode_begins_from_its_seed_alone(subject: Subject) -> None:
         world.reset(11, observations)
         seen.append(observations.reshape(world.spec.agents, world.num_envs, -1)[:, :2])
     np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def parts_play_as_the_whole(subject: Subject) -> None:
+    """Two worlds with the first rows and the others are as one with all of them, where `parts`."""
+    whole: Any = subject.make(subject.rows)
+    if not whole.spec.can("parts"):
+        return
+    first = subject.rows // 3
+    spans = ((0, first), (first, subject.rows))
+    parts: list[Any] = [subject.make(end - begin) for begin, end in spans]
+    assert_raises(MisuseError, parts[1].place, first + 1, subject.rows)
+    assert_raises(MisuseError, parts[1].place, -1, subject.rows)
+    for part, (begin, _) in zip(parts, spans, strict=True):
+        part.place(begin, subject.rows)
+    everything = _played(whole, subject, slice(0, subject.rows))
+    for part, span in zip(parts, spans, strict=True):
+        rows = slice(*span)
+        for step, other in zip(_played(part, subject, rows), everything, strict=True):
+            assert_equal(step, _rows_of(other, rows, whole.spec.agents))
+    assert_raises(MisuseError, parts[0].place, 0, subject.rows)
+
+
+def _played(world: BatchWorld, subject: Subject, rows: slice) -> list[Step]:
+    """Steps of the `rows` of `subject` that `world` has, by the actions of all."""
+    world.set_scenario(subject.scenario)
+    seen = new_observations(world)
+    world.reset(13, seen)
+    whole = subject.make(subject.rows)
+    act, buffers, width = random_actions(whole), step_buffers(world), new_observations(whole)
+    steps: list[Step] = []
+    for _ in range(subject.steps):
+        actions = act(width).reshape(world.spec.agents, subject.rows, -1)[:, rows]
+        episodes = world.step(actions.reshape(len(seen), -1), buffers)
+        steps.append(copied(buffers, episodes))
+    return steps
+
+
+def _rows_of(step: Step, rows: slice, agents: int) -> Step:
+    """What `step` gave in `rows`, which count from 0 then."""
+    count = len(step.rewards) // agents
+    seats = np.arange(agents * count).reshape(agents, count)[:, rows].ravel()
+    ended = step.episodes
+    own = np.flatnonzero((ended.row >= rows.start) & (ended.row < rows.stop))
+    episodes = ended._replace(
+        row=ended.row[own] - rows.start,
+        cell=tuple(ended.cell[place] for place in own.tolist()),
+        **{name: getattr(ended, name)[own] for name in EPISODE_ARRAYS},
+    )
+    arrays = {name: getattr(step, name)[seats] for name in STEP_ARRAYS}
+    return Step(**arrays, episodes=episodes)
 
 
 def observations_lie_in_their_bounds(subject: Subject) -> None:

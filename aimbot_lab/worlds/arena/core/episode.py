@@ -36,9 +36,10 @@ from aimbot_lab.worlds.arena.core.state import (
 def begin_episode(state: ArenaState, tables: ArenaTables, row: int) -> None:
     """Draw the next episode of `row` from the scenario in force and set it up."""
     state.scenario[row] = tables.scenario.number[0]
-    state.order[row] = state.clock[0] * state.yaw.size + row
+    number = tables.rows.first + row
+    state.order[row] = state.clock[0] * tables.rows.total + number
     state.episode[row] += 1
-    draw_parameters(state, tables.scenario, row)
+    draw_parameters(state, tables.scenario, row, number)
     clear_counters(state, row)
     forget(state, row)
     clear_floor(state, row)

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
+
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -199,6 +201,7 @@ class ArenaTables(NamedTuple):
     recalls: bool  # whether any row may have an episode with recall_seconds
     perception: bool  # whether rays are told as ML-Agents does
     camera: CameraTables
+    rows: RowNumbers
 
 
 LOST, WON = -1, 1  # as LOSS and WIN of foundation.episodes

@@ -241,7 +241,8 @@ class RowEditor:
         state = self.arena.state
         record = self.record(row)._replace(assigned=NOBODY) if record is None else record
         state.episode[row] += 1
-        state.order[row] = state.clock[0] * self.arena.num_envs + row
+        rows = self.arena.tables.rows
+        state.order[row] = state.clock[0] * rows.total + rows.first + row
         state.scenario[row] = self.arena.scenario_number
         clear_counters(state, row)
         write_target(state, row, target, record, self.arena.presets)

@@ -59,7 +59,7 @@ def begin_match(
         for column in range(buffers.observations.shape[1]):
             buffers.final_observations[seat, column] = buffers.observations[seat, column]
     number(state, tables, match, away)
-    draw_parameters(state, tables.scenario, match)
+    draw_parameters(state, tables.scenario, match, tables.rows.first + match)
     equip(state, tables, match, away)
     state.kind[match] = weighted_index(state.streams, match, tables.scenario.kind_weights)
     weights = tables.scenario.difficulty_weights[state.kind[match]]
@@ -81,7 +81,7 @@ def begin_match(
 def number(state: DuelState, tables: DuelTables, match: int, away: int) -> None:
     """Give the match its number and rank; each agent's rank is its own."""
     state.episode[match] += 1
-    rank = state.clock[0] * state.layout.size + match
+    rank = state.clock[0] * tables.rows.total + tables.rows.first + match
     for agent in range(2):
         seat = match if agent == 0 else away
         state.seats.episode[seat] = state.episode[match]

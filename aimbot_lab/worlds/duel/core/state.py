@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.worlds.arena.core.state import PARAMETERS as OF_ARENA
 from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables
 
@@ -145,6 +146,7 @@ class DuelTables(NamedTuple):
     mirrored_loadouts: bool
     health_decides: bool  # who wins at the time limit
     shows_opponent: bool  # whether the opponent is a unit of the observation
+    rows: RowNumbers
 
 
 class MatchLog(NamedTuple):

@@ -35,9 +35,10 @@ from aimbot_lab.worlds.gorge.core.state import (
 def begin_episode(state: GorgeState, tables: GorgeTables, row: int) -> None:
     """Draw the next episode of `row` from the scenario in force and set it up."""
     state.scenario[row] = tables.scenario.number[0]
-    state.order[row] = state.clock[0] * state.x.size + row
+    number = tables.rows.first + row
+    state.order[row] = state.clock[0] * tables.rows.total + number
     state.episode[row] += 1
-    draw_parameters(state, tables.samplers, row)
+    draw_parameters(state, tables.samplers, row, number)
     clear_counters(state, row)
     forget_cells(state, row)
     state.map[row] = uniform_index(state.streams, row, tables.maps.start.size)

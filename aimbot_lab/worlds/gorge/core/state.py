@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
+
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -185,6 +187,7 @@ class GorgeTables(NamedTuple):
     polar: Floats32  # [CELLS, 2] length and angle of each cell, scaled to 0 to 1
     reach: int  # cells that the window extends to each side; `view` is a word of numba
     decay: bool  # whether treasures lose worth with the steps
+    rows: RowNumbers
 
 
 class EpisodeLog(NamedTuple):

@@ -26,7 +26,7 @@ def generated_maps(
     ConfigurationError where no map that obeys the rules is found.
     """
     streams = np.empty(count, np.uint64)
-    seed_streams(streams, np.uint64(seed % 2**64))
+    seed_streams(streams, np.uint64(seed % 2**64), 0)
     return tuple(
         _Draws(streams, row).map_named(
             f"generated-{seed}-{row}", obstacle_share=obstacle_share, sites=sites
