@@ -44,13 +44,13 @@ class ActionTuple:
 
     def add_continuous(self, continuous: np.ndarray) -> None:
         """Set the continuous actions [n, C]."""
-        self._continuous = np.asarray(continuous, np.float32)
+        self._continuous = np.ascontiguousarray(continuous, np.float32)
         if self._discrete is None:
             self._discrete = np.zeros((len(self._continuous), 0), np.int32)
 
     def add_discrete(self, discrete: np.ndarray) -> None:
         """Set the discrete actions [n, branches]."""
-        self._discrete = np.asarray(discrete).astype(np.int32, copy=False)
+        self._discrete = np.ascontiguousarray(np.asarray(discrete).astype(np.int32, copy=False))
         if self._continuous is None:
             self._continuous = np.zeros((len(self._discrete), 0), np.float32)
 

@@ -1,6 +1,7 @@
 """What agents observed since the last step: those that decide next, and those that ended."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,12 +39,28 @@ class _Steps(Mapping[int, Any]):
     agent_id: Int32Array  # [n]
     _places: dict[int, int] | None = None
 
+    @cached_property
+    def group_id(self) -> Int32Array:
+        """[n] Each agent's group; 0: none."""
+        return np.zeros(len(self.agent_id), np.int32)
+
+    @cached_property
+    def group_reward(self) -> Float32Array:
+        """[n] What each agent's group earned."""
+        return np.zeros(len(self.agent_id), np.float32)
+
     @property
     def agent_id_to_index(self) -> dict[int, int]:
         """The place of each agent in the arrays."""
         if self._places is None:
             self._places = {agent: place for place, agent in enumerate(self.agent_id)}
         return self._places
+
+    def _set_groups(self, ids: Int32Array | None, rewards: Float32Array | None) -> None:
+        if ids is not None:
+            self.group_id = ids
+        if rewards is not None:
+            self.group_reward = rewards
 
     def __len__(self) -> int:
         return len(self.agent_id)
@@ -59,7 +76,7 @@ class _Steps(Mapping[int, Any]):
 
 
 class DecisionSteps(_Steps):
-    """What n agents that need an action have observed."""
+    """What n agents that need an action have observed; without groups, none is in one."""
 
     def __init__(
         self,
@@ -67,15 +84,14 @@ class DecisionSteps(_Steps):
         reward: Float32Array,
         agent_id: Int32Array,
         action_mask: list[BoolArray] | None,
-        group_id: Int32Array,
-        group_reward: Float32Array,
+        group_id: Int32Array | None = None,
+        group_reward: Float32Array | None = None,
     ) -> None:
         self.obs = obs  # [n, ...] of each sensor
         self.reward = reward  # [n] since each agent's last step
         self.agent_id = agent_id  # [n]
         self.action_mask = action_mask  # [n, choices] of each branch, True where forbidden
-        self.group_id = group_id  # [n] 0: no group
-        self.group_reward = group_reward  # [n]
+        self._set_groups(group_id, group_reward)
 
     def __getitem__(self, agent_id: int) -> DecisionStep:
         place, masks = self._place(agent_id), self.action_mask
@@ -96,13 +112,11 @@ class DecisionSteps(_Steps):
             np.zeros(0, np.float32),
             np.zeros(0, np.int32),
             None,
-            np.zeros(0, np.int32),
-            np.zeros(0, np.float32),
         )
 
 
 class TerminalSteps(_Steps):
-    """What n agents whose episodes ended observed last."""
+    """What n agents whose episodes ended observed last; without groups, none is in one."""
 
     def __init__(
         self,
@@ -110,15 +124,14 @@ class TerminalSteps(_Steps):
         reward: Float32Array,
         interrupted: BoolArray,
         agent_id: Int32Array,
-        group_id: Int32Array,
-        group_reward: Float32Array,
+        group_id: Int32Array | None = None,
+        group_reward: Float32Array | None = None,
     ) -> None:
         self.obs = obs  # [n, ...] of each sensor
         self.reward = reward  # [n] since each agent's last step
         self.interrupted = interrupted  # [n] cut off, not ended by the rules
         self.agent_id = agent_id  # [n]
-        self.group_id = group_id  # [n] 0: no group
-        self.group_reward = group_reward  # [n]
+        self._set_groups(group_id, group_reward)
 
     def __getitem__(self, agent_id: int) -> TerminalStep:
         place = self._place(agent_id)
@@ -139,6 +152,4 @@ class TerminalSteps(_Steps):
             np.zeros(0, np.float32),
             np.zeros(0, np.bool_),
             np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.float32),
         )

@@ -16,10 +16,8 @@ class TeamSteps:
         self._seats, self._sensors = team.seats, sensors
         ends = np.cumsum(branches, dtype=int).tolist()
         self._choices = [slice(end - size, end) for end, size in zip(ends, branches, strict=True)]
-        # Copies of arrays at hand take half the time of new ones, and these are wanted each step.
+        # A copy of an array at hand takes half the time of a new one, and it is wanted each step.
         self._ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
-        self._group_ids = np.zeros(len(self._ids), np.int32)
-        self._group_rewards = np.zeros(len(self._ids), np.float32)
 
     def of(self, moment: Moment) -> tuple[DecisionSteps, TerminalSteps]:
         """Who decides, and who ended. An agent that ended is in both.
@@ -35,8 +33,6 @@ class TeamSteps:
             rewards.take(ended),
             moment.truncated[self._seats].take(ended),
             self._ids.take(ended),
-            self._group_ids[: len(ended)].copy(),
-            self._group_rewards[: len(ended)].copy(),
         )
         rewards[ended] = 0.0  # of the next episode, in which nothing has happened
         observations = moment.observations[self._seats]
@@ -46,8 +42,6 @@ class TeamSteps:
             rewards,
             self._ids.copy(),
             masks or None,
-            self._group_ids.copy(),
-            self._group_rewards.copy(),
         )
         return decisions, terminals
 

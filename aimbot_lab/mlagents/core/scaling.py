@@ -1,12 +1,9 @@
 """Actions of ML-Agents as those of a world."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.kernels.jit import kernel
-from aimbot_lab.foundation.kernels.packed import pack, unpacked
 
 
 @kernel
@@ -37,16 +34,3 @@ def write_actions(
             if middle[column] != np.float32(0.0):  # keeps the sign of zero
                 number += middle[column]
             actions[row, count + column] = number
-
-
-@kernel
-def keep_actions(arguments: Any, address: int) -> None:
-    """Leave the arguments of `write_actions` at `address`, for a `PackedCall`."""
-    pack(arguments, address)
-
-
-@kernel
-def write_actions_packed(address: int, kind: Any) -> None:
-    """`write_actions` for a `PackedCall`."""
-    discrete, continuous, middle, half, actions = unpacked(address, kind)
-    write_actions(discrete, continuous, middle, half, actions)
