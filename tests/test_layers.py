@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "aimbot_lab"
 LAYERS = {
     "cli": 9,
     "panel": 8,
+    "cluster": 8,
     "league": 7,
     "sweep": 7,
     "bench": 7,
@@ -48,6 +49,7 @@ HOMES = {
     "stable_baselines3": ["training/", "adapters/sb3.py"],
     "mlflow": ["tracking/mlflow_store.py"],
     "optuna": ["sweep/"],
+    "ray": ["cluster/"],
     "google": ["mlagents/"],
     "grpc": ["mlagents/grpc_link.py", "mlagents/builds/server.py"],
     "matplotlib": [

@@ -22,6 +22,7 @@ from aimbot_lab.sweep.storage import sweep_folder
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.outage import Notify
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2
@@ -49,6 +50,40 @@ class SweepObserver(Protocol):
         ...
 
 
+class Workers(Protocol):
+    """Those that work through a sweep, wherever they are."""
+
+    @property
+    def at_work(self) -> Mapping[tuple[str, int], float]:
+        """Shares of the trials in hand that are done, by stage and number."""
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all have gone."""
+        ...
+
+    def listen(self, seconds: float) -> None:
+        """Take in what they say for at most `seconds`. Raises LabError where all must end."""
+        ...
+
+    def stop(self) -> None:
+        """Have each leave its trial for later once its update is done."""
+        ...
+
+    def kill(self) -> None:
+        """End them all at once."""
+        ...
+
+
+class StartWorkers(Protocol):
+    """How workers are started: `WorkerPool` has them on this machine."""
+
+    def __call__(self, arguments: WorkerArguments, size: int, /, *, notify: Notify) -> Workers:
+        """So many workers; `notify` is told what a person should read."""
+        ...
+
+
 @dataclass(frozen=True)
 class SweepRequest:
     """Where a sweep runs."""
@@ -57,6 +92,7 @@ class SweepRequest:
     data_folder: DataFolder
     workers: int
     tracking_uri: str | None = None
+    start_workers: StartWorkers = WorkerPool
 
 
 @dataclass(frozen=True)
@@ -114,7 +150,7 @@ def _work(
         observer.notice(search_cost(record, left=begun.total - begun.ended))
     presence = Presence(record.storage, record.study, lease=record.config.lease)
     presence.show()  # before there are workers, so that nobody takes the sweep for stopped
-    pool = WorkerPool(arguments, request.workers, notify=observer.notice)
+    pool = request.start_workers(arguments, request.workers, notify=observer.notice)
     look = _ProgressReporter(request, observer, parent)
     try:
         looked, stopping = 0.0, False
@@ -144,7 +180,7 @@ class _ProgressReporter:
         self._pace: dict[str, Pace] = {}
         self._said = False
 
-    def __call__(self, pool: WorkerPool) -> None:
+    def __call__(self, pool: Workers) -> None:
         """Look at all trials once more."""
         now = report(self._request.record)
         if now.status == "confirming" and not self._said:

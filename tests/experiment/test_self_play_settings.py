@@ -47,6 +47,11 @@ def test_what_was_resolved_means_the_same_when_it_is_read_again() -> None:
             "lessons.0.targets.self: a past self of the learner: needs the section self_play",
         ),
         (
+            "",
+            {"TARGETS": "{greedy: 1}", "BATCH": "64"},
+            "lessons.0.targets.greedy: unknown target without the section self_play (valid keys: ",
+        ),
+        (
             "self_play: {}\n",
             {"WORLD": "arena", "TARGETS": "{goto: 1}", "BATCH": "128"},
             "self_play: needs env.world: duel (got arena)",

@@ -46,6 +46,13 @@ def sweep() -> None:
 @click.option("--seed", type=int, help="Seed of the sweep.")
 @click.option("--name", help="Name of the sweep; a new name starts a new sweep.")
 @click.option("--resume", is_flag=True, help="Resume a sweep that was started.")
+@click.option(
+    "--on",
+    type=click.Choice(["ray"]),
+    help="Where the workers run: ray has Ray place them, on the cluster of RAY_ADDRESS or else "
+    "on this machine; needs pip install 'aimbot-lab[ray]' and --storage postgresql://... "
+    "[default: processes of this machine]",
+)
 @options.tags
 @storage
 @options.data_dir
@@ -76,57 +83,25 @@ def start(
       aimbot-lab sweep rewards --trials 12 --workers 2
     """
     from aimbot_lab.cli.processes.stopping import stop_on_signals
+    from aimbot_lab.cli.sweep_begin import begun, checked, placed
     from aimbot_lab.cli.views.sweep_view import sweep_view
     from aimbot_lab.sweep.coordinator import SweepRequest, run_sweep
 
+    on = given.pop("on")
     values = {key: value for key, value in given.items() if value is not None}
-    record, folder, workers = _begun(
-        sweep, values, resume=resume, tags=tags, where=(storage, data_dir, tracking_uri)
-    )
-    with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
-        request = SweepRequest(record, folder, workers, tracking_uri)
-        result = run_sweep(request, view, should_stop=stop)
-    _show(result, as_json=as_json)
-    if result.is_done and result.best_file is None:
-        click.echo("error: no trial has a value; the table says why", err=True)
-        return FAILED
-    return 0 if result.is_done else STOPPED
-
-
-def _begun(
-    sweep: str,
-    values: dict[str, Any],
-    *,
-    resume: bool,
-    tags: tuple[str, ...],
-    where: tuple[str | None, Path | None, str | None],
-) -> "tuple[SweepRecord, DataFolder, int]":
-    """The sweep, its data folder and its workers, once all is found to be usable."""
-    from aimbot_lab.sweep.document import load_sweep
-    from aimbot_lab.sweep.record import begin
-    from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
-    from aimbot_lab.tracking.data_folder import locate_data_folder
-    from aimbot_lab.tracking.runs.opening import check_destination, check_server
-
-    storage, data_dir, tracking_uri = where
     own_tags = options.parsed_tags(tags)
-    loaded = load_sweep(sweep, values)
-    folder = locate_data_folder(data_dir)
-    check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
-    address = choose_storage(folder, loaded.config.name, storage)
-    check_storage(address)
-    check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
-    joined = resume or address.is_shared
-    record = begin(
-        open_storage(address), loaded, resume=joined, trials=values.get("trials"), tags=own_tags
-    )
-    begun = len(record.search_queue().trials)
-    if begun > record.trials:
-        click.echo(f"{begun} trials have begun already: no other one begins", err=True)
-    return record, folder, loaded.config.workers
+    loaded, folder, address = checked(sweep, values, where=(storage, data_dir, tracking_uri))
+    workers = loaded.config.workers
+    with placed(on, address, workers) as start_workers:
+        record = begun(loaded, address, values.get("trials"), resume=resume, tags=own_tags)
+        with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
+            request = SweepRequest(record, folder, workers, tracking_uri, start_workers)
+            result = run_sweep(request, view, should_stop=stop)
+    return _shown(result, as_json=as_json)
 
 
-def _show(result: "SweepResult", *, as_json: bool) -> None:
+def _shown(result: "SweepResult", *, as_json: bool) -> int:
+    """The exit code of a sweep whose result is shown."""
     from aimbot_lab.cli.views.sweep_text import report_text
 
     best = None if result.best_file is None else str(result.best_file)
@@ -138,6 +113,11 @@ def _show(result: "SweepResult", *, as_json: bool) -> None:
         click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
         click.echo("stopped; the same command with --resume goes on", err=True)
+        return STOPPED
+    if best is None:
+        click.echo("error: no trial has a value; the table says why", err=True)
+        return FAILED
+    return 0
 
 
 @sweep.command(short_help="Where a sweep stands.")

@@ -262,12 +262,14 @@ def _mix_diagnostics(
 ) -> Iterator[Diagnostic]:
     if not lesson.targets and len(targets) > 1:
         yield Diagnostic((*path, "targets"), "is missing")
+    lacks_section = bool(past_selves) and not targets.keys() & set(past_selves)
+    without = " without the section self_play" if lacks_section else ""
     for target in lesson.targets:
         if target in past_selves and target not in targets:
             what = "a past self of the learner: needs the section self_play"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
         elif target not in targets:
-            what = f"unknown target ({advice(target, targets)})"
+            what = f"unknown target{without} ({advice(target, targets)})"
             yield Diagnostic((*path, "targets", target), what, about_key=True)
     for target, weights in lesson.difficulty.items():
         count = targets.get(target)

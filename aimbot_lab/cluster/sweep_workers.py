@@ -1,0 +1,120 @@
+"""Workers of a sweep, which Ray places on the machines of its cluster."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from aimbot_lab.foundation.errors import LabError, StoreError
+from aimbot_lab.sweep.worker import WorkerArguments
+from aimbot_lab.sweep.worker_pool import WorkerPool
+from aimbot_lab.tracking.journal.outage import Notify
+
+LISTEN_SECONDS = 1.0  # between two words of a worker
+
+Shares = Mapping[tuple[str, int], float]
+
+
+class Heard(NamedTuple):
+    """What the workers have said since they were heard last."""
+
+    at_work: Shares  # shares of the trials in hand that are done, by stage and number
+    notices: list[str]
+
+
+class Board:
+    """Where workers say what they do, and are told when to stop; an actor of Ray."""
+
+    def __init__(self) -> None:
+        self._stopped = False
+        self._at_work: dict[int, Shares] = {}
+        self._notices: list[str] = []
+
+    def say(self, worker: int, at_work: Shares, notices: list[str]) -> bool:
+        """Whether the worker of this number is to stop."""
+        self._at_work[worker] = at_work
+        self._notices += notices
+        return self._stopped
+
+    def hear(self, *, stop: bool) -> Heard:
+        """What was said; from now on `stop` is the answer."""
+        self._stopped = self._stopped or stop
+        shares = {trial: share for one in self._at_work.values() for trial, share in one.items()}
+        heard = Heard(shares, self._notices)
+        self._notices = []
+        return heard
+
+
+def work_on_machine(board: Any, number: int, arguments: WorkerArguments) -> None:
+    """Run a worker on the machine of this call until every trial has ended, or `board` says so.
+
+    A task of Ray. Raises what `WorkerPool` raises.
+    """
+    import ray
+
+    notices: list[str] = []
+    if ray.get(board.say.remote(number, {}, notices)):
+        return
+    pool = WorkerPool(arguments, 1, notify=notices.append)
+    stopping = False
+    try:
+        while not pool.is_done:
+            pool.listen(LISTEN_SECONDS)
+            said = board.say.remote(number, pool.at_work, notices)
+            notices.clear()
+            if ray.get(said) and not stopping:
+                stopping = True
+                pool.stop()
+    finally:
+        pool.kill()
+        board.say.remote(number, {}, notices)
+
+
+class RayWorkers:
+    """So many workers, on whatever machines `ray` has; what dies is started anew by Ray."""
+
+    def __init__(self, ray: Any, arguments: WorkerArguments, size: int, *, notify: Notify) -> None:
+        self._ray, self._notify = ray, notify
+        self._board = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Board).remote()
+        task = ray.remote(num_cpus=1, max_retries=-1)(work_on_machine)
+        self._tasks = [task.remote(self._board, number, arguments) for number in range(size)]
+        self._stopping = False
+        self.at_work: Shares = {}
+        """Shares of the trials in hand that are done, by stage and number."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all have gone."""
+        return not self._tasks
+
+    def listen(self, seconds: float) -> None:
+        """Take in what the workers say for at most `seconds`.
+
+        Raises StoreError for an error that the others would meet too.
+        """
+        ended, self._tasks = self._ray.wait(self._tasks, timeout=seconds)
+        try:
+            for task in ended:
+                self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            raise _told(error) from error
+        # A worker ends when all trials have: those that wait for a machine have nothing to do.
+        self._stopping = self._stopping or bool(ended)
+        heard = self._ray.get(self._board.hear.remote(stop=self._stopping))
+        self.at_work = heard.at_work
+        for notice in heard.notices:
+            self._notify(notice)
+
+    def stop(self) -> None:
+        """Have every worker leave its trial for later once its update is done."""
+        self._stopping = True
+
+    def kill(self) -> None:
+        """End every worker at once."""
+        for task in self._tasks:
+            self._ray.cancel(task, force=True)
+        self._tasks = []
+
+
+def _told(error: Any) -> LabError:
+    """What ended a worker, in one line."""
+    cause = error.cause
+    return cause if isinstance(cause, LabError) else StoreError(f"a worker failed: {cause!r}")
