@@ -6,13 +6,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
+import psycopg
 import pytest
 from optuna.trial import TrialState
 from postgres_server import NoServerError, postgres_server
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.sweep.record import find_record
+from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 
@@ -33,6 +36,42 @@ def server() -> Iterator[str]:
             yield address
     except NoServerError as error:
         pytest.skip(f"no PostgreSQL server could be started: {error}")
+
+
+def waiting(address: str) -> int:
+    """How many wait for a lock of a sweep."""
+    with psycopg.connect(address) as connection:
+        found = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def test_a_sweep_is_alone_until_it_ends_or_fails(server: str) -> None:
+    address = choose_storage(DataFolder(Path()), "any", server)
+    ours, theirs = open_storage(address), open_storage(address)
+    entered = Event()
+
+    def enter() -> None:
+        with theirs.alone("sweep"):
+            entered.set()
+
+    thread = Thread(target=enter)
+
+    def held() -> None:
+        with ours.alone("sweep"), theirs.alone("another"):
+            thread.start()
+            while waiting(server) == 0:
+                assert not entered.is_set()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        held()
+    thread.join(timeout=60)
+    assert entered.is_set()
+    with ours.alone("sweep") as now:  # by the server's clock, on the connection that it has
+        assert now > 0
+    ours.close()
+    theirs.close()
 
 
 def coordinator(folder: Path, *options: str) -> subprocess.Popen[str]:
