@@ -1,0 +1,121 @@
+"""The exchange over torch.distributed's gloo: everything travels as bytes.
+
+Nothing is pickled, and nothing is reduced by gloo: its ring adds in an order that depends on the
+number of processes. Gloo's messages are neither encrypted nor authenticated, so on one machine
+everything listens on its loopback interface alone.
+"""
+
+import atexit
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import torch as th
+import torch.distributed as dist
+
+from aimbot_lab.foundation.errors import MAX_REASON
+from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.training.processes.exchange import Float32s, Float64s, Summed, Values
+from aimbot_lab.training.processes.meeting import Meeting
+from aimbot_lab.training.processes.node_sums import NodeSums, Widths, node_sums
+from aimbot_lab.training.processes.place import LostError, Place
+
+# Its older name, which warns where the newer one exists.
+_all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+SOURCE = re.compile(r"^\[[^]]*\] ")  # where in gloo's own code
+
+
+class Gloo:
+    """Processes that meet where the environment says; see `Exchange`."""
+
+    def __init__(self, place: Place, *, patience_s: float) -> None:
+        self.place = place
+        self._wire = _GlooWire(place, Meeting.from_environment(), patience_s)
+        self._sums: NodeSums | None = None
+        self._shape: tuple[int, Widths] | None = None
+
+    def sum_up(self, gradients: Float32s, terms: Float64s, *, shards: int) -> Summed:
+        """The root of the tree over all shards; the arrays are used up."""
+        shape = shards, Widths(gradients.shape[1], terms.shape[1])
+        if self._sums is None or shape != self._shape:
+            self._sums = node_sums(self._wire, self.place, shards=shards, widths=shape[1])
+            self._shape = shape
+        return self._sums.up(gradients, terms)
+
+    def gather(self, data: bytes) -> list[bytes]:
+        """What every process gave: first the sizes, then all padded to the largest."""
+        sizes = self.gather_arrays(np.array([len(data)], np.int64))[:, 0]
+        padded = np.zeros(int(sizes.max()), np.uint8)
+        padded[: len(data)] = np.frombuffer(data, np.uint8)
+        rows = self.gather_arrays(padded)
+        return [row[:size].tobytes() for row, size in zip(rows, sizes, strict=True)]
+
+    def gather_arrays(self, array: Values) -> Values:
+        """[W, ...] in the order of ranks."""
+        everyones: Values = np.empty((self.place.count, *array.shape), array.dtype)
+        if array.nbytes:
+            self._wire.all_gather(_as_bytes(array), _as_bytes(everyones))
+        return everyones
+
+    def close(self) -> None:
+        """Leave the others; what they still wait for is a LostError for them."""
+        self._sums = None
+        self._wire.close()
+
+
+class _GlooWire:
+    """Bytes to and from the other processes."""
+
+    def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
+        self._place = place
+        with self._waiting_for("all processes to come"):
+            dist.init_process_group(
+                "gloo",
+                store=meeting.store(place, patience_s),
+                rank=place.rank,
+                world_size=place.count,
+                timeout=timedelta(seconds=patience_s),
+            )
+        # At the end of the interpreter gloo would abort a process that has not left the others.
+        atexit.register(self.close)
+        self._group: Any = dist.group.WORLD  # its own calls: those of `dist` take twice the time
+
+    def swap(self, other: int, mine: th.Tensor, theirs: th.Tensor) -> None:
+        with self._waiting_for(f"rank {other}"):
+            received = self._group.recv([theirs], other, 0)
+            sent = self._group.send([mine], other, 0)
+            received.wait()
+            sent.wait()
+
+    def all_gather(self, mine: th.Tensor, everyones: th.Tensor) -> None:
+        with self._waiting_for("all ranks"):
+            _all_gather(everyones.view(-1), mine.view(-1))
+
+    def close(self) -> None:
+        if self._group is not None:
+            self._group = None
+            atexit.unregister(self.close)
+            dist.destroy_process_group()
+
+    @contextmanager
+    def _waiting_for(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise LostError(
+                f"rank {self._place.rank} of {self._place.count} lost another process "
+                f"while it waited for {what}: {_reason(error)}"
+            ) from error
+
+
+def _as_bytes(array: Values) -> th.Tensor:
+    return th.from_numpy(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def _reason(error: Exception) -> str:
+    """What gloo says, without its path and advice."""
+    text = SOURCE.sub("", str(error).strip().partition("\n")[0]).partition(". ")[0]
+    return shortened(one_line(text), MAX_REASON)

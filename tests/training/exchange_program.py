@@ -1,0 +1,89 @@
+"""What one of several processes does: `python exchange_program.py speak|SIGNAL PATIENCE`."""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import numpy as np
+
+from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.exchange import Exchange, Summed
+from aimbot_lab.training.processes.place import LostError, place_from_environment
+from aimbot_lab.training.processes.tree import share
+
+SHARDS = (4, 5, 7, 12, 16, 64)
+WIDTHS = (1001, 6)  # an odd one: the next node's float64 must not follow at once
+MINIBATCHES = 3
+
+
+def leaves(shards: int, minibatch: int) -> tuple[Any, Any]:
+    """Gradients [S, P] and terms [S, 6] of all shards."""
+    rng = np.random.default_rng([shards, minibatch])
+    gradients, terms = (
+        rng.standard_normal((shards, width)) * 10.0 ** rng.uniform(-3, 3, (shards, width))
+        for width in WIDTHS
+    )
+    return gradients.astype(np.float32), terms
+
+
+def minibatch_sums(exchange: Exchange, shards: int) -> list[str]:
+    """The sums' bytes of some minibatches, as every process gets them."""
+    place, found = exchange.place, []
+    for minibatch in range(MINIBATCHES):
+        own = list(share(place.rank, place.count, shards))
+        gradients, terms = leaves(shards, minibatch)
+        found.append(shown(exchange.sum_up(gradients[own], terms[own], shards=shards)))
+    return found
+
+
+def shown(sums: Summed) -> str:
+    return sums.gradient.tobytes().hex() + sums.terms.tobytes().hex()
+
+
+def said_by(rank: int) -> bytes:
+    """Rank 0 says nothing at all."""
+    return bytes([7, 0, 255][:rank]) * 10**rank
+
+
+def given_by(rank: int) -> Any:
+    """Numbers that gloo does not know, not contiguous."""
+    return (np.arange(12, dtype=np.uint64).reshape(3, 4) + np.uint64(2**63 + rank))[:, ::2]
+
+
+def speak(exchange: Exchange) -> None:
+    rank = exchange.place.rank
+    answer = {
+        "sums": {str(shards): minibatch_sums(exchange, shards) for shards in SHARDS},
+        "gathered": [data.hex() for data in exchange.gather(said_by(rank))],
+        "nothing": [data.hex() for data in exchange.gather(b"")],
+        "arrays": exchange.gather_arrays(given_by(rank)).tolist(),
+        "empty": list(exchange.gather_arrays(np.empty((0, 3))).shape),
+    }
+    sys.stdout.write(json.dumps(answer))
+
+
+def lose(exchange: Exchange, number: signal.Signals) -> None:
+    """The last rank is gone or stops; the others wait for it."""
+    place = exchange.place
+    exchange.gather(b"all are here")
+    if place.rank == place.count - 1:
+        os.kill(os.getpid(), number)
+    minibatch_sums(exchange, 16)
+
+
+if __name__ == "__main__":
+    kind, patience = sys.argv[1], float(sys.argv[2])
+    try:
+        opened = connect(place_from_environment(), patience_s=patience)
+        try:
+            if kind == "speak":
+                speak(opened)
+            else:
+                lose(opened, signal.Signals[kind])
+        finally:
+            opened.close()
+    except LostError as error:
+        sys.stdout.write(f"{error}\n")
+        sys.exit(error.exit_code)

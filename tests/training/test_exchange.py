@@ -1,0 +1,208 @@
+"""Processes tell each other sums and bytes, and notice who is gone."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exchange_program import (
+    MINIBATCHES,
+    SHARDS,
+    given_by,
+    leaves,
+    minibatch_sums,
+    said_by,
+    shown,
+)
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.exchange import Alone
+from aimbot_lab.training.processes.meeting import Meeting
+from aimbot_lab.training.processes.place import ALONE, LostError, Place, place_from_environment
+
+PROGRAM = Path(__file__).with_name("exchange_program.py")
+ROOT = PROGRAM.parents[2]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list[Any]]:
+    """As many processes that run the program; killed at the end."""
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    started = [
+        subprocess.Popen(
+            [sys.executable, PROGRAM, kind, str(patience_s)],
+            env={**os.environ, **meeting, "RANK": str(rank), "WORLD_SIZE": str(count)},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture(scope="module", params=[2, 3, 4])
+def answers(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """What each process of 2, 3 and 4 found."""
+    with processes(request.param, "speak") as started:
+        ended = [process.communicate(timeout=120) for process in started]
+        assert [process.returncode for process in started] == [0] * request.param, ended
+    assert [err for _, err in ended] == [""] * request.param
+    return [json.loads(out) for out, _ in ended]
+
+
+def test_sums_have_the_bits_of_one_process(answers: list[dict[str, Any]]) -> None:
+    expected = {str(shards): minibatch_sums(Alone(), shards) for shards in SHARDS}
+    assert len(set(expected["16"])) == MINIBATCHES
+    for answer in answers:
+        assert answer["sums"] == expected
+
+
+def test_bytes_of_any_length_are_gathered(answers: list[dict[str, Any]]) -> None:
+    expected = [said_by(rank).hex() for rank in range(len(answers))]
+    assert [answer["gathered"] for answer in answers] == [expected] * len(answers)
+    assert [answer["nothing"] for answer in answers] == [[""] * len(answers)] * len(answers)
+
+
+def test_arrays_are_gathered_in_the_order_of_ranks(answers: list[dict[str, Any]]) -> None:
+    expected = [given_by(rank).tolist() for rank in range(len(answers))]
+    for answer in answers:
+        assert answer["arrays"] == expected
+        assert answer["empty"] == [len(answers), 0, 3]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_killed_process_is_noticed_at_once(count: int) -> None:
+    with processes(count, "SIGKILL") as started:
+        assert started[-1].wait(120) == -signal.SIGKILL
+        begin = time.monotonic()
+        for rank, process in enumerate(started[:-1]):
+            out, err = process.communicate(timeout=30)
+            assert process.returncode == LostError.exit_code, err
+            assert out.startswith(f"rank {rank} of {count} lost another process while it waited")
+            assert out.count("\n") == 1
+            assert "GLHF" not in out
+        assert time.monotonic() - begin < 20  # of the 60 s that it would wait
+
+
+def test_a_silent_process_is_lost_after_the_patience() -> None:
+    with processes(2, "SIGSTOP", patience_s=3) as (waiting, _silent):
+        out, err = waiting.communicate(timeout=120)
+        assert waiting.returncode == LostError.exit_code, err
+        assert "rank 0 of 2 lost another process while it waited for rank 1: Timed out" in out
+
+
+def test_who_never_comes_is_lost_after_the_patience() -> None:
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    done = subprocess.run(
+        [sys.executable, PROGRAM, "speak", "1"],
+        env={**os.environ, **meeting, "RANK": "0", "WORLD_SIZE": "2"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == LostError.exit_code, done.stderr
+    assert done.stdout.startswith("rank 0 of 2 lost another process while it waited for all")
+
+
+def test_one_process_answers_itself() -> None:
+    alone = connect(ALONE)
+    gradients, terms = leaves(4, 0)
+    first, others = gradients[:2].copy(), gradients[2:].copy()
+    summed = alone.sum_up(gradients, terms, shards=4)
+    expected = (first[0] + first[1]) + (others[0] + others[1])
+    assert summed.gradient.tobytes() == expected.tobytes()
+    assert shown(summed)
+    assert alone.gather(b"mine") == [b"mine"]
+    assert alone.gather_arrays(np.arange(3)).tolist() == [[0, 1, 2]]
+    alone.close()
+
+
+def test_one_process_never_loads_torch() -> None:
+    code = """
+import sys
+from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.place import place_from_environment
+connect(place_from_environment({}))
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_one_process_holds_all_shards() -> None:
+    gradients, terms = leaves(4, 0)
+    with pytest.raises(ValueError, match="4 shards given"):
+        Alone().sum_up(gradients, terms, shards=16)
+
+
+def test_the_place_comes_from_the_environment() -> None:
+    assert place_from_environment({}) == ALONE
+    assert place_from_environment({"RANK": "2", "WORLD_SIZE": "3"}) == Place(2, 3)
+    assert Place(0, 3).leads
+    assert not Place(2, 3).leads
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"RANK": "1"},
+        {"WORLD_SIZE": "2"},
+        {"RANK": "two", "WORLD_SIZE": "3"},
+        {"RANK": "3", "WORLD_SIZE": "3"},
+        {"RANK": "-1", "WORLD_SIZE": "3"},
+        {"RANK": "0", "WORLD_SIZE": "0"},
+    ],
+)
+def test_a_place_that_makes_no_sense_is_refused(environment: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^environment: .*RANK and|RANK must be") as error:
+        place_from_environment(environment)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("", "29400"), ("here", ""), ("here", "0"), ("here", "65536"), ("a", "b")]
+)
+def test_a_meeting_needs_a_host_and_a_port(host: str, port: str) -> None:
+    with pytest.raises(ConfigurationError, match="a port from 1 to 65535"):
+        Meeting.from_environment({"MASTER_ADDR": host, "MASTER_PORT": port})
+
+
+@pytest.mark.parametrize(
+    ("host", "here"), [("127.0.0.1", True), ("localhost", True), ("10.0.0.1", False), ("db", False)]
+)
+def test_one_machine_is_known_by_its_loopback_address(host: str, here: bool) -> None:
+    meeting = Meeting.from_environment({"MASTER_ADDR": host, "MASTER_PORT": "29400"})
+    assert meeting.is_loopback == here
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"), [({}, ConfigurationError), ({"TORCHELASTIC_RUN_ID": "1"}, LostError)]
+)
+def test_a_port_in_use_is_one_line(run: dict[str, str], kind: type[Exception]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **run}
+        with pytest.raises(kind, match=f"rank 0 can't listen at 127.0.0.1:{port}: Address already"):
+            Meeting.from_environment(here).store(Place(0, 2), 1)

@@ -1,0 +1,162 @@
+"""Several processes of one training begin and end together, whatever ends them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+PROGRAM = Path(__file__).with_name("worker_program.py")
+ROOT = PROGRAM.parents[2]
+WAIT_S = 60
+
+Launch = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def launched(tmp_path: Path) -> Iterator[Launch]:
+    """Start a launcher of two workers of a kind; what is left of them is killed at the end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(kind: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, PROGRAM, tmp_path, kind, "2"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        for pid in pids(tmp_path):
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def notes(folder: Path, word: str) -> list[str]:
+    """What workers noted: the ranks, in order."""
+    path = folder / "notes"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line.split()[1] for line in lines if line.split()[0] == word]
+
+
+def pids(folder: Path) -> list[int]:
+    path = folder / "notes"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [int(line.split()[2]) for line in lines if line.startswith("start ")]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_all_end_well_and_only_rank_0_is_heard(launched: Launch, tmp_path: Path) -> None:
+    process = launched("end")
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, err
+    assert out == f"rank 0 of 2, red {[str(tmp_path), 'end']}\na warning\n"
+    assert err == ""
+    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
+
+
+def test_an_error_of_all_is_not_tried_again(launched: Launch, tmp_path: Path) -> None:
+    process = launched("refuse")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 2
+    assert err == "file.yaml:1:1: unknown key\n"
+    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
+
+
+def test_the_error_of_one_follower_is_told(launched: Launch, tmp_path: Path) -> None:
+    process = launched("follower fails")
+    wait_until(lambda: len(notes(tmp_path, "start")) == 2)
+    with (tmp_path / "notes").open("a") as file:
+        file.write("lost 0 0\n")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert err == "rank 1 ended with exit code 1: MemoryError: 3 GB\n"
+    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
+
+
+def test_a_loss_starts_all_anew_three_times(launched: Launch, tmp_path: Path) -> None:
+    process = launched("die")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert sorted(notes(tmp_path, "start")) == ["0"] * 4 + ["1"] * 4
+    assert err.splitlines() == [
+        "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)",
+        "rank 1 was ended by SIGKILL; all begin again (restart 2 of 3)",
+        "rank 1 was ended by SIGKILL; all begin again (restart 3 of 3)",
+        "rank 1 was ended by SIGKILL; gave up after 3 restarts",
+    ]
+
+
+def test_losses_with_progress_between_are_mended(launched: Launch, tmp_path: Path) -> None:
+    process = launched("advance")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, err
+    assert err == 5 * "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)\n"
+    assert sorted(notes(tmp_path, "start")) == ["0"] * 6 + ["1"] * 6
+
+
+def test_workers_that_begin_again_find_each_other(launched: Launch, tmp_path: Path) -> None:
+    process = launched("meet again")
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, err
+    assert out == "rank 0rank 1\n"
+    assert err == 2 * "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)\n"
+
+
+def test_a_stop_request_comes_once_and_is_waited_for(launched: Launch, tmp_path: Path) -> None:
+    process = launched("be stopped")
+    wait_until(lambda: len(notes(tmp_path, "ready")) == 2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130
+    assert err == ""
+    assert sorted(notes(tmp_path, "signal")) == ["0", "1"]
+    assert notes(tmp_path, "saved") == ["1", "0"], "who is done first does not end the other"
+    assert len(notes(tmp_path, "start")) == 2
+
+
+def test_a_second_stop_request_kills_all(launched: Launch, tmp_path: Path) -> None:
+    process = launched("ignore stop")
+    wait_until(lambda: len(notes(tmp_path, "ready")) == 2)
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: len(notes(tmp_path, "signal")) == 2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130
+    assert err == ""
+    assert not any(map(is_alive, pids(tmp_path)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ties processes on Linux alone")
+def test_a_killed_launcher_leaves_no_worker(launched: Launch, tmp_path: Path) -> None:
+    process = launched("ignore stop")
+    wait_until(lambda: len(notes(tmp_path, "ready")) == 2)
+    assert all(map(is_alive, pids(tmp_path)))
+    process.kill()
+    wait_until(lambda: not any(map(is_alive, pids(tmp_path))))

@@ -1,0 +1,135 @@
+"""What a launched worker does: `python worker_program.py FOLDER KIND`.
+
+`python worker_program.py FOLDER KIND PROCESSES` launches that many.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.launch import launch
+from aimbot_lab.training.processes.place import LostError, place_from_environment
+
+FOLDER, KIND = Path(sys.argv[1]), sys.argv[2]
+RANK = int(os.environ.get("RANK", "0"))
+WAIT_S = 60  # longer than any test
+
+
+def note(word: str) -> None:
+    with open(FOLDER / "notes", "a") as notes:
+        notes.write(f"{word} {RANK} {os.getpid()}\n")
+
+
+def say(line: str, *, error: bool = False) -> None:
+    (sys.stderr if error else sys.stdout).write(f"{line}\n")
+
+
+def once_noted(word: str, times: int = 1) -> None:
+    """Return once `word` was noted so many times."""
+    for _ in range(WAIT_S * 100):
+        notes = FOLDER / "notes"
+        if notes.exists() and notes.read_text().count(f"{word} ") >= times:
+            return
+        time.sleep(0.01)
+
+
+def end() -> None:
+    say(f"rank {RANK} of {os.environ['WORLD_SIZE']}, {os.environ['COLOUR']} {sys.argv[1:3]}")
+    say("a warning", error=RANK > 0)
+
+
+def refuse() -> None:
+    say("file.yaml:1:1: unknown key", error=True)
+    sys.exit(2)
+
+
+def follower_fails() -> None:
+    if RANK:
+        say("Traceback\nMemoryError: 3 GB", error=True)
+        sys.exit(1)
+    once_noted("lost")
+    sys.exit(LostError.exit_code)
+
+
+def lives() -> int:
+    """How often this rank has begun."""
+    notes = FOLDER / "notes"
+    return notes.read_text().count(f"start {RANK} ") if notes.exists() else 0
+
+
+def die() -> None:
+    """Rank 1 dies, and rank 0 notices it, in every life, or in the first five."""
+    if KIND == "advance" and lives() > 5:
+        return
+    if RANK:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.exit(LostError.exit_code)
+
+
+def be_stopped() -> None:
+    """Stop as a training does: save, which takes rank 0 longer, then 130."""
+
+    def receive(_number: int, _frame: FrameType | None) -> None:
+        note("signal")
+
+    signal.signal(signal.SIGINT, receive)
+    note("ready")
+    once_noted("signal", 2)
+    time.sleep(0.5 if RANK == 0 else 0)
+    note("saved")
+    sys.exit(130)
+
+
+def ignore_stop() -> None:
+    signal.signal(signal.SIGINT, lambda *_: note("signal"))
+    note("ready")
+    once_noted("never")
+
+
+def meet_again() -> None:
+    """Exchange; rank 1 dies in the first two lives, in the midst of it."""
+    if RANK == 0 and lives() > 2:
+        time.sleep(1)  # rank 1 comes first, and must not find the address of a dead process
+    try:
+        exchange = connect(place_from_environment(), patience_s=30)
+        exchange.gather(b"all are here")
+        if RANK and lives() <= 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        say(b"".join(exchange.gather(b"rank %d" % RANK)).decode())
+        exchange.close()
+    except LostError as error:
+        sys.exit(error.exit_code)
+
+
+def progress() -> int:
+    """As if every life had written a checkpoint."""
+    return lives() if KIND in ("advance", "meet again") else 0
+
+
+KINDS = {
+    "end": end,
+    "refuse": refuse,
+    "follower fails": follower_fails,
+    "die": die,
+    "advance": die,
+    "be stopped": be_stopped,
+    "ignore stop": ignore_stop,
+    "meet again": meet_again,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        command = [sys.executable, __file__, *sys.argv[1:3]]
+        launched = launch(
+            command,
+            int(sys.argv[3]),
+            environment={"COLOUR": "red"},
+            progress=progress,
+        )
+        sys.exit(launched)
+    note("start")
+    KINDS[KIND]()
