@@ -132,6 +132,26 @@ def place(command: Callable[..., Result]) -> Callable[..., Result]:
     return placed
 
 
+def place_words(place: Place) -> list[str]:
+    """The options that say `place`, as another process takes them."""
+    given = zip(("--data-dir", "--tracking-uri"), place, strict=True)
+    return [word for name, value in given if value is not None for word in (name, str(value))]
+
+
+def repeated(option: str, values: tuple[str, ...]) -> list[str]:
+    """`option` with each of `values`, as another process takes them."""
+    return [word for value in values for word in (option, value)]
+
+
+processes = click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Train in so many processes of this machine, each on rows of its own: the result is the "
+    "same, to the bit. When one is lost, all begin again from the newest checkpoint. Not more "
+    "than the training has shards (train.shards).",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(
     "--set",

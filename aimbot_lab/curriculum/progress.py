@@ -117,6 +117,11 @@ class CurriculumProgress:
         """What the run should keep of the last call of `add`."""
         return self._record.pieces
 
+    @property
+    def counts_from(self) -> int | None:
+        """The first scenario whose episodes count; None where none does."""
+        return self._order.first
+
     def begin_scenario(self, number: int) -> None:
         """Count the episodes that the world draws as scenario `number` and as later ones."""
         if self._order.first is None:

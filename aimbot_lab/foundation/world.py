@@ -231,14 +231,6 @@ class RestartingWorld(Protocol):
         ...
 
 
-class PartWorld(Protocol):
-    """What a world with the ability `parts` has beside what all worlds have."""
-
-    def place(self, first_row: int, total_rows: int) -> None:
-        """Be the rows from `first_row` on of a world of `total_rows`; before the first reset."""
-        ...
-
-
 class BatchWorld(Protocol):
     """A batch of `num_envs` independent rows that are stepped together."""
 

@@ -76,7 +76,7 @@ class AgentSink(Protocol):
 class RunLinks:
     """The record gets every counted episode and every event of the curriculum.
 
-    What is requested is done between two steps. Checkpoints are kept where rollouts begin,
+    What is requested is done where rollouts begin. Checkpoints are kept there, too,
     and a few replays of every lesson; `live` shows there how the training stands. `agents` keeps
     the present agent where that is requested.
     """

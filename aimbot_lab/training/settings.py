@@ -1,6 +1,6 @@
 """How an agent is trained: the algorithm, its network and its hyper-parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +13,7 @@ from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le,
 from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
 from aimbot_lab.training.networks.registry import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.shards import MAX_SHARDS
 
 __all__ = ["AIM_BINS", "NetworkSettings", "SamplesSettings", "TrainSettings", "bins_within"]
 
@@ -48,19 +49,32 @@ def _plain(value: Any) -> Any:
     raise PydanticCustomError("option_type", "must be a number, true, false or null")
 
 
-def _reward_kind(value: object) -> str | None:
-    if value == "running":
-        return "word"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "number" if is_number else None
+def _number_or(word: str) -> Callable[[object], str | None]:
+    """What tells a number from `word`."""
+
+    def kind(value: object) -> str | None:
+        if value == word:
+            return "word"
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return "number" if is_number else None
+
+    return kind
 
 
 RewardScale = Annotated[
     Annotated[Float, Gt(0), Tag("number")] | Annotated[Literal["running"], Tag("word")],
     Discriminator(
-        _reward_kind,
+        _number_or("running"),
         custom_error_type="reward_scale_type",
         custom_error_message="must be a number or 'running'",
+    ),
+]
+ShardCount = Annotated[
+    Annotated[Int, Ge(1), Le(MAX_SHARDS), Tag("number")] | Annotated[Literal["auto"], Tag("word")],
+    Discriminator(
+        _number_or("auto"),
+        custom_error_type="shards_type",
+        custom_error_message="must be a whole number or 'auto'",
     ),
 ]
 OptionValue = Annotated[Any, AfterValidator(_plain)]
@@ -133,6 +147,10 @@ class TrainSettings:
     """hybrid_ppo: what computes. `torch` is stable-baselines3 to the bit where nothing is switched
     on. `fused` is several times as fast; its random numbers are others, its updates the same
     within rounding. `auto` is fused wherever that can be: networks of equal layers on the CPU."""
+    shards: ShardCount = "auto"
+    """hybrid_ppo, fused engine: into how many blocks of neighbouring rows a rollout is cut, each
+    with an order of samples and a sum of its own. What is learned depends on it. `auto`: as many
+    as suit, up to 16, with at least 256 samples of a minibatch each."""
     network: AnyNetwork = NetworkSettings()
     """The networks; `kind` says which, by default `mlp`."""
     device: Literal["auto", "cpu", "cuda"] = "cpu"

@@ -1,92 +1,63 @@
 """One training, assembled: world, adapter, model, curriculum and callbacks; then learned."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch as th
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
-from aimbot_lab.training.algorithms.adjustments import adjustments
 from aimbot_lab.training.algorithms.models import new_model
-from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
+from aimbot_lab.training.callbacks.agreement import Agreement
+from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
-from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
-from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
-from aimbot_lab.training.callbacks.lesson_callback import LessonCallback
-from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
-from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
 from aimbot_lab.training.callbacks.report_callback import (
-    BestAgentCallback,
     MetricSink,
-    ReportCallback,
 )
-from aimbot_lab.training.callbacks.self_play_callback import self_play_callbacks
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
+from aimbot_lab.training.callbacks.taken_steps import TrainingOver
+from aimbot_lab.training.checkpoint.all_rows import joined, of_rows, own_part
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
 from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
 from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.plan import TrainingOutcome, TrainingPlan
+from aimbot_lab.training.processes.exchange import Alone, Exchange
+from aimbot_lab.training.processes.own_rows import join, own_rows, placed_world
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.self_play.session import SelfPlay
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.vec_env import new_vec_env
 from aimbot_lab.worlds.registry import make_world, type_of
 
-FORMAT = 2  # of a checkpoint's state
+FORMAT = 3  # of a checkpoint's state
 REFUSALS = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, LabError)
-MAX_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
 
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """What a training is made from."""
-
-    seed: int
-    env: WorldSettings
-    lessons: tuple[Lesson, ...]
-    train: TrainSettings
-    forgetting: ForgettingSettings = field(default_factory=ForgettingSettings)
-    evaluation: EvaluationSettings | None = None  # while it trains; None: none
-    self_play: SelfPlaySettings | None = None  # None: it never meets itself
-
-
-@dataclass(frozen=True)
-class TrainingOutcome:
-    """How a training ended."""
-
-    steps: int  # environment steps
-    seconds: float
-    stopped: bool  # ended by request, before its time
-    state_sha256: str
+__all__ = ["Training", "TrainingOutcome", "TrainingPlan"]
 
 
 class Training:
     """A training that is ready to learn; building one compiles the simulator if need be."""
 
-    def __init__(self, plan: TrainingPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: TrainingPlan, *, exchange: Exchange | None = None) -> None:
+        self.plan, self._exchange = plan, exchange or Alone()
+        self._rows = own_rows(plan, self._exchange.place)
         th.set_num_threads(plan.train.torch_threads)
         type_of(plan.env).warm_up(plan.env)
         seed = derive_seed(plan.seed, "learner")
         self.self_play = None
         if plan.self_play is not None:
             self.self_play = SelfPlay(plan.self_play, plan.env, plan.train, seed=seed)
-        world = make_world(plan.env) if self.self_play is None else self.self_play.world()
+        world = self._new_world()
         self.progress = CurriculumProgress(
             plan.lessons,
             world.spec.difficulties,
@@ -96,13 +67,32 @@ class Training:
         if (own := self.self_play) is not None:
             self.progress.rating = lambda: own.running_rating
         self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
-        self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed)
+        shared = {} if self._rows is None else {"own_shards": self._rows.shards}
+        self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed, **shared)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
+        self.model.observation_space.seed(seed)  # nobody draws from it, but checkpoints keep it
+        self._agreement = Agreement(self._exchange, self._first_row, self._weights)
+        if self._rows is not None:
+            join(self.model, self._exchange)
         self._best = BestAgent()
         self._samples = sample_parts(self.model)
         self._resumed: Mapping[str, Any] | None = None
         self._random = random_state(self._spaces)
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
+
+    def _new_world(self) -> BatchWorld:
+        if self._rows is not None:
+            return placed_world(self.plan, self._rows)
+        return make_world(self.plan.env) if self.self_play is None else self.self_play.world()
+
+    @property
+    def _first_row(self) -> int:
+        return 0 if self._rows is None else self._rows.first
+
+    def _weights(self) -> bytes:
+        """All that is learned."""
+        weights = self.model.policy.state_dict().values()
+        return b"".join(one.numpy(force=True).tobytes() for one in weights)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -130,10 +120,13 @@ class Training:
     def _restore(self, state: Mapping[str, Any], read_part: Callable[[str], bytes]) -> None:
         if state["format"] != FORMAT:
             raise ValueError(f"it has format {state['format']}, this version reads {FORMAT}")
-        begun = self.env.resume(state["env"])
+        env, model = state["env"], state["model"]
+        if self._rows is not None:
+            env, model = own_part(self.env, state, self._rows.first)
+        begun = self.env.resume(env)
         self.progress.resume(state["progress"])
         self._best.resume(state["best"])
-        restore_model(self.model, state["model"])
+        restore_model(self.model, model)
         if begun is not None:
             begin_episodes(self.model, begun)
         self._samples.resume(state["replay"], read_part)
@@ -155,82 +148,44 @@ class Training:
     ) -> TrainingOutcome:
         """Train until the last lesson passes, the steps are spent, or `should_stop` says so.
 
-        That is asked after every step of the environments and before every gradient step.
-        Of a training that is stopped nothing counts that came after its last rollout began.
+        That is asked after every step of the environments and before every gradient step. Of a
+        training that is stopped nothing counts that came after its last rollout began.
         """
-        lessons, report, best = self._callbacks(sink, observer, should_stop, links)
-        evaluation = EvaluationCallback(self.plan, sink)
-        if self._resumed is not None:
-            evaluation.resume(self._resumed["evaluation"])
-            self._resume_callbacks(self._resumed, report, best)
+        learner = Learner(
+            self.plan,
+            self.env,
+            self.model,
+            self.progress,
+            self._best,
+            self.self_play,
+            self._agreement,
+        )
 
         def keep() -> None:
+            rows = self._agreement.gather(of_rows(self.env, model_state(self.model)))
             if links.record is not None:
                 links.record.sync()
             if links.checkpoints is not None:
-                links.checkpoints.keep(self._checkpoint(report, best, evaluation))
+                links.checkpoints.keep(self._checkpoint(callbacks, rows))
 
-        # Adjustments first: what is reported or kept where a rollout begins includes them.
-        first = adjustments(self.plan.train, self.model.policy)
-        last = [report, evaluation, best, CheckpointCallback(self._set_mark, keep)]
-        callback = CallbackList([*first, lessons, *self._others(sink, links), *last])
-        if not self._run(callback, should_stop) or lessons.stopped:
+        listeners = Listeners(sink, observer, should_stop, links)
+        callbacks = TrainingCallbacks(learner, listeners, mark=self._set_mark, keep=keep)
+        if self._resumed is not None:
+            total, steps = self._resumed["total_steps"], self.plan.train.total_steps
+            left = steps - self.model.num_timesteps if total != steps else None
+            callbacks.resume(self._resumed["callbacks"], left=left)
+        lessons = callbacks.lessons
+        if not self._run(callbacks.all, should_stop) or lessons.stopped:
             lessons.stopped = True
             self._back_to_mark(links.record)
         else:
-            evaluation.finish()
+            callbacks.evaluation.finish()
         return TrainingOutcome(
             steps=self.model.num_timesteps,
-            seconds=report.seconds,
+            seconds=callbacks.report.seconds,
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
         )
-
-    def _resume_callbacks(
-        self, state: Mapping[str, Any], report: ReportCallback, best: BestAgentCallback
-    ) -> None:
-        report.resume(state["report"])
-        if state["total_steps"] != self.plan.train.total_steps:
-            report.spread(self.plan.train.total_steps - self.model.num_timesteps)
-        best.resume(state["best_offers"])
-
-    def _callbacks(
-        self,
-        sink: MetricSink,
-        observer: Observer,
-        should_stop: Callable[[], bool],
-        links: RunLinks,
-    ) -> tuple[LessonCallback, ReportCallback, BestAgentCallback]:
-        every_steps = self.plan.train.total_steps // MAX_POINTS
-        lessons = LessonCallback(
-            self.env,
-            self.progress,
-            observer=observer,
-            should_stop=should_stop,
-            links=links,
-            greedy=greedy_play(self.plan, self.model, should_stop=should_stop),
-        )
-        report = ReportCallback(
-            self.env,
-            self.progress,
-            sink=sink,
-            observer=observer,
-            tally=EpisodeTally.of(self.env.world.spec),
-            every_steps=every_steps,
-            stopped=lambda: lessons.stopped,
-        )
-        best = BestAgentCallback(
-            self.progress, self._best, every_steps=every_steps, stopped=lambda: lessons.stopped
-        )
-        return lessons, report, best
-
-    def _others(self, sink: MetricSink, links: RunLinks) -> list[BaseCallback]:
-        """Self-play and what keeps replays, where these are asked for."""
-        own = self_play_callbacks(self.self_play, self.model, self.progress, sink=sink)
-        if links.replays is None:
-            return own
-        lessons, kept = self.plan.lessons, links.replays
-        return [*own, KeptEpisodesCallback(self.env, self.progress, lessons=lessons, sink=kept)]
 
     def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:
         """Train; False where `should_stop` ended that in the middle of an update."""
@@ -239,11 +194,14 @@ class Training:
         steps = self.plan.train.total_steps
         fresh = self._resumed is None
         left = steps if fresh else steps - self.model.num_timesteps
+        breaks_off = (lambda: False) if self._agreement.is_shared else should_stop
         try:
-            with stoppable_updates(self.model, should_stop):
+            with stoppable_updates(self.model, breaks_off):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             return False
+        except TrainingOver:
+            callback.on_training_end()
         except Exception as error:
             failed = failure(self.model, error, train=self.plan.train)
             if failed is None:
@@ -253,23 +211,24 @@ class Training:
             raise diverged(self.model)
         return True
 
-    def _checkpoint(
-        self, report: ReportCallback, best: BestAgentCallback, evaluation: EvaluationCallback
-    ) -> Checkpoint:
+    def _checkpoint(self, callbacks: TrainingCallbacks, rows: Sequence[Any]) -> Checkpoint:
+        """The present state; `rows` are the parts that the processes have of it."""
         own = self.self_play
         parts = {**self._samples.take(), **({} if own is None else own.parts())}
+        env, model = rows[0]["env"], model_state(self.model)
+        if len(rows) > 1:
+            env, seen = joined(self.env, rows)
+            model = {**model, **seen}
         state = {
             "format": FORMAT,
             "total_steps": self.plan.train.total_steps,
-            "env": self.env.state(),
+            "env": env,
             "progress": self.progress.state(),
-            "model": model_state(self.model),
+            "model": model,
             "replay": self._samples.state(),
             "random": random_state(self._spaces),
-            "report": report.state(),
             "best": self._best.state(),
-            "best_offers": best.state(),
-            "evaluation": evaluation.state(),
+            "callbacks": callbacks.state(),
             "self_play": None if own is None else own.state(),
         }
         return Checkpoint(self.model.num_timesteps, pack(state), parts)

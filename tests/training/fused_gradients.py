@@ -8,6 +8,7 @@ from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.ppo_update import _losses, ranges_of
 from aimbot_lab.training.fused import engine as fused_engine
 from aimbot_lab.training.fused.core.parts import Loss
+from aimbot_lab.training.fused.minibatches import Minibatch, sums_and_squares
 from aimbot_lab.training.fused.parts.net import parts_views
 from aimbot_lab.training.fused.parts.weights import tensor_views
 
@@ -20,9 +21,16 @@ def whole_rollout(model: HybridPPO, loss: Loss | None = None) -> tuple[np.ndarra
     count = buffer.buffer_size * buffer.n_envs // shape.length
     chunks = np.random.default_rng(0).permutation(count)
     if loss is None:
-        loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
-    flat, sums = engine._gradient.of(engine._rows(buffer), chunks, loss)
-    return flat, sums
+        loss = fused_engine._loss(model, whole_minibatch(model), ranges_of(model, None))
+    flat, sums = engine._gradient.of(engine._rows(buffer), chunks[None], loss, shards=1)
+    return flat[0], sums[0]
+
+
+def whole_minibatch(model: HybridPPO) -> Minibatch:
+    """The rollout in the buffer as one minibatch, of which only the advantages are known."""
+    advantages = model.rollout_buffer.advantages.reshape(1, -1)
+    moments = sums_and_squares(advantages)[0]
+    return Minibatch(np.zeros((1, 0), np.int64), advantages.size, moments)
 
 
 def fused_gradient_of(model: HybridPPO) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """A small game with any actions, and models of our PPO that learn it."""
 
+import itertools
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.shards import Shards, permutations, usual_count
 
 STEPS, ROWS, UPDATES = 80, 8, 3
 BRANCHES = (3, 4)
@@ -74,11 +76,50 @@ def new_model(engine: str, space: str, masked: bool = False, **given: Any) -> Hy
 
 
 def learned(engine: str, space: str, **given: Any) -> HybridPPO:
-    """Learned from rollouts that torch has sampled: the same ones with both engines."""
+    """Learned from rollouts that torch has sampled, in the same minibatches with both engines."""
     model = new_model(engine, space, **given)
     if model.engine.name == "fused":
-        model.engine.actor.act = lambda seen: by_torch(model, seen)
+        act_by_torch(model)
+    else:
+        take_sharded_minibatches(model)
     return model.learn(UPDATES * STEPS * ROWS)
+
+
+def act_by_torch(model: HybridPPO) -> None:
+    """Have the policy act and value rollouts' ends by torch."""
+    model.engine.actor.act = lambda seen: by_torch(model, seen)
+    model.engine.actor.values = lambda seen: values_by_torch(model, seen)
+
+
+def take_sharded_minibatches(model: HybridPPO) -> None:
+    """Have torch learn from the minibatches that the fused engine makes."""
+    buffer: Any = model.rollout_buffer
+    length = buffer._shape.length if hasattr(buffer, "_shape") else 1
+    batch, size = model.batch_size // length, buffer.buffer_size * buffer.n_envs // length
+    count = usual_count(buffer.n_envs, batch, samples=length)
+    shards = Shards(count, 0, count, buffer.n_envs // count)
+    epochs = itertools.cycle(range(model.n_epochs))
+
+    def get(_: int) -> Any:
+        update, each = model.num_timesteps, size // count
+        seed = model.stream_seed
+        order = permutations(shards, each, seed=seed, update=update, epoch=next(epochs))
+        order = order + each * np.arange(count)[:, None]
+        list(type(buffer).get(buffer, None))  # brings the arrays into their form
+        make = buffer._get_samples if length == 1 else buffer._minibatch
+        for first in range(0, each, batch // count):
+            yield make(order[:, first : first + batch // count].ravel())
+
+    buffer.get = get
+
+
+def values_by_torch(model: HybridPPO, seen: th.Tensor) -> Any:
+    policy: Any = model.policy
+    values, policy.values = policy.values, None
+    try:
+        return policy.predict_values(seen)
+    finally:
+        policy.values = values
 
 
 def by_torch(model: HybridPPO, seen: th.Tensor) -> Any:

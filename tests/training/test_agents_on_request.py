@@ -19,8 +19,8 @@ from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training
 
-CALL = 75  # of `requests`, one after each step: in the middle of the third rollout
-STEP = CALL * ROWS
+CALL = 3  # of `requests`, one where each rollout begins
+STEP = (CALL - 1) * 32 * ROWS
 
 
 class AskedLater:

@@ -13,7 +13,7 @@ from fused_gradients import (
     ratios_and_values_moved,
     whole_rollout,
 )
-from guessing import differences
+from guessing import differences, take_sharded_minibatches
 from test_target import VARIANTS as TARGETS
 from test_unit_encoders import ENEMIES, observations
 from tiny_training import Sink
@@ -88,6 +88,8 @@ def test_updates_end_where_torchs_do(variant: str) -> None:
         training = Training(replace(plan, train=replace(plan.train, engine=engine)))
         model: Any = training.model
         model.engine.collect = lambda _model, loop, *, steps: loop()  # both act by torch
+        if engine == "torch":
+            take_sharded_minibatches(model)
         training.learn(Sink(), SilentObserver(), lambda: False)
         models.append(model)
     assert max(differences(*models)) < 1e-6
@@ -121,7 +123,7 @@ def test_what_stands_in_empty_slots_changes_nothing(variant: str, value: float) 
 def test_an_empty_slot_has_probability_0_and_is_never_chosen(variant: str) -> None:
     model: Any = with_rollout(plan_of(variant))
     whole_rollout(model)
-    task = model.engine._gradient._even
+    task = model.engine._gradient._full
     first, last = model.engine.shape.starts[[3, 4]]
     for thread in task.threads:
         probs, masks = thread.workspace.head.probs, thread.workspace.samples.masks

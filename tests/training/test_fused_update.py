@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch as th
+from fused_gradients import whole_minibatch
 from guessing import ROWS, STEPS, differences, learned, new_model
 
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
@@ -54,10 +55,10 @@ def test_the_comparison_sees_a_sample_left_out(monkeypatch: pytest.MonkeyPatch) 
     theirs = learned("torch", "hybrid")
     gradient_of = FusedGradient.of
 
-    def all_but_one(self: FusedGradient, rows: Any, indices: Any, loss: Any) -> Any:
-        indices = indices.copy()
-        indices[0] = indices[-1]
-        return gradient_of(self, rows, indices, loss)
+    def all_but_one(self: FusedGradient, rows: Any, asked: Any, loss: Any, *, shards: int) -> Any:
+        asked = asked.copy()
+        asked[0, 0] = asked[0, -1]
+        return gradient_of(self, rows, asked, loss, shards=shards)
 
     monkeypatch.setattr(FusedGradient, "of", all_but_one)
     assert max(differences(theirs, learned("fused", "hybrid"))) > 10 * TOLERANCE
@@ -100,9 +101,9 @@ def fused_gradient_of(model: HybridPPO) -> tuple[np.ndarray, np.ndarray]:
     engine, buffer = model.engine, model.rollout_buffer
     engine._weights.load()
     indices = np.random.default_rng(0).permutation(STEPS * ROWS)
-    loss = fused_engine._loss(model, buffer.advantages.ravel(), ranges_of(model, None))
-    gradient, _ = engine._gradient.of(engine._rows(buffer), indices, loss)
-    return gradient, indices
+    loss = fused_engine._loss(model, whole_minibatch(model), ranges_of(model, None))
+    gradients, _ = engine._gradient.of(engine._rows(buffer), indices[None], loss, shards=1)
+    return gradients[0], indices
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -28,6 +28,7 @@ from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.registry import make_world
 
 ROWS = 64
+ROLLOUT = 16 * ROWS
 SETTINGS = ArenaSettings(num_envs=ROWS, time_limit=2.0)
 EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
 HARD = WeightChange("goto", ((5, 1.0),))
@@ -191,7 +192,7 @@ def test_a_training_does_what_is_asked_and_records_it() -> None:
         sink, SilentObserver(), lambda: False, links=RunLinks(record=sink, requests=asked)
     )
     assert answers["0"]["weights"] == (0, 0, 0, 0, 1)
-    assert answers["0"]["step"] == ROWS
+    assert answers["0"]["step"] == 0
     assert sink.metrics[names.cell_share("goto", 5)] == 1.0
     assert b'"kind": "weights"' in sink.files["events.jsonl"]
     rows = sink.files["episodes.csv"].decode().splitlines()[1:]
@@ -208,17 +209,26 @@ def test_a_change_after_the_last_checkpoint_is_made_again_at_its_step(tmp_path: 
         def keep(self, checkpoint: Checkpoint) -> None:
             self.state = self.state or checkpoint.state
 
+    class Later(ControlChannel):
+        """Asks nothing before the second rollout."""
+
+        begun = False
+
+        def requests(self) -> Sequence[tuple[str, Any]]:
+            begun, self.begun = self.begun, True
+            return super().requests() if begun else []
+
     def learned(training: Training) -> tuple[str, bytes]:
         sink = Sink()
-        links = RunLinks(record=sink, requests=ControlChannel(tmp_path), checkpoints=first)
+        links = RunLinks(record=sink, requests=Later(tmp_path), checkpoints=first)
         ended = training.learn(sink, SilentObserver(), lambda: False, links=links)
         return ended.state_sha256, sink.files["episodes.csv"]
 
     first, control_channel = First(), ControlChannel(tmp_path)
     key = control_channel.send(HARD._asdict())
     unbroken = learned(Training(small_plan()))
-    assert control_channel.wait(key, 0.0, still_open=lambda: True)["step"] == ROWS
-    assert ControlChannel(tmp_path).changes() == [(ROWS, json.loads(json.dumps(HARD._asdict())))]
+    assert control_channel.wait(key, 0.0, still_open=lambda: True)["step"] == ROLLOUT
+    assert ControlChannel(tmp_path).changes() == [(ROLLOUT, json.loads(json.dumps(HARD._asdict())))]
     resumed = Training(small_plan())
     assert first.state is not None
     resumed.resume(first.state)

@@ -67,7 +67,7 @@ def test_before_the_first_step_every_sample_is_as_likely_as_in_the_rollout(
     )
     policy: Any = model.policy
     assert policy.rollout.state.any()
-    assert policy.state_drift(model.rollout_buffer) < 1e-5
+    assert policy.state_drift(model.rollout_buffer, range(model.n_envs)) < 1e-5
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -162,7 +162,7 @@ def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one()
     keeper = Keeper()
     unbroken = learn(Training(made), keeper)
     last = keeper.checkpoints[-1]
-    assert 0 < last.step < unbroken.steps < last.step + 512
+    assert 0 < last.step == unbroken.steps - 512
     training = Training(made)
     training.resume(last.state)
     rest = [line for line in unbroken.logged if line[0] > last.step]
@@ -172,7 +172,8 @@ def test_from_its_last_rollout_a_training_reaches_its_goal_as_the_unbroken_one()
 @pytest.mark.parametrize("part", ["env", "progress", "model", "random", "report"])
 def test_every_part_of_a_checkpoint_is_needed(part: str) -> None:
     keeper = Keeper()
-    made = variant("hybrid_ppo, all switches")
+    # The kernels draw by row and step; the global generators are torch's.
+    made = variant("ppo" if part == "random" else "hybrid_ppo, all switches")
     unbroken = learn(Training(made), keeper)
     early, late = (unpack(keeper.checkpoints[index].state) for index in (1, -2))
     training = Training(made)

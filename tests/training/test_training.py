@@ -17,11 +17,13 @@ from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, load_ag
 from aimbot_lab.training.callbacks import report_callback
 from aimbot_lab.training.callbacks.report_callback import MAX_POINTS
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 ROWS = 32
+ROLLOUT = 32 * ROWS
 EASY = {"goto": (1.0, 0.0, 0.0, 0.0, 0.0)}
 
 
@@ -31,6 +33,18 @@ class Sink:
 
     def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
         self.logged.append((step, metrics))
+
+
+class Record:
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        self.texts[name] = self.texts.get(name, "")[:place] + text
+        return True
+
+    def sync(self) -> None:
+        pass
 
 
 class Watcher(SilentObserver):
@@ -100,9 +114,21 @@ def test_the_lesson_changes_in_the_metrics_at_the_step_at_which_it_was_passed() 
     numbers = [(at, each[names.LESSON_NUMBER]) for at, each in sink.logged if len(each) == 1]
     assert numbers == [(watcher.promoted_at[0], 2.0)]
     assert [one.ended_at_step for one in training.progress.lesson_reports] == watcher.promoted_at
-    assert outcome.steps == watcher.promoted_at[-1]
+    assert outcome.steps == -(-watcher.promoted_at[-1] // ROLLOUT) * ROLLOUT
     steps = [step for step, _ in sink.logged]
     assert steps == sorted(set(steps))
+
+
+def test_nothing_that_a_rollout_brings_after_a_promotion_counts_for_the_next_lesson() -> None:
+    training, record = Training(plan(total_steps=65_536)), Record()
+    training.learn(Sink(), SilentObserver(), lambda: False, links=RunLinks(record=record))
+    rows = [line.split(",") for line in record.texts["episodes.csv"].splitlines()[1:]]
+    passed = training.progress.lesson_reports[0].ended_at_step
+    assert passed is not None
+    assert passed % ROLLOUT  # within a rollout, which went on
+    begun = -(-passed // ROLLOUT) * ROLLOUT
+    assert max(int(step) for step, number, *_ in rows if number == "1") == passed
+    assert min(int(step) for step, number, *_ in rows if number == "2") > begun
 
 
 def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:

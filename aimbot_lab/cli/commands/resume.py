@@ -1,17 +1,26 @@
 """`aimbot-lab resume`: resume a run that was stopped, or whose process died."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.processes.shared_training import (
+    Prepared,
+    check_processes,
+    launch_processes,
+    own_place,
+    take_part,
+)
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
     from aimbot_lab.experiment.runs.resume_checks import CheckedResume
+    from aimbot_lab.tracking.data_folder import DataFolder
+    from aimbot_lab.training.processes.place import Place
 
 
 @click.command(short_help="Resume a run that was stopped or died.")
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
     help="Go on even though another process may still train RUN; if it does, it notices and stops, "
     "unless it is of an older version: end such a one yourself.",
 )
+@options.processes
 @options.place
 @options.as_json
 def resume(
@@ -30,6 +40,7 @@ def resume(
     overrides: tuple[str, ...],
     *,
     take_over: bool,
+    processes: int,
     place: options.Place,
     as_json: bool,
 ) -> int:
@@ -47,24 +58,49 @@ def resume(
     Example:
       aimbot-lab resume latest --set train.total_steps=40000000
     """
+    own = own_place(processes)
+
+    def prepare() -> Prepared:
+        return _prepared(run, overrides, take_over=take_over, place=place, own=own)
+
+    if own.count > 1:
+        return take_part(own, prepare, place.data_dir, as_json=as_json)
+    request, news = prepare()
+    check_processes(request, processes)
+    if processes == 1 or request.resume is None:
+        return train(request, place.data_dir, as_json=as_json, news=news)
+    run_id = request.resume.run_id
+    words = ["resume", run_id, *options.repeated("--set", overrides), *options.place_words(place)]
+    words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
+    return launch_processes(words, processes, place.folder, resumed=run_id)
+
+
+def _prepared(
+    run: str,
+    overrides: tuple[str, ...],
+    *,
+    take_over: bool,
+    place: options.Place,
+    own: "Place",
+) -> Prepared:
+    """The resumption, for the process at the place `own`."""
     from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
 
     folder = place.folder
-    close_orphan_runs(folder)  # one that had ended has nothing left to resume
-    unfinished = find_resumable(run, folder, tracking_uri=place.tracking_uri)
-    resumption = check_resume(
-        unfinished,
-        unfinished.curriculum(overrides),
-        folder,
-        take_over=take_over,
-        tracking_uri=place.tracking_uri,
-    )
-    return train(resumption.request, place.data_dir, as_json=as_json, news=_news(resumption))
+    if own.leads:
+        close_orphan_runs(folder)  # one that had ended has nothing left to resume
+    found = find_resumable(run, folder, tracking_uri=place.tracking_uri)
+    curriculum = found.curriculum(overrides)
+    if not own.leads:  # that the run may be resumed is for the leader to find, which claims it
+        return Prepared(RunRequest(curriculum, folder, resume=found))
+    uri = place.tracking_uri
+    return _of(check_resume(found, curriculum, folder, take_over=take_over, tracking_uri=uri))
 
 
-def resume_newest(request: "RunRequest", data_dir: Path | None, *, as_json: bool) -> int:
-    """The exit code of resuming the newest resumable run, or of `request` without one."""
+def newest_prepared(request: "RunRequest") -> Prepared:
+    """The resumption of the newest resumable run, or `request` without one."""
     from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
     from aimbot_lab.experiment.runs.resume_checks import check_resume, newest_resumable
 
@@ -72,14 +108,24 @@ def resume_newest(request: "RunRequest", data_dir: Path | None, *, as_json: bool
     newest = newest_resumable(request.curriculum, request.data_folder, start=request.start)
     if newest is None:
         news = f"there is no unfinished run of {request.curriculum.path}: a new one begins"
-        return train(request, data_dir, as_json=as_json, news=news)
-    resumption = check_resume(newest, request.curriculum, request.data_folder)
-    return train(resumption.request, data_dir, as_json=as_json, news=_news(resumption))
+        return Prepared(request, news)
+    return _of(check_resume(newest, request.curriculum, request.data_folder))
 
 
-def _news(resumption: "CheckedResume") -> str:
-    """Which run is resumed, and with what changes."""
+def again_prepared(run: "ResumableRun", data_folder: "DataFolder", own: "Place") -> Prepared:
+    """The resumption of a run whose processes are started anew."""
+    from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.experiment.runs.resume_checks import check_resume
+
+    if own.leads:
+        return _of(check_resume(run, run.curriculum(), data_folder))
+    return Prepared(RunRequest(run.curriculum(), data_folder, resume=run))
+
+
+def _of(resumption: "CheckedResume") -> Prepared:
+    """What is resumed, and with what changes."""
     run = resumption.request.resume
     assert run is not None
     changes = "".join(f"; {change}" for change in resumption.changes)
-    return f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changes}"
+    news = f"resuming run {run.run_id[:SHORT_ID]} ({run.record.name}){changes}"
+    return Prepared(resumption.request, news)

@@ -1,18 +1,31 @@
 """`aimbot-lab run`: train by a curriculum."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.commands.resume import again_prepared, newest_prepared
 from aimbot_lab.cli.completion import complete_files, complete_runs
+from aimbot_lab.cli.processes.shared_training import (
+    Prepared,
+    begun_run,
+    check_processes,
+    launch_processes,
+    own_place,
+    run_key,
+    take_part,
+)
 from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.config.document import LoadedCurriculum
+    from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.starting import InitialAgent
     from aimbot_lab.tracking.data_folder import DataFolder
+    from aimbot_lab.training.processes.place import Place
 
 
 class RunOptions(TypedDict):
@@ -24,6 +37,7 @@ class RunOptions(TypedDict):
     dry_run: bool
     resume: bool
     seeds: int | None
+    processes: int
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
@@ -46,6 +60,7 @@ class RunOptions(TypedDict):
     help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
     "report their common result. Each is a run of its own.",
 )
+@options.processes
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @options.tags
 @click.option(
@@ -91,8 +106,58 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     Examples:
       aimbot-lab run goto --seed 2 --set env.rewards.spin_penalty=0.5
       aimbot-lab run goto --seeds 5
+      aimbot-lab run goto --processes 2
     """
-    from aimbot_lab.cli.commands.resume import resume_newest
+    own = own_place(given["processes"])
+    if given["seeds"] is not None and max(own.count, given["processes"]) > 1:
+        raise click.UsageError("--seeds can't be used with several processes for one training")
+    if own.count > 1 and not given["dry_run"]:
+        place = given["place"]
+        return take_part(
+            own,
+            lambda: _joined(file, overrides, given, own),
+            place.data_dir,
+            as_json=given["as_json"],
+        )
+    return _run(file, overrides, given) if own.leads else 0
+
+
+def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
+    """The exit code of what is asked of one process, or of one that starts several."""
+    processes, place = given["processes"], given["place"]
+    request = _requested(file, overrides, given, says=processes == 1)
+    if given["dry_run"]:
+        return _show_plan(request.curriculum, as_json=given["as_json"])
+    if given["seeds"] is not None:
+        return _train_seeds(file, overrides, request, given=given)
+    if processes == 1:
+        request, news = newest_prepared(request) if given["resume"] else Prepared(request)
+        return train(request, place.data_dir, as_json=given["as_json"], news=news)
+    check_processes(request, processes)
+    if str(file) == "-":
+        raise click.UsageError("--processes can't be used with -")
+    words = ["run", *_words(file, overrides, given, request.start)]
+    words += [] if given["name"] is None else ["--name", given["name"]]
+    words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
+    words += ["--resume"] if given["resume"] else []
+    words += ["--json"] if given["as_json"] else []
+    newest = newest_prepared(request).request.resume if given["resume"] else None
+    resumed = None if newest is None else newest.run_id
+    return launch_processes(words, processes, request.data_folder, resumed=resumed)
+
+
+def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:
+    """What the process at `own`, one of several, is to train."""
+    if (begun := begun_run(given["place"].folder)) is not None:
+        return again_prepared(begun, given["place"].folder, own)
+    request = replace(_requested(file, overrides, given, says=own.leads), key=run_key())
+    return newest_prepared(request) if given["resume"] and own.leads else Prepared(request)
+
+
+def _requested(
+    file: Path, overrides: tuple[str, ...], given: RunOptions, *, says: bool
+) -> "RunRequest":
+    """The run that is asked for, checked; `says` with which agent it starts."""
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.request import RunRequest
 
@@ -100,16 +165,11 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
     curriculum = load_curriculum(file, (*overrides, *seeds), allowed_env=given["allow_env"])
     folder = _destination(curriculum, given)
     curriculum, start = _started(curriculum, folder, given)
-    if given["dry_run"]:
-        return _show_plan(curriculum, as_json=given["as_json"])
+    if start is not None and says:
+        click.echo(f"starts with {start.description}", err=True)
     tags = options.parsed_tags(given["tags"])
-    if given["seeds"] is not None:
-        return _train_seeds(file, overrides, curriculum, start=start, given=given)
-    request = RunRequest(
-        curriculum, folder, given["name"], given["place"].tracking_uri, tags=tags, start=start
-    )
-    begin = resume_newest if given["resume"] else train
-    return begin(request, given["place"].data_dir, as_json=given["as_json"])
+    uri = given["place"].tracking_uri
+    return RunRequest(curriculum, folder, given["name"], uri, tags=tags, start=start)
 
 
 def _show_plan(curriculum: "LoadedCurriculum", *, as_json: bool) -> int:
@@ -121,12 +181,7 @@ def _show_plan(curriculum: "LoadedCurriculum", *, as_json: bool) -> int:
 
 
 def _train_seeds(
-    file: Path,
-    overrides: tuple[str, ...],
-    curriculum: "LoadedCurriculum",
-    *,
-    start: "InitialAgent | None",
-    given: RunOptions,
+    file: Path, overrides: tuple[str, ...], request: "RunRequest", *, given: RunOptions
 ) -> int:
     from aimbot_lab.cli.processes.seeds import SeedsRequest, train_seeds
     from aimbot_lab.experiment.config.one_core import one_core_overrides
@@ -134,20 +189,27 @@ def _train_seeds(
     if given["resume"] or str(file) == "-":
         what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
         raise click.UsageError(f"--seeds can't be used with {what}")
-    words = [str(file), *_each("--set", overrides), *_each("--allow-env", given["allow_env"])]
-    words += _each("--tag", given["tags"])
+    config = request.curriculum.config
+    asked = SeedsRequest(
+        _words(file, overrides, given, request.start),
+        options.repeated("--set", one_core_overrides(config)),
+        given["name"],
+        first_seed=config.seed,
+        seeds=given["seeds"] or 1,
+    )
+    return train_seeds(asked, given["place"], as_json=given["as_json"])
+
+
+def _words(
+    file: Path, overrides: tuple[str, ...], given: RunOptions, start: "InitialAgent | None"
+) -> list[str]:
+    """What another process is told to train: all but name, seed and how it is shown."""
+    words = [str(file), *options.repeated("--set", overrides)]
+    words += options.repeated("--allow-env", given["allow_env"])
+    words += options.repeated("--tag", given["tags"])
     words += ["--start-lesson", str(given["start_lesson"])]
     words += [] if start is None else ["--init-from", start.ref.source]
-    for option, value in zip(("--data-dir", "--tracking-uri"), given["place"], strict=True):
-        words += [] if value is None else [option, str(value)]
-    one_core = _each("--set", one_core_overrides(curriculum.config))
-    first, seeds = curriculum.config.seed, given["seeds"] or 1
-    request = SeedsRequest(words, one_core, given["name"], first_seed=first, seeds=seeds)
-    return train_seeds(request, given["place"], as_json=given["as_json"])
-
-
-def _each(option: str, values: tuple[str, ...]) -> list[str]:
-    return [word for value in values for word in (option, value)]
+    return words + options.place_words(given["place"])
 
 
 def _started(
@@ -168,7 +230,6 @@ def _started(
         return curriculum, None
     start = find_initial_agent(source, folder, tracking_uri=_store(curriculum, given))
     check_compatible(start, curriculum.config)
-    click.echo(f"starts with {start.description}", err=True)
     return curriculum, start
 
 

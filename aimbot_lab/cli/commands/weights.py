@@ -10,7 +10,7 @@ from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.text import print_json, table
 from aimbot_lab.foundation.shown_text import one_line
 
-WAIT_SECONDS = 60.0  # a run listens between two steps, but not during an update
+WAIT_SECONDS = 60.0  # a run listens where a rollout begins
 Levels = tuple[int, ...]
 
 

@@ -13,6 +13,7 @@ from aimbot_lab.cli.views.text import Fit, duration, print_json, rate, table, te
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
+    from aimbot_lab.experiment.runs.processes.crew import Crew
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.result import RunResult
 
@@ -22,10 +23,17 @@ LOOK = "Look at it: "
 SHORT_ID = 12  # characters of a run's id that a person is shown to type
 
 
-def train(request: "RunRequest", data_dir: Path | None, *, as_json: bool, news: str = "") -> int:
+def train(
+    request: "RunRequest",
+    data_dir: Path | None,
+    *,
+    as_json: bool,
+    news: str = "",
+    crew: "Crew | None" = None,
+) -> int:
     """The exit code of a training, which is shown while it runs and summarised at its end.
 
-    `news` is said before it begins.
+    `news` is said before it begins. This process leads the others of `crew`.
     """
     from aimbot_lab.cli.processes.stopping import stop_on_signals
     from aimbot_lab.cli.views.view import training_view
@@ -36,7 +44,7 @@ def train(request: "RunRequest", data_dir: Path | None, *, as_json: bool, news: 
         view.stage("loading")
         from aimbot_lab.experiment.runs.run import run_curriculum
 
-        result = run_curriculum(request, view, should_stop=stop, on_outage=view.notice)
+        result = run_curriculum(request, view, should_stop=stop, on_outage=view.notice, crew=crew)
     _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
 

@@ -19,6 +19,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.options import settings_faults
 from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import network_of
@@ -143,6 +144,15 @@ def rollout_diagnostics(
         nearest = nearest_divisor(steps, train.batch_size)
         got = f"got {train.batch_size}; nearest that does: {nearest}"
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
+    else:
+        yield from _shard_diagnostics(train, seats_in(env))
+
+
+def _shard_diagnostics(train: TrainSettings, rows: int) -> Iterator[Diagnostic]:
+    try:
+        shard_count(train, rows)
+    except ValueError as error:
+        yield Diagnostic(("train", "shards"), str(error))
 
 
 def rollout_product(env: WorldSettings) -> str:

@@ -45,6 +45,7 @@ class KeptCheckpoint:
     path: Path
     configuration: str | None  # hash of the run's configuration; None: by an older version
     content: Any  # of the world, as `content_of` gave it; None: it has none, or by an older version
+    parts: tuple[str, ...]  # their names
     read_part: Callable[[str], bytes]
 
 
@@ -179,6 +180,7 @@ class CheckpointFolder:
             path=self._state_path(step),
             configuration=configuration,
             content=content,
+            parts=tuple(marks),
             read_part=lambda name: self._read_part(name, marks),
         )
 

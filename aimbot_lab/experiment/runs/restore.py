@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
 from aimbot_lab.experiment.runs.run_record import (
@@ -40,6 +41,7 @@ def resume_run(
     run: ResumableRun,
     training: Training,
     *,
+    crew: Crew,
     observer: Observer,
     notify: Notify,
 ) -> tuple[RestoredRun, Tracker]:
@@ -55,10 +57,10 @@ def resume_run(
     uri = None if address.embedded else address.uri
     check_reopening(data_folder, run.run_id, tracking_uri=uri)
     if not run.folder.is_free:
-        restore(run, training, notify=silent)
+        restore(run, training, crew=crew, notify=silent)
     claimed = claim_run(data_folder, run.run_id, take_over=request.take_over, tracking_uri=uri)
     try:
-        restored = restore(replace(run, folder=claimed), training, notify=notify)
+        restored = restore(replace(run, folder=claimed), training, crew=crew, notify=notify)
         observer.stage(f"resuming run {run.run_id} from step {restored.step:,}")
         if restored.step and not training.env.world.spec.can("snapshot"):
             notify(NEW_EPISODES)
@@ -74,8 +76,8 @@ def resume_run(
     return restored, tracker
 
 
-def restore(run: ResumableRun, training: Training, *, notify: Notify) -> RestoredRun:
-    """Have `training`, made from the run's curriculum, go on where `run` was.
+def restore(run: ResumableRun, training: Training, *, crew: Crew, notify: Notify) -> RestoredRun:
+    """Have `training`, made from the run's curriculum, go on where `run` was, in all processes.
 
     `notify` is called for a damaged checkpoint, and for libraries that changed since the start.
     Raises LabError where the checkpoint is of another kind of training, ConfigurationError where it
@@ -109,7 +111,7 @@ def restore(run: ResumableRun, training: Training, *, notify: Notify) -> Restore
     if changed:
         notify(f"the result may differ from an unbroken run's: {', '.join(changed)}")
     try:
-        training.resume(newest.state, newest.read_part)
+        crew.resume(training, newest)
     except LabError as error:
         raise LabError(f"run {run.run_id}: {error}") from error
     return RestoredRun(newest.step, folder)

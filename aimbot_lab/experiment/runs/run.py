@@ -14,7 +14,8 @@ from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
 from aimbot_lab.experiment.runs.failure import keep_traceback
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.plan import cost_of
+from aimbot_lab.experiment.runs.processes.crew import Crew, Order
+from aimbot_lab.experiment.runs.processes.preparation import prepared, start_of
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
@@ -26,12 +27,7 @@ from aimbot_lab.experiment.runs.run_record import (
     read_record,
     write_record,
 )
-from aimbot_lab.experiment.runs.starting import (
-    InitialAgent,
-    check_compatible,
-    log_initial_agent,
-    stored_initial_agent,
-)
+from aimbot_lab.experiment.runs.starting import log_initial_agent
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
@@ -42,8 +38,9 @@ from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.processes.place import LostError
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
+from aimbot_lab.training.training import Training, TrainingOutcome
 from aimbot_lab.training.versions import versions
 from aimbot_lab.worlds.registry import content_of
 
@@ -57,6 +54,7 @@ def run_curriculum(
     should_stop: Callable[[], bool],
     on_outage: Notify = silent,
     after_training: Callable[[Training, Tracker], None] | None = None,
+    crew: Crew | None = None,
 ) -> RunResult:
     """Train as the curriculum says and track it.
 
@@ -64,16 +62,20 @@ def run_curriculum(
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
     where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
     that fails on the way ends nothing: `on_outage` is called, and the result says what is
-    missing.
+    missing. This process leads the others of `crew`.
     Raises StoreError before anything is created where the store can't be used, or where the agent
     could be saved nowhere, RunLostError where another process takes the run over, and
     AbortedError for a KeyboardInterrupt once there is a run.
     """
-    training, restored, tracker = _opened(request, observer, on_outage=on_outage)
+    crew = crew or Crew()
+    with crew.telling():
+        training, restored, tracker = _opened(request, observer, crew, on_outage=on_outage)
     checkpoints = restored.folder if restored else _new_checkpoints(request, tracker, on_outage)
     agent = "was not saved"
     try:
-        links = _begin(request, tracker, restored, checkpoints)
+        with crew.telling():
+            links = _begin(request, tracker, restored, checkpoints)
+            crew.order(Order(learn=True))
         observer.stage("training")
         ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
@@ -87,22 +89,33 @@ def run_curriculum(
         what = f"aborted: {_close(tracker)}, its agent {agent}"
         raise AbortedError(what + _resume_hint(tracker, checkpoints)) from abort
     except BaseException as error:
-        keep_traceback(error, tracker)
-        tracker.finish("FAILED")
+        _end_by(error, tracker)
         raise
 
 
+def _end_by(error: BaseException, tracker: Tracker) -> None:
+    """End a run that can't go on here; one that lost a process is like one that was killed."""
+    if isinstance(error, LostError):
+        tracker.finish("KILLED", wait_seconds=ABORT_SECONDS)
+        return
+    keep_traceback(error, tracker)
+    tracker.finish("FAILED")
+
+
 def _opened(
-    request: RunRequest, observer: Observer, *, on_outage: Notify
+    request: RunRequest, observer: Observer, crew: Crew, *, on_outage: Notify
 ) -> tuple[Training, RestoredRun | None, Tracker]:
     """The training, put where the run that is resumed had come to, and the run's tracker."""
     close_orphan_runs(request.data_folder)
-    training = _prepared(request, observer)
+    training = prepared(request, observer, crew.exchange)
+    crew.order()
     observer.stage("opening the tracking store (made once, then kept)")
     if request.resume is None:
         return training, None, _open(request, on_outage=on_outage)
     run = request.resume
-    return training, *resume_run(request, run, training, observer=observer, notify=on_outage)
+    return training, *resume_run(
+        request, run, training, crew=crew, observer=observer, notify=on_outage
+    )
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
@@ -113,34 +126,6 @@ def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[
         return should_stop()
 
     return asked
-
-
-def _prepared(request: RunRequest, observer: Observer) -> Training:
-    """The training, with the agent that it begins with."""
-    config, start = request.curriculum.config, _start_of(request)
-    if start is not None:
-        check_compatible(start, config)
-    cost = cost_of(config)
-    if cost.costly:
-        observer.notice(str(cost))
-    observer.stage("preparing the simulator (compiled once, then kept)")
-    parts = config.seed, config.env, config.lessons, config.train
-    training = Training(
-        TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
-    )
-    for remark in training.remarks:
-        observer.notice(remark)
-    if start is not None:
-        training.start_from(start.saved.agent)
-    return training
-
-
-def _start_of(request: RunRequest) -> InitialAgent | None:
-    """The agent to begin with; of a run that is resumed, the one that it began with."""
-    if request.resume is None:
-        return request.start
-    ref = request.resume.record.start
-    return None if ref is None else stored_initial_agent(request.resume.folder.checkpoints, ref)
 
 
 def _open(request: RunRequest, *, on_outage: Notify) -> Tracker:
@@ -194,7 +179,7 @@ def _begin(
         with suppress(OSError):
             source = without_password((checkpoints.path / SOURCE_NAME).read_text("utf-8"))
         tracker.log_text(source, "curriculum.yaml")
-        if (start := _start_of(request)) is not None:
+        if (start := start_of(request)) is not None:
             log_initial_agent(start, tracker)
     if restored is not None:
         tracker.set_tags({"lab.resumed_at_step": str(restored.step)})

@@ -20,7 +20,9 @@ _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
 _CHANGES = "changes.jsonl"  # what was done, with its steps
 _PAUSE = 0.05  # seconds between two looks for an answer
-LOOK_SECONDS = 0.1  # between two looks of a training for requests: it asks after every step
+LOOK_SECONDS = (
+    0.1  # between two looks of a training for requests, which it has where rollouts begin
+)
 
 
 class ControlChannel:

@@ -1,5 +1,7 @@
 """What changes between rollouts beside the weights: scheduled numbers and running statistics."""
 
+from functools import reduce
+
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -9,8 +11,10 @@ from torch.nn import Module
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.algorithms.schedules import Cosine, Linear, Schedule
 from aimbot_lab.training.networks.features import ScaledFeatures
-from aimbot_lab.training.networks.running_scale import Moments
+from aimbot_lab.training.networks.running_scale import Moments, together
+from aimbot_lab.training.processes.exchange import Alone, of_all_shards
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.shards import one_shard
 
 
 def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:
@@ -80,7 +84,12 @@ class StatisticsCallback(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
-        self._seen = self._features()[0].moments(self._observations())
+        found = [self._features()[0].moments(rows) for rows in self._observations()]
+        exchange = getattr(self.model, "exchange", Alone())
+        own = np.array([np.concatenate([one.mean, one.variance]) for one in found])
+        halves = (np.split(one, 2) for one in of_all_shards(own, exchange))
+        each = (Moments(mean, variance, found[0].rows) for mean, variance in halves)
+        self._seen = reduce(together, each)
 
     def _on_rollout_start(self) -> None:
         if self._seen is None:
@@ -93,9 +102,10 @@ class StatisticsCallback(BaseCallback):
     def _features(self) -> list[ScaledFeatures]:
         return scaled_features(self.model.policy)
 
-    def _observations(self) -> Float32Array:
-        """Those of the last rollout [N, D]."""
+    def _observations(self) -> list[Float32Array]:
+        """Those of the last rollout [N, D], shard by shard."""
         model = self.model
+        shards = getattr(model, "shards", one_shard(model.n_envs))
         if isinstance(model, OnPolicyAlgorithm):
             observations = model.rollout_buffer.observations
         else:
@@ -104,4 +114,5 @@ class StatisticsCallback(BaseCallback):
             assert buffer is not None
             steps = min(model.train_freq.frequency, buffer.buffer_size)  # type: ignore[union-attr]
             observations = buffer.observations[np.arange(buffer.pos - steps, buffer.pos)]
-        return observations.reshape(-1, observations.shape[-1])
+        blocks = np.split(observations, shards.here, axis=1)
+        return [block.reshape(-1, observations.shape[-1]) for block in blocks]

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from gymnasium import spaces
@@ -17,8 +18,10 @@ from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
 from aimbot_lab.training.networks.parts.rollout_memory import RolloutMemory
-from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+from aimbot_lab.training.networks.remembering_policy import DRIFT_ROWS, RememberingPolicy
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
+from aimbot_lab.training.processes.exchange import Alone, Exchange, of_all_shards
+from aimbot_lab.training.shards import Shards, asked_count, one_shard
 
 Objective = Literal["joint", "per_branch"]
 EngineName = Literal["torch", "fused", "auto"]
@@ -32,6 +35,9 @@ class HybridPPO(PPO):
     objective is no less than c A. Hybrid actions and masks are its policy's matter.
     `engine` fused: the same losses and steps, several times faster, equal within rounding;
     raises ValueError where the policy is not of the kind it knows. auto: fused where it can be.
+    `shards`: into how many blocks of neighbouring rows the fused engine cuts what it learns from,
+    by default as many as suit; what is learned depends on it. `own_shards`: those whose rows the
+    environment has, where other processes have more; `exchange` is theirs, and given afterwards.
     `keep_rollouts` K: an epoch passes over the last K rollouts, older ones with the
     log-probabilities, values and advantages that they were made with.
     """
@@ -41,6 +47,13 @@ class HybridPPO(PPO):
     """Those that updates draw from beside the last."""
     passed_over: tuple[tuple[str, str], ...]
     """Faster engines that `auto` did not take, each with the reason."""
+    stream_seed: int
+    """From which the fused engine draws."""
+    shards: Shards
+    exchange: Exchange
+    """With those who learn from other shards."""
+    all_rows: int
+    """Rows of all of them, which a step counts."""
 
     def __init__(
         self,
@@ -49,13 +62,19 @@ class HybridPPO(PPO):
         dual_clip: float | None = None,
         engine: EngineName = "torch",
         keep_rollouts: int = 1,
+        shards: int | Literal["auto"] = "auto",
+        own_shards: Shards | None = None,
         **arguments: Any,
     ) -> None:
         if dual_clip is not None and dual_clip <= 1.0:
             raise ValueError(f"dual_clip must be greater than 1 (got {dual_clip:g})")
         self.objective, self.dual_clip, self.asked_engine = objective, dual_clip, engine
+        self.asked_shards, self.own_shards = shards, own_shards
         self.rollouts = KeptRollouts(keep_rollouts) if keep_rollouts > 1 else None
-        super().__init__(*args, **arguments)
+        with catch_warnings():
+            if own_shards is not None:  # a minibatch is made of the rows of all processes
+                simplefilter("ignore", UserWarning)
+            super().__init__(*args, **arguments)
 
     def _setup_model(self) -> None:
         if self.rollout_buffer_class is None and isinstance(self.observation_space, spaces.Box):
@@ -75,6 +94,15 @@ class HybridPPO(PPO):
         self.engine, self.passed_over = suited_engine(self.policy, types, keeps_rollouts=keeps)
         if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
             self.rollout_buffer.memory = self._memory
+        self.stream_seed = np.random.randint(2**31) if self.seed is None else self.seed
+        self.shards, self.exchange = self.own_shards or one_shard(self.n_envs), Alone()
+        if self.engine.by_shards and self.own_shards is None:
+            memory = self.policy_kwargs.get("memory")
+            samples = 1 if memory is None else memory.length
+            batch = self.batch_size // samples
+            count = asked_count(self.asked_shards, self.n_envs, batch, samples=samples)
+            self.shards = Shards(count, 0, count, self.n_envs // count)
+        self.all_rows = self.shards.total * self.shards.rows
 
     @property
     def _memory(self) -> RolloutMemory:
@@ -110,7 +138,8 @@ class HybridPPO(PPO):
         n_rollout_steps: int,
     ) -> bool:
         """Fill `rollout_buffer`; False where `callback` ended it."""
-        loop = partial(super().collect_rollouts, env, callback, rollout_buffer, n_rollout_steps)
+        counted: Any = env if self.all_rows == env.num_envs else _Counted(env, self.all_rows)
+        loop = partial(super().collect_rollouts, counted, callback, rollout_buffer, n_rollout_steps)
         if isinstance(rollout_buffer, ChunkRolloutBuffer):
             self._memory.begin(lambda: np.asarray(self._last_episode_starts))
         return self.engine.collect(self, loop, steps=n_rollout_steps)
@@ -137,8 +166,23 @@ class HybridPPO(PPO):
         finally:
             self.rollout_buffer = last
         if isinstance(self.rollout_buffer, ChunkRolloutBuffer):
-            assert isinstance(self.policy, RememberingPolicy)
-            self.logger.record("train/state_drift", self.policy.state_drift(self.rollout_buffer))
+            self.logger.record("train/state_drift", self._state_drift())
+
+    def _state_drift(self) -> float:
+        """The mean over all shards of what their states drifted in the update."""
+        policy, shards = self.policy, self.shards
+        assert isinstance(policy, RememberingPolicy)
+        most = max(1, DRIFT_ROWS // shards.total)
+        blocks = [range(k * shards.rows, (k + 1) * shards.rows) for k in range(shards.here)]
+        own = [[policy.state_drift(self.rollout_buffer, one, most=most)] for one in blocks]
+        return float(of_all_shards(np.array(own), self.exchange).mean())
+
+
+class _Counted:
+    """`env`, whose steps count for `num_envs` rows, most of which others have."""
+
+    def __init__(self, env: VecEnv, num_envs: int) -> None:
+        self.num_envs, self.step = num_envs, env.step
 
 
 def _is_cut_off(info: dict[str, Any]) -> bool:

@@ -23,9 +23,12 @@ from aimbot_lab.training.settings import TrainSettings, bins_within
 REFUSALS = AssertionError, ValueError, RuntimeError, MemoryError
 
 
-def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int) -> BaseAlgorithm:
+def new_model(
+    settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: int, **more: Any
+) -> BaseAlgorithm:
     """An untrained model for `env`, all its random choices drawn from `seed`.
 
+    `more` goes to the algorithm's class as it is.
     Raises ConfigurationError where the algorithm's class refuses the settings, or where there is
     no such device.
     """
@@ -44,6 +47,7 @@ def new_model(settings: TrainSettings, env: VecEnv, *, spec: WorldSpec, seed: in
             seed=seed,
             device=device,
             **arguments,
+            **more,
         )
     except ConfigurationError:
         raise

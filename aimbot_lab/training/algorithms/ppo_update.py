@@ -30,7 +30,7 @@ class Ranges(NamedTuple):
     dual_clip: float | None
 
 
-class Minibatch(NamedTuple):
+class Losses(NamedTuple):
     """Losses of one minibatch."""
 
     total: float
@@ -50,7 +50,7 @@ class Tally:
     last_kl: list[float] = field(default_factory=list)  # of the last epoch
     last_loss: float = 0.0
 
-    def add(self, batch: Minibatch) -> None:
+    def add(self, batch: Losses) -> None:
         """Count a minibatch."""
         parts = {
             "policy_gradient_loss": batch.policy,
@@ -80,7 +80,9 @@ def update(model: PPO, *, dual_clip: float | None) -> None:
         model._n_updates += 1
         if not whole:
             break
-    record(model, ranges, tally)
+    buffer = model.rollout_buffer
+    fit = explained_variance(buffer.values.flatten(), buffer.returns.flatten())
+    record(model, ranges, tally, fit=fit)
 
 
 def ranges_of(model: PPO, dual_clip: float | None) -> Ranges:
@@ -105,7 +107,7 @@ def _epoch(model: PPO, ranges: Ranges, tally: Tally) -> bool:
     return True
 
 
-def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Minibatch]]:
+def _minibatches(model: PPO, ranges: Ranges) -> Iterator[tuple[th.Tensor, Losses]]:
     for data in model.rollout_buffer.get(model.batch_size):
         yield _losses(model, data, ranges)
 
@@ -124,7 +126,7 @@ def evaluated(
     return model.policy.evaluate_actions(data.observations, actions)
 
 
-def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Minibatch]:
+def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.Tensor, Losses]:
     """(loss to differentiate, what it is made of)."""
     values, log_prob, entropy = evaluated(model, data)
     advantages = normalized(data.advantages) if model.normalize_advantage else data.advantages
@@ -141,7 +143,7 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     with th.no_grad():
         kl = approximate_kl(log_prob, data.old_log_prob).item()
     total = policy.loss + model.ent_coef * disorder + model.vf_coef * value
-    return total, Minibatch(
+    return total, Losses(
         total=total.item(),
         policy=policy.loss.item(),
         value=value.item(),
@@ -152,14 +154,13 @@ def _losses(model: PPO, data: RolloutBufferSamples, ranges: Ranges) -> tuple[th.
     )
 
 
-def record(model: PPO, ranges: Ranges, tally: Tally) -> None:
-    """Record what PPO of stable-baselines3 records of an update."""
-    buffer, record = model.rollout_buffer, model.logger.record
+def record(model: PPO, ranges: Ranges, tally: Tally, *, fit: float) -> None:
+    """Record what PPO of stable-baselines3 records; `fit` is the explained variance."""
+    record = model.logger.record
     for name, losses in tally.losses.items():
         record(f"train/{name}", np.mean(losses))
     record("train/approx_kl", np.mean(tally.last_kl))
     record("train/loss", tally.last_loss)
-    fit = explained_variance(buffer.values.flatten(), buffer.returns.flatten())
     record("train/explained_variance", fit)
     if hasattr(model.policy, "log_std"):
         record("train/std", th.exp(model.policy.log_std).mean().item())

@@ -19,6 +19,7 @@ from aimbot_lab.training.networks.parts.network_parts import (
 )
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, TrainSettings
+from aimbot_lab.training.shards import asked_count
 
 ROLLOUT = ("n_steps", "batch_size", "learning_rate", "gamma", "gae_lambda", "normalize_advantage")
 CLIPPED = (*ROLLOUT, "n_epochs", "clip_range", "ent_coef", "vf_coef", "max_grad_norm", "target_kl")
@@ -102,6 +103,19 @@ def surely_fused(settings: TrainSettings) -> bool:
     return asked and suits and not settings.options
 
 
+def shard_count(settings: TrainSettings, rows: int) -> int:
+    """Into how many shards the fused engine cuts `rows`; 1 where another one learns.
+
+    Raises ValueError for a number that does not divide.
+    """
+    if settings.algo != HYBRID_PPO.name or not surely_fused(settings):
+        return 1
+    memory = memory_shape(settings)
+    samples = 1 if memory is None else memory.length
+    batch = settings.batch_size // samples
+    return asked_count(settings.shards, rows, batch, samples=samples)
+
+
 PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED), self_play=True)
 MASKABLE_PPO = Algorithm(
     name="maskable_ppo",
@@ -122,13 +136,13 @@ TRPO_ALGORITHM = Algorithm(name="trpo", classes=_trpo, shared=same_names(*ROLLOU
 HYBRID_PPO = Algorithm(
     name="hybrid_ppo",
     classes=_hybrid_ppo,
-    shared=same_names(*CLIPPED, "objective", "dual_clip", "engine"),
+    shared=same_names(*CLIPPED, "objective", "dual_clip", "engine", "shards"),
     self_play=True,
     adapter=hybrid_adapter,
     derived=frozenset({"aim", "masks", "target", "samples"}),
     more=kept_rollouts,
     more_policy=hybrid_policy,
-    fixed=frozenset({"keep_rollouts"}),
+    fixed=frozenset({"keep_rollouts", "own_shards"}),
     policy_options=("log_std_init",),
     any_threads=surely_fused,
 )

@@ -59,11 +59,13 @@ class KeptEpisodesCallback(BaseCallback):
         if episode is not None:
             if self._begun_in == self._lesson:
                 self._keep(episode)
-            self._begun_in = self._lesson  # the next began before the lesson could end
+            self._begun_in = self._lesson  # of the next: a lesson ends between two rollouts
+        return True
+
+    def _on_rollout_start(self) -> None:
         if self._progress.lesson != self._lesson:
             self._hand_over()
             self._lesson, self._sees_first = self._progress.lesson, True
-        return True
 
     def _on_training_end(self) -> None:
         self._hand_over()

@@ -1,6 +1,6 @@
 """Requests to a training that runs: to change its difficulty weights, or what else is asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ class StopRequest:
 
 
 class LiveWeights:
-    """The difficulty weights of a training: to be read and moved between two steps.
+    """The difficulty weights of a training: to be read and moved where a rollout begins.
 
     `others` answers requests of other kinds, by the `kind` that they bear; one without any is
     about weights.
@@ -53,26 +53,29 @@ class LiveWeights:
         """
         self._progress.change_weights(change, self._world.set_scenario)
 
-    def answer(self, requests: Requests) -> None:
-        """Do what is asked, which is kept; what is impossible is refused with a reason.
+    def answer(self, asked: Sequence[tuple[str, Any]], requests: Requests | None) -> None:
+        """Do what is `asked`, each with a key; what is impossible is refused with a reason.
 
+        `requests` keeps what was done and gets the answers; None where another process has them.
         What was done at this very step before the run was broken off is done first, once more.
         """
         self._do_again()
-        for key, document in requests.requests():
-            requests.answer(key, self._answered(document, requests))
+        for key, document in asked:
+            found = self._answered(document, requests)
+            if requests is not None:
+                requests.answer(key, found)
 
-    def resume(self, requests: Requests) -> None:
-        """Do again, each at its step, what was done after the present one."""
+    def resume(self, changes: Sequence[tuple[int, Any]]) -> None:
+        """Do again, each at its step, those of `changes` that came after the present one."""
         now = self._progress.step
-        self._again = [change for change in requests.changes() if change[0] > now]
+        self._again = [change for change in changes if change[0] > now]
 
     def _do_again(self) -> None:
         while self._again and self._again[0][0] <= self._progress.step:
             with suppress(ConfigurationError):
                 self.change(read_change(self._again.pop(0)[1]))
 
-    def _answered(self, document: Any, requests: Requests) -> dict[str, Any]:
+    def _answered(self, document: Any, requests: Requests | None) -> dict[str, Any]:
         kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
         if (answer := self._others.get(kind)) is not None:
             return answer(document)
@@ -80,7 +83,8 @@ class LiveWeights:
             change = read_change(document)
             if change.moves or change.lock or change.unlock:
                 self.change(change)
-                requests.keep_change(self._progress.step, change.as_json())
+                if requests is not None:
+                    requests.keep_change(self._progress.step, change.as_json())
             weights = self._progress.mix.described(change)
         except ConfigurationError as error:
             return {"error": str(error)}

@@ -15,6 +15,7 @@ from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks.curriculum_metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
 from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
+from aimbot_lab.training.callbacks.taken_steps import TakenStep
 from aimbot_lab.training.callbacks.win_tally import WinTally
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
 
@@ -96,11 +97,13 @@ class ReportCallback(BaseCallback):
         room = max((MAX_POINTS - self._points) // 2, 1)
         self._every_steps = max(self._every_steps, -(-steps // room))
 
-    def _on_step(self) -> bool:
+    def count(self, taken: TakenStep) -> None:
+        """Count a step that the curriculum has just counted."""
         self._wins.add(self._progress.shown)
-        self._lessons.look(self.num_timesteps)
-        if self._env.episodes:
-            self._tally.add(self._env.episodes)
+        self._lessons.look(taken.step)
+        self._tally.add(taken.episodes)
+
+    def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:

@@ -41,14 +41,13 @@ class SelfPlayCallback(BaseCallback):
         self._lesson = self._progress.lesson
 
     def _on_step(self) -> bool:
-        if self._progress.lesson != self._lesson:
-            self._lesson = self._progress.lesson
-            weights = self.model.policy.state_dict()
-            self._self_play.begin_lesson(weights, step=self.num_timesteps)
         return True
 
     def _on_rollout_start(self) -> None:
         weights, step = self.model.policy.state_dict(), self.num_timesteps
+        if self._progress.lesson != self._lesson:
+            self._lesson = self._progress.lesson
+            self._self_play.begin_lesson(weights, step=step)
         metrics = self._self_play.begin_rollout(weights, step=step)
         if metrics is not None:
             self._sink.log_metrics(step, metrics)

@@ -1,10 +1,9 @@
 """What a stable-baselines3 model knows at a rollout's beginning, the replay buffer left out.
 
 `save` of stable-baselines3 keeps less (no generators, no observations) and pickles; here all is
-plain values, arrays and tensors.
+plain values, arrays and tensors. The last episodes, which it only prints, are left out.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,6 @@ NUMBERS = (
     "ent_coef",
 )
 SEEN = ("_last_obs", "_last_episode_starts")
-RECENT = ("ep_info_buffer", "ep_success_buffer")
 MEMORY, REMEMBERED = "_last_lstm_states", "remembered"
 
 
@@ -32,7 +30,6 @@ def model_state(model: BaseAlgorithm) -> dict[str, Any]:
         "parameters": model.get_parameters(),
         "numbers": numbers,
         "seen": {name: getattr(model, name) for name in SEEN},
-        "recent": {name: list(getattr(model, name)) for name in RECENT},
         "memory": tuple(getattr(model, MEMORY, ())),
         **_remembered(model),
         "recorded": {key: float(value) for key, value in model.logger.name_to_value.items()},
@@ -54,8 +51,6 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
             setattr(model, name, state["numbers"][name])
     for name in SEEN:
         setattr(model, name, state["seen"][name])
-    for name in RECENT:
-        setattr(model, name, deque(state["recent"][name], maxlen=model._stats_window_size))
     if hasattr(model, MEMORY):
         kind = type(getattr(model, MEMORY))
         on_device = (tuple(t.to(model.device) for t in pair) for pair in state["memory"])

@@ -20,6 +20,8 @@ class Engine(Protocol):
     """
 
     name: str
+    by_shards: bool
+    """Whether what it learns is cut into shards."""
     before_step: Callable[[], None] | None
     """Called before each gradient step that no optimiser of torch takes."""
 

@@ -13,6 +13,7 @@ class TorchEngine:
     """Knows every policy, and equals stable-baselines3 to the bit."""
 
     name = "torch"
+    by_shards = False
     before_step: Callable[[], None] | None = None
 
     def __init__(self, policy: ActorCriticPolicy) -> None:

@@ -1,6 +1,5 @@
 """Actions of a policy while a rollout is collected."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from aimbot_lab.training.fused.core.parts import (
     Sampled,
     WorkQueue,
 )
+from aimbot_lab.training.fused.core.row_noise import fill_noise
 from aimbot_lab.training.fused.policy import features_of
 from aimbot_lab.training.fused.rollout import FusedRollout
 from aimbot_lab.training.fused.weights import FusedWeights, NetShape
@@ -58,8 +58,8 @@ class ActTask(NamedTuple):
 class FusedActor:
     """Does what the policy's `forward` does, and keeps what the networks are shown.
 
-    Random numbers are torch's, from its global generator; choices are drawn from them in
-    another way than torch's distributions do it.
+    Random numbers depend on the rollout's key, the row's number and the step alone; choices are
+    drawn from them in another way than torch's distributions do it.
     """
 
     def __init__(self, policy: ActorCriticPolicy, shape: NetShape, weights: FusedWeights) -> None:
@@ -69,6 +69,7 @@ class FusedActor:
         self._act = self._kernel()
         self._workers = ThreadPool(1)
         self._task: ActTask | None = None
+        self._key = np.zeros(3, np.uint64)  # of the rollout, of its first row, of the step
 
     def _kernel(self) -> Packed:
         return Packed(keep_act, act_packed)
@@ -77,23 +78,34 @@ class FusedActor:
         """From now on work with `workers`."""
         self._workers, self._task = workers, None
 
-    def begin(self, steps: int, rows: int) -> None:
-        """A rollout of so many steps and rows begins, by the weights of its first step."""
+    def begin(self, steps: int, rows: int, *, seed: int = 0, first_row: int = 0) -> None:
+        """A rollout of so many steps and rows begins, by the weights of its first step.
+
+        Its random numbers come from `seed`; its rows have the numbers from `first_row` on.
+        """
         self.rollout.begin(steps, rows)
+        self._key[:2] = seed, first_row
 
     def act(self, observations: th.Tensor) -> Answer:
         """(actions [B, ...], values [B, 1], log-probabilities [B] or [B, K]) for [B, D]."""
         if self.rollout.steps == 0:
             self._weights.load()
-        step, task = self.rollout.take_step(), self._fitting_task()
+        task, self._key[2] = self._fitting_task(), self.rollout.steps
+        fill_noise(*task.noise, self._key)
+        self._look_and_choose(observations, self.rollout.take_step())
+        return self._answer(task.sampled)
+
+    def values(self, observations: th.Tensor) -> th.Tensor:
+        """Values [B, 1] of the observations [B, D] that follow the rollout's last step."""
+        self._look_and_choose(observations, len(self.rollout.rows))
+        return th.from_numpy(self._fitting_task().sampled.values.copy())
+
+    def _look_and_choose(self, observations: th.Tensor, step: int) -> None:
         if self._eyes is None:
             self.rollout.show(step, self._features(observations))
         else:
-            self._show(self._eyes, observations, task.policy_input)
-        _fill(th.rand, task.noise.uniform)
-        _fill(th.randn, task.noise.normal)
+            self._show(self._eyes, observations, self._fitting_task().policy_input)
         self.choose(step)
-        return self._answer(task.sampled)
 
     def _found_eyes(self) -> EgocentricFeatures | None:
         """What the kernels can see with in place of the policy's extractor."""
@@ -103,6 +115,11 @@ class FusedActor:
     def _features(self, observations: th.Tensor) -> Floats:
         return features_of(self._policy, observations)
 
+    def compile(self) -> None:
+        """Have the kernels compiled, or read from the cache."""
+        fill_noise(*self._fitting_task().noise, self._key)
+        self.choose(0)
+
     def choose(self, step: int) -> None:
         """Have the kernel do `step`, with the policy input and the noise that it was given."""
         task = self._fitting_task()
@@ -111,7 +128,7 @@ class FusedActor:
 
     def _fitting_task(self) -> ActTask:
         """What acts on the rollout's rows: the last task where it fits."""
-        if self._task is None or self._task.policy_input.rows is not self.rollout.rows:
+        if self._task is None or self._task.policy_input.rows is not self.rollout.after:
             self._task = self._new_task()
         return self._task
 
@@ -125,7 +142,7 @@ class FusedActor:
         scaled = self._eyes is not None and self._eyes.statistics is not None
         own = zeros(self._eyes.sight().columns.size) if self._eyes and scaled else seen
         sight = BLIND if self._eyes is None else self._eyes.sight()
-        policy_input = PolicyInput(seen, own, self.rollout.rows)
+        policy_input = PolicyInput(seen, own, self.rollout.after)
         noise = Noise(zeros(len(shape.choices)), zeros(shape.gaussians))
         sampled = Sampled(zeros(shape.branches), zeros(1), zeros(shape.ratios))
         queue = new_queue(sync_flags)
@@ -172,7 +189,3 @@ def _columns(policy: ActorCriticPolicy) -> int:
     shape = policy.observation_space.shape
     assert shape is not None
     return shape[0]
-
-
-def _fill(draw: Callable[..., th.Tensor], array: Floats) -> None:
-    draw(*array.shape, out=th.from_numpy(array))

@@ -1,6 +1,6 @@
 """Learning without autograd: the losses and steps of the torch engine, within rounding."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +10,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
-from aimbot_lab.training.algorithms.ppo_update import Minibatch, Ranges, Tally, ranges_of, record
+from aimbot_lab.training.algorithms.ppo_update import Losses, Ranges, Tally, ranges_of, record
 from aimbot_lab.training.engines.engine import Loop
 from aimbot_lab.training.fused.actor import FusedActor
 from aimbot_lab.training.fused.core.parts import (
@@ -27,10 +28,21 @@ from aimbot_lab.training.fused.core.parts import (
     Whole,
 )
 from aimbot_lab.training.fused.gradient import FusedGradient
+from aimbot_lab.training.fused.minibatches import (
+    Minibatch,
+    Update,
+    explained_variance,
+    streams_of,
+    sums_and_squares,
+    sums_of_returns,
+)
 from aimbot_lab.training.fused.policy import features_of, fused_weights
 from aimbot_lab.training.fused.workspace import MAX_THREADS
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
 from aimbot_lab.training.networks.torch_threads import one_torch_thread
+from aimbot_lab.training.processes.exchange import of_all_shards
+from aimbot_lab.training.processes.tree import sum_of_leaves
+from aimbot_lab.training.shards import Shards, permutations
 
 
 class FusedEngine:
@@ -42,6 +54,7 @@ class FusedEngine:
     """
 
     name = "fused"
+    by_shards = True
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
         self._policy = policy
@@ -63,10 +76,10 @@ class FusedEngine:
     def _compile(self) -> None:
         """Have the kernels compiled, or read from the cache, before a training begins."""
         self.actor.begin(1, 1)
-        self.actor.choose(0)
-        first, loss = np.zeros(1, np.int64), Loss(*np.ones(8, np.float32))
-        gradient, _ = self._gradient.of(self._one_sample(), first, loss)
-        self._weights.descend(gradient, self._policy.optimizer, max_norm=1.0)
+        self.actor.compile()
+        first, loss = np.zeros((1, 1), np.int64), Loss(*np.ones(8, np.float32))
+        gradients, _ = self._gradient.of(self._one_sample(), first, loss, shards=1)
+        self._weights.descend(gradients[0], self._policy.optimizer, max_norm=1.0)
 
     def _one_sample(self) -> Any:
         """What `_rows` gives, of a single sample."""
@@ -87,13 +100,17 @@ class FusedEngine:
         """Fill the buffer by stable-baselines3's loop, whose policy acts by the kernels."""
         policy = model.policy
         assert isinstance(policy, HybridPolicy)
-        self.actor.begin(steps, model.n_envs)
+        streams = streams_of(model)
+        seed = derive_seed(streams.seed, "actions", model.num_timesteps)
+        self.actor.begin(steps, model.n_envs, seed=seed, first_row=streams.shards.first_row)
         policy.act = self.actor.act
+        policy.values = self.actor.values
+        policy.valued_rows = model.n_envs if model.n_envs > 1 else 0
         try:
             with self.threads():
                 return loop()
         finally:
-            policy.act = None
+            policy.act = policy.values = None
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.
@@ -107,14 +124,15 @@ class FusedEngine:
         self._weights.load_optimizer(optimizer)
         with self.threads():
             rows = self._rows(model.rollout_buffer)
-            for _ in range(model.n_epochs):
-                whole = self._epoch(model, rows, ranges=ranges, tally=tally)
+            drawn = self._drawn(model)
+            for minibatches in drawn.epochs:
+                whole = self._epoch(model, rows, minibatches, ranges=ranges, tally=tally)
                 model._n_updates += 1
                 if not whole:
                     break
         self._weights.store(optimizer)
         self.actor.rollout.steps = 0  # used up
-        record(model, ranges, tally)
+        record(model, ranges, tally, fit=drawn.explained_variance)
         if not np.isfinite(self._weights.weights).all():
             raise ValueError("the policy's weights are no numbers any more")
 
@@ -132,36 +150,78 @@ class FusedEngine:
             rollout.show_all(features.reshape(*buffer.values.shape, -1))
         return rollout.complete(buffer)
 
-    def _minibatches(self, model: PPO) -> Iterator[tuple[Whole, Whole]]:
-        """(what the gradient is asked for, numbers of the samples) of the minibatches of a pass."""
-        buffer = model.rollout_buffer
-        # stable-baselines3 counts samples environment by environment, the rows are step by step.
-        size = buffer.buffer_size * buffer.n_envs
-        table = np.arange(size).reshape(buffer.buffer_size, buffer.n_envs).T.ravel()
-        order = table[np.random.permutation(size)]
-        for start in range(0, size, model.batch_size):
-            indices = order[start : start + model.batch_size]
-            yield indices, indices
+    def _drawn(self, model: PPO) -> Update:
+        """The minibatches of each pass over the rollout of `model`."""
+        (seed, shards, exchange), buffer = streams_of(model), model.rollout_buffer
+        pieces, update = self._pieces(buffer, shards), model.num_timesteps
+        size, count = pieces.shape[1], self._minibatch_size(model) // shards.total
+        cuts = []
+        for epoch in range(model.n_epochs):
+            order = permutations(shards, size, seed=seed, update=update, epoch=epoch)
+            taken = np.take_along_axis(pieces, order, axis=1)
+            cuts.append(np.split(taken, range(count, size, count), axis=1))
+        own = [self._advantages(cut, buffer) for epoch in cuts for cut in epoch]
+        numbers = np.concatenate([*own, sums_of_returns(buffer, shards)], axis=1)
+        whole = sum_of_leaves(of_all_shards(numbers, exchange))
+        moments = iter(whole[:-4].reshape(-1, 2))
+        samples = shards.total * shards.rows * buffer.buffer_size
+        each = samples // size  # of one piece of every shard
+        epochs = [
+            [Minibatch(cut, cut.shape[1] * each, next(moments)) for cut in one] for one in cuts
+        ]
+        return Update(epochs, explained_variance(whole[-4:], samples))
 
-    def _epoch(self, model: PPO, rows: Any, *, ranges: Ranges, tally: Tally) -> bool:
+    def _advantages(self, pieces: Whole, buffer: RolloutBuffer) -> Doubles:
+        """Sums, and sums of squares, [S, 2] of the advantages of `pieces` [S, M]."""
+        return sums_and_squares(buffer.advantages.reshape(-1)[self._samples_of(pieces, buffer)])
+
+    def _pieces(self, buffer: RolloutBuffer, shards: Shards) -> Whole:
+        """What the minibatches are made of [S, N], shard by shard: numbers of samples."""
+        # Row by row, as stable-baselines3 counts samples; the kernels' numbers are step by step.
+        every = np.arange(buffer.buffer_size * buffer.n_envs)
+        return every.reshape(buffer.buffer_size, buffer.n_envs).T.reshape(shards.here, -1)
+
+    def _minibatch_size(self, model: PPO) -> int:
+        """Of how many such pieces a minibatch is made."""
+        return model.batch_size
+
+    def _samples_of(self, pieces: Whole, buffer: RolloutBuffer) -> Whole:
+        """Numbers [S, N] of the samples of `pieces` [S, M], step by step."""
+        del buffer
+        return pieces
+
+    def _epoch(
+        self,
+        model: PPO,
+        rows: Any,
+        minibatches: Sequence[Minibatch],
+        *,
+        ranges: Ranges,
+        tally: Tally,
+    ) -> bool:
         """Take the gradient steps of one pass; False where the divergence stopped it."""
         tally.last_kl.clear()
-        advantages = model.rollout_buffer.advantages.reshape(-1)
-        for asked, indices in self._minibatches(model):
-            loss = _loss(model, advantages[indices], ranges)
-            gradient, sums = self._gradient.of(rows, asked, loss)
-            batch = self._measured(model, sums / len(indices), bounds=ranges.dual_clip is not None)
+        streams = streams_of(model)
+        shards = streams.shards.total
+        for one in minibatches:
+            loss = _loss(model, one, ranges)
+            gradients, sums = self._gradient.of(rows, one.asked, loss, shards=shards)
+            found = streams.exchange.sum_up(gradients, sums, shards=shards)
+            means = found.terms / one.samples
+            batch = self._measured(model, means, bounds=ranges.dual_clip is not None)
             tally.add(batch)
             if model.target_kl is not None and batch.kl > 1.5 * model.target_kl:
                 return False
             if self.before_step is not None:
                 self.before_step()
-            self._weights.descend(gradient, self._policy.optimizer, max_norm=model.max_grad_norm)
+            self._weights.descend(
+                found.gradient, self._policy.optimizer, max_norm=model.max_grad_norm
+            )
         return True
 
-    def _measured(self, model: PPO, means: Doubles, *, bounds: bool) -> Minibatch:
+    def _measured(self, model: PPO, means: Doubles, *, bounds: bool) -> Losses:
         policy, value, entropy = (float(means[k]) for k in (POLICY, VALUE, ENTROPY))
-        return Minibatch(
+        return Losses(
             total=policy + model.ent_coef * entropy + model.vf_coef * value,
             policy=policy,
             value=value,
@@ -172,13 +232,14 @@ class FusedEngine:
         )
 
 
-def _loss(model: PPO, advantages: Floats, ranges: Ranges) -> Loss:
-    """The loss of a minibatch with these advantages [N]."""
-    mean, deviation = 0.0, 1.0
-    if model.normalize_advantage and len(advantages) > 1:
-        mean, deviation = float(advantages.mean()), float(advantages.std(ddof=1)) + 1e-8
+def _loss(model: PPO, minibatch: Minibatch, ranges: Ranges) -> Loss:
+    """The loss of `minibatch`."""
+    mean, deviation, count, moments = 0.0, 1.0, minibatch.samples, minibatch.advantages
+    if model.normalize_advantage and count > 1:
+        mean = moments[0] / count
+        deviation = np.sqrt(max(moments[1] - moments[0] * mean, 0.0) / (count - 1)) + 1e-8
     numbers = (
-        1.0 / len(advantages),
+        1.0 / count,
         mean,
         deviation,
         ranges.clip,

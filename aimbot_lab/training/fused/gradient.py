@@ -3,12 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES, learn_lanes
 from aimbot_lab.training.fused.core.parts import (
-    SUMS,
     Batch,
     Doubles,
     Floats,
@@ -16,14 +14,14 @@ from aimbot_lab.training.fused.core.parts import (
     Loss,
     Networks,
     ThreadWorkspace,
+    Whole,
     WorkQueue,
 )
+from aimbot_lab.training.fused.lanes import deal, new_lanes, of_shards
 from aimbot_lab.training.fused.weights import NetShape, net_size
 from aimbot_lab.training.fused.workspace import new_queue, new_thread_workspaces
 
-Indices = npt.NDArray[np.int64]
 PIECE = 256  # samples: their way through the networks fits the cache of one core
-MAX_LANES = 16
 
 
 class LearnTask(NamedTuple):
@@ -44,73 +42,67 @@ class LearnTask(NamedTuple):
         """Work as this thread; a worker spins for the next minibatch."""
         learn_lanes(*self[:4], self.thread_workspaces[thread_id])
 
-    def begin_minibatch(self, indices: Indices, loss: Loss) -> int:
-        """Set the next work to the samples `indices`, full pieces; how many lanes it fills."""
+    def fits(self, rows: Floats, piece: int, lanes: int) -> bool:
+        """Whether it is for samples of `rows`, pieces of so many, and so many lanes."""
+        return self.batch.rows is rows and self.piece == piece and len(self.lanes.sums) == lanes
+
+    def begin_minibatch(self, indices: Whole, loss: Loss) -> None:
+        """Set the next work to the samples `indices`, full pieces in the order of the lanes."""
         self.batch.indices[: len(indices)] = indices
         self.batch.loss[:] = loss
-        pieces = len(indices) // self.piece
-        numbers, lanes = self.queue.numbers, min(pieces, len(self.lanes.sums))
-        numbers[USED_LANES], numbers[PIECES] = lanes, pieces
+        numbers = self.queue.numbers
+        numbers[USED_LANES], numbers[PIECES] = len(self.lanes.sums), len(indices) // self.piece
         self.queue.taken[0] = 0
-        return lanes
 
 
 class FusedGradient:
-    """Derivatives of PPO's loss by all weights.
+    """Derivatives of PPO's loss by all weights, shard by shard.
 
     Which piece is added to which lane, and in which order, does not depend on the number of
-    threads, nor does the result.
+    threads, nor on the shards that are computed elsewhere; so the result does not either.
     """
 
     def __init__(self, shape: NetShape, networks: Networks) -> None:
         self._shape, self._networks = shape, networks
-        lanes = MAX_LANES + 1  # the last one for what fills no piece
-        self._lanes = Lanes(np.zeros((lanes, net_size(shape)), np.float32), np.zeros((lanes, SUMS)))
-        self._workers, self._nobody = ThreadPool(1), ThreadPool(1)
-        self._even: LearnTask | None = None  # for full pieces
-        self._rest: LearnTask | None = None  # for a smaller one
+        self._workers = ThreadPool(1)
+        self._full: LearnTask | None = None  # for full pieces
+        self._rest: LearnTask | None = None  # for smaller ones
 
     def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
-        self._workers, self._even = workers, None
+        self._workers, self._full, self._rest = workers, None, None
 
-    def of(self, rows: Floats, indices: Indices, loss: Loss) -> tuple[Floats, Doubles]:
-        """(gradient [P], sums of the losses [6]) over the samples `indices` of `rows` [S, W]."""
-        even = len(indices) - len(indices) % PIECE
-        lanes = 0
-        if even:
-            task = self._even = self._fitting(self._even, rows, PIECE)
-            lanes = task.begin_minibatch(indices[:even], loss)
-            self._workers.run(task)
-        if even < len(indices):
-            task = self._rest = self._fitting(self._rest, rows, len(indices) - even)
-            task.begin_minibatch(indices[even:], loss)
-            self._nobody.run(task)
-        return sum_of_lanes(self._lanes, lanes, rest=even < len(indices))
+    def of(self, rows: Floats, asked: Whole, loss: Loss, *, shards: int) -> tuple[Floats, Doubles]:
+        """(gradients [S, P], sums of the losses [S, 6]) over samples `asked` [S, M] of `rows`.
 
-    def _fitting(self, task: LearnTask | None, rows: Floats, count: int) -> LearnTask:
-        """`task` where it is for samples of `rows` and pieces of so many, or a new one."""
-        if task is not None and task.batch.rows is rows and task.piece == count:
+        S are the shards here, of so many `shards` of the training. What is returned is overwritten
+        by the next call.
+        """
+        here, cut = len(asked), deal(asked.shape[1], piece=PIECE, shards=shards)
+        full = rest = None
+        if cut.pieces:
+            task = self._full = self._fitting(self._full, rows, PIECE, cut.lanes * here)
+            full = self._done(task, cut.full(asked), loss)
+        if cut.rest:
+            task = self._rest = self._fitting(self._rest, rows, cut.rest, here)
+            rest = self._done(task, cut.left(asked), loss)
+        return of_shards(full, rest, here)
+
+    def _done(self, task: LearnTask, indices: Whole, loss: Loss) -> Lanes:
+        task.begin_minibatch(indices, loss)
+        self._workers.run(task)
+        return task.lanes
+
+    def _fitting(self, task: LearnTask | None, rows: Floats, piece: int, lanes: int) -> LearnTask:
+        """`task` where it fits, or a new one."""
+        if task is not None and task.fits(rows, piece, lanes):
             return task
-        whole = count == PIECE
-        part = slice(MAX_LANES) if whole else slice(MAX_LANES, None)
-        sync_flags = (self._workers if whole else self._nobody).sync_flags
+        sync_flags = self._workers.sync_flags
         loss = np.zeros(len(Loss._fields), np.float32)
         return LearnTask(
             networks=self._networks,
-            batch=Batch(rows, np.zeros(len(rows) + count, np.int64), loss),
-            lanes=Lanes(self._lanes.gradients[part], self._lanes.sums[part]),
+            batch=Batch(rows, np.zeros(len(rows) + piece, np.int64), loss),
+            lanes=new_lanes(lanes, net_size(self._shape)),
             queue=new_queue(sync_flags),
-            thread_workspaces=new_thread_workspaces(self._shape, count, sync_flags),
+            thread_workspaces=new_thread_workspaces(self._shape, piece, sync_flags),
         )
-
-
-def sum_of_lanes(found: Lanes, used: int, *, rest: bool) -> tuple[Floats, Doubles]:
-    """(gradient [P], sums of the losses [6]) over so many lanes, with `rest` over the last too."""
-    # Of a policy that diverges its weights will tell, after the update.
-    with np.errstate(over="ignore", invalid="ignore"):
-        gradient, sums = (array[:used].sum(axis=0) for array in found)
-        if rest:
-            gradient += found.gradients[MAX_LANES]
-            sums += found.sums[MAX_LANES]
-        return gradient, sums

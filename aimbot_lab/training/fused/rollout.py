@@ -21,13 +21,15 @@ class FusedRollout:
         self._shown = shape.inputs + shape.masks
         self.rows: Floats = np.zeros((0, 0, self._width), np.float32)
         self._samples = self.rows.reshape(0, self._width)  # [T B, W] the same
+        self.after = self.rows  # [T + 1, B, W] the same, and a step that follows the rollout
         self.steps = 0  # whose inputs are there
 
     def begin(self, steps: int, rows: int) -> None:
         """Make room for so many steps of so many environments."""
         self.steps = 0
         if self.rows.shape[:2] != (steps, rows):
-            self.rows = np.zeros((steps, rows, self._width), np.float32)
+            self.after = np.zeros((steps + 1, rows, self._width), np.float32)
+            self.rows = self.after[:steps]
             self._samples = self.rows.reshape(steps * rows, self._width)
 
     def take_step(self) -> int:
@@ -36,8 +38,8 @@ class FusedRollout:
         return min(self.steps, len(self.rows)) - 1
 
     def show(self, step: int, features: Floats) -> None:
-        """Keep inputs and masks [B, F + M] of `step`."""
-        self.rows[step, :, : self._shown] = features
+        """Keep inputs and masks [B, F + M] of `step`, which may be the one after the rollout."""
+        self.after[step, :, : self._shown] = features
 
     def show_all(self, features: Floats) -> None:
         """Keep inputs and masks [T, B, F + M] of all steps."""

@@ -21,10 +21,13 @@ class HybridPolicy(ActorCriticPolicy):
     Gaussian. `masked`: sizes of the first choices that the observation's last columns mask
     (1: allowed); the networks do not see these columns. `per_branch`: log-probabilities are
     [N, branches], not [N]. `target`: a branch after the world's chooses a unit to aim at.
-    `act`, where set, samples in place of `forward`.
+    `act`, where set, samples in place of `forward`; `values` gives those of `valued_rows` rows
+    after a rollout's last step.
     """
 
     act: Callable[[th.Tensor], tuple[th.Tensor, th.Tensor, th.Tensor]] | None = None
+    values: Callable[[th.Tensor], th.Tensor] | None = None
+    valued_rows = 0  # none where there is one row: nothing would tell it from an episode cut off
 
     def __init__(
         self,
@@ -49,6 +52,12 @@ class HybridPolicy(ActorCriticPolicy):
         if self.act is not None and not deterministic:
             return self.act(obs)
         return super().forward(obs, deterministic)
+
+    def predict_values(self, obs: Any) -> th.Tensor:
+        """Values [N, 1] of observations [N, D]."""
+        if self.values is not None and len(obs) == self.valued_rows:
+            return self.values(obs)
+        return super().predict_values(obs)
 
     def make_features_extractor(self) -> BaseFeaturesExtractor:
         """The extractor of all columns but the masks, which pass it by."""

@@ -81,7 +81,7 @@ class RememberingPolicy(HybridPolicy):
 
     def predict_values(self, obs: Any) -> th.Tensor:
         """Values [N, 1] of observations that follow a rollout's steps; nothing is remembered."""
-        if self.memory_shape is None:
+        if self.memory_shape is None or (self.values is not None and len(obs) == self.valued_rows):
             return super().predict_values(obs)
         rollout, rows = self.rollout, len(obs)
         starts = th.zeros(1, rows, device=obs.device)
@@ -162,15 +162,15 @@ class RememberingPolicy(HybridPolicy):
         latents = net.forward_actor(outputs[0]), net.forward_critic(outputs[1])
         return latents, th.cat(states, dim=1)
 
-    def state_drift(self, buffer: Any) -> float:
+    def state_drift(self, buffer: Any, block: range, *, most: int = DRIFT_ROWS) -> float:
         """Mean |kept - recomputed| of the states where chunks begin; `buffer` is in its rollout.
 
         Recomputed with the present weights from the state that the rollout began with, of at most
-        `DRIFT_ROWS` rows spread evenly.
+        so many rows of `block`, spread evenly.
         """
         shape, rollout = self.memory_shape, self.rollout
         assert shape is not None
-        rows = slice(None, None, -(-len(rollout.kept[0]) // DRIFT_ROWS))
+        rows = slice(block.start, block.stop, -(-len(block) // most))
         state, apart = rollout.kept[0][rows], [th.zeros(1)]
         with th.no_grad():
             for number, kept in enumerate(rollout.kept[1:]):

@@ -29,6 +29,14 @@ def moments(rows: Float32Array) -> Moments:
     return Moments(exact.mean(axis=0), exact.var(axis=0), len(rows))
 
 
+def together(one: Moments, other: Moments) -> Moments:
+    """What two batches say together (Chan, Golub & LeVeque 1979)."""
+    rows, apart = one.rows + other.rows, other.mean - one.mean
+    squares = one.variance * one.rows + other.variance * other.rows
+    squares = squares + apart * apart * (one.rows * other.rows / rows)
+    return Moments(one.mean + apart * (other.rows / rows), squares / rows, rows)
+
+
 class RunningScale(nn.Module):
     """Columns minus their mean, over their standard deviation, cut at ten of these.
 

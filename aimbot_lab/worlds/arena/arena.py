@@ -23,6 +23,7 @@ from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
+    Int64Array,
     Picture,
     Scenario,
     StepBuffers,
@@ -63,12 +64,13 @@ from aimbot_lab.worlds.arena.snapshots import (
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
 from aimbot_lab.worlds.row_numbers import row_numbers
+from aimbot_lab.worlds.row_parts import RowParts
 from aimbot_lab.worlds.snapshot_checks import Arrays
 
 MIN_ROWS = 64  # that are worth a thread of their own
 
 
-class Arena:
+class Arena(RowParts):
     """`settings.num_envs` rows of the arena, stepped together.
 
     `state` holds the named arrays of `core.state.ArenaState`; reading them is free, a
@@ -145,9 +147,13 @@ class Arena:
         return int(tables.number[0])
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.world.PartWorld`."""
+        """See `foundation.part_world.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
+
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """See `foundation.part_world.PartWorld`."""
+        return self.state.order, self.state.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""

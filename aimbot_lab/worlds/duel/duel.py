@@ -24,6 +24,7 @@ from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
+    Int64Array,
     Picture,
     Scenario,
     StepBuffers,
@@ -51,11 +52,12 @@ from aimbot_lab.worlds.duel.snapshots import (
 )
 from aimbot_lab.worlds.duel.spec import duel_spec
 from aimbot_lab.worlds.row_numbers import row_numbers
+from aimbot_lab.worlds.row_parts import RowParts
 
 MIN_MATCHES = 32  # that are worth a thread of their own
 
 
-class Duel:
+class Duel(RowParts):
     """`settings.num_envs` matches of two agents, stepped together.
 
     Arrays of agents are by seat: home in match m is seat m, away is seat `num_envs` + m. `state`
@@ -119,9 +121,13 @@ class Duel:
         return number
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.world.PartWorld`."""
+        """See `foundation.part_world.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
+
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """See `foundation.part_world.PartWorld`."""
+        return self.state.seats.order, self.state.seats.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first matches in all rows from `seed`; writes `observations` [N, D]."""

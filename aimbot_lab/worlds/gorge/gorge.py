@@ -26,6 +26,7 @@ from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
+    Int64Array,
     Picture,
     Scenario,
     StepBuffers,
@@ -58,12 +59,13 @@ from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
 from aimbot_lab.worlds.gorge.spec import gorge_spec
 from aimbot_lab.worlds.row_numbers import row_numbers
+from aimbot_lab.worlds.row_parts import RowParts
 
 MIN_ROWS = 128  # that are worth a thread of their own
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it
 
 
-class Gorge:
+class Gorge(RowParts):
     """`settings.num_envs` games of Gorge Walk, stepped together.
 
     `state` holds the named arrays of `core.state.GorgeState`; reading them is free. A scenario and
@@ -140,9 +142,13 @@ class Gorge:
         self._tables = self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.world.PartWorld`."""
+        """See `foundation.part_world.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
+
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """See `foundation.part_world.PartWorld`."""
+        return self.state.order, self.state.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""

@@ -1,5 +1,6 @@
 """What follows from a seed, a snapshot, and from nothing else."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,10 @@ def an_episode_begins_from_its_seed_alone(subject: Subject) -> None:
 
 
 def parts_play_as_the_whole(subject: Subject) -> None:
-    """Two worlds with the first rows and the others are as one with all of them, where `parts`."""
+    """Two worlds with the first rows and the others are as one with all of them, where `parts`.
+
+    So are their snapshots, joined, and worlds that go on from other parts of these.
+    """
     whole: Any = subject.make(subject.rows)
     if not whole.spec.can("parts"):
         return
@@ -68,19 +72,44 @@ def parts_play_as_the_whole(subject: Subject) -> None:
         for step, other in zip(_played(part, subject, rows), everything, strict=True):
             assert_equal(step, _rows_of(other, rows, whole.spec.agents))
     assert_raises(MisuseError, parts[0].place, 0, subject.rows)
+    if whole.spec.can("snapshot"):
+        _parts_are_kept_as_the_whole(whole, parts, subject)
+
+
+def _parts_are_kept_as_the_whole(whole: Any, parts: Sequence[Any], subject: Subject) -> None:
+    """The snapshots of `parts` make that of `whole`, from which other parts go on."""
+    kept = whole.snapshot()
+    joined = parts[0].joined([one.snapshot() for one in parts])
+    assert list(joined) == list(kept), "other arrays"
+    for name, array in kept.items():
+        assert joined[name].dtype == array.dtype, f"{name} is of another type"
+        np.testing.assert_array_equal(joined[name], array, err_msg=name)
+    everything = _stepped(whole, subject, slice(0, subject.rows))
+    for span in ((0, subject.rows // 2), (subject.rows // 2, subject.rows)):
+        rows, part = slice(*span), subject.make(span[1] - span[0])
+        other: Any = part
+        other.place(span[0], subject.rows)
+        other.set_scenario(subject.scenario)
+        other.restore(other.part_of(kept))
+        for step, same in zip(_stepped(part, subject, rows), everything, strict=True):
+            assert_equal(step, _rows_of(same, rows, whole.spec.agents))
 
 
 def _played(world: BatchWorld, subject: Subject, rows: slice) -> list[Step]:
-    """Steps of the `rows` of `subject` that `world` has, by the actions of all."""
+    """Steps of the `rows` of `subject` that `world` has, from a reset, by the actions of all."""
     world.set_scenario(subject.scenario)
-    seen = new_observations(world)
-    world.reset(13, seen)
+    world.reset(13, new_observations(world))
+    return _stepped(world, subject, rows)
+
+
+def _stepped(world: BatchWorld, subject: Subject, rows: slice) -> list[Step]:
+    """Further steps of them."""
     whole = subject.make(subject.rows)
     act, buffers, width = random_actions(whole), step_buffers(world), new_observations(whole)
     steps: list[Step] = []
     for _ in range(subject.steps):
         actions = act(width).reshape(world.spec.agents, subject.rows, -1)[:, rows]
-        episodes = world.step(actions.reshape(len(seen), -1), buffers)
+        episodes = world.step(actions.reshape(len(buffers.rewards), -1), buffers)
         steps.append(copied(buffers, episodes))
     return steps
 

@@ -16,7 +16,7 @@ from aimbot_lab.tracking.runs.run_folder import RunFolder
 WATCH_SECONDS = 15.0  # for which one request has a run show itself
 RENEW_SECONDS = 5.0
 ALIVE_SECONDS = 1.0  # between two looks whether its process lives
-ANSWER_SECONDS = 60.0  # a run answers between two steps, but not during an update
+ANSWER_SECONDS = 60.0  # a run answers where a rollout begins
 PAUSE = 0.05
 
 

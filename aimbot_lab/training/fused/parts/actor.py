@@ -32,18 +32,30 @@ class PartsActor(FusedActor):
 
     def act(self, observations: th.Tensor) -> Answer:
         """What `FusedActor.act` gives; the policy then has the state after the step."""
-        self._fitting_task()
-        states, units = self._states, self._sizes.size
-        assert states is not None
         if not self._sizes.memories:
             return super().act(observations)
         policy: Any = self._parts
-        memory, rows = policy.rollout, len(observations)
-        states.before[:, :, :units] = memory.before(rows, CPU).numpy()
-        states.kept[:] = 1.0 - memory.starts(rows, CPU)[0].numpy()
+        states = self._remember(policy.rollout.before(len(observations), CPU))
         answer = super().act(observations)
-        memory.state = th.from_numpy(states.after[:, :, :units].copy())
+        policy.rollout.state = th.from_numpy(states.after[:, :, : self._sizes.size].copy())
         return answer
+
+    def values(self, observations: th.Tensor) -> th.Tensor:
+        """What `FusedActor.values` gives; nothing is remembered."""
+        if self._sizes.memories:
+            policy: Any = self._parts
+            self._remember(policy.rollout.state)
+        return super().values(observations)
+
+    def _remember(self, state: th.Tensor) -> States:
+        """Have the kernel begin with `state` [B, S, H]; where it finds and leaves states."""
+        self._fitting_task()
+        states, policy = self._states, self._parts
+        assert states is not None
+        states.before[:, :, : self._sizes.size] = state.numpy()
+        memory: Any = policy.rollout
+        states.kept[:] = 1.0 - memory.starts(len(state), CPU)[0].numpy()
+        return states
 
     def _kernel(self) -> Packed:
         return Packed(keep_act_by_parts, act_by_parts_packed)

@@ -1,6 +1,5 @@
 """The fused engine for networks of parts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from aimbot_lab.training.fused.parts.actor import PartsActor
 from aimbot_lab.training.fused.parts.gradient import ChunkGradient, Sequences
 from aimbot_lab.training.fused.parts.policy import parts_weights, shown_to
 from aimbot_lab.training.networks.hybrid_policy import HybridPolicy
+from aimbot_lab.training.shards import Shards
 
 
 class PartsEngine(FusedEngine):
@@ -40,14 +40,17 @@ class PartsEngine(FusedEngine):
         kept: list[th.Tensor] = policy.rollout.kept if self._sizes.memories else []
         return self._chunks.sequences_of(super()._rows(buffer), buffer.episode_starts, kept)
 
-    def _minibatches(self, model: PPO) -> Iterator[tuple[Whole, Whole]]:
-        """(chunks, numbers of their samples step by step) of each minibatch of one pass."""
-        buffer, length = model.rollout_buffer, self._sizes.length
-        places, steps = buffer.buffer_size // length, np.arange(length)
-        order = np.random.permutation(places * buffer.n_envs)
-        count = model.batch_size // length
-        for start in range(0, len(order), count):
-            chunks = order[start : start + count]
-            rows, place = np.divmod(chunks, places)
-            at = place[:, None] * length + steps
-            yield chunks, (at * buffer.n_envs + rows[:, None]).ravel()
+    def _pieces(self, buffer: RolloutBuffer, shards: Shards) -> Whole:
+        """What the minibatches are made of [S, N], shard by shard: numbers of chunks."""
+        places = buffer.buffer_size // self._sizes.length
+        return np.arange(places * buffer.n_envs).reshape(shards.here, -1)
+
+    def _minibatch_size(self, model: PPO) -> int:
+        return model.batch_size // self._sizes.length
+
+    def _samples_of(self, pieces: Whole, buffer: RolloutBuffer) -> Whole:
+        length = self._sizes.length
+        rows, places = np.divmod(pieces, buffer.buffer_size // length)
+        at = places[..., None] * length + np.arange(length)
+        samples: Whole = (at * buffer.n_envs + rows[..., None]).reshape(len(pieces), -1)
+        return samples

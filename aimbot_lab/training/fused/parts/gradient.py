@@ -7,8 +7,8 @@ import torch as th
 
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool
 from aimbot_lab.training.fused.core.learn import PIECES, USED_LANES
-from aimbot_lab.training.fused.core.parts import SUMS, Doubles, Floats, Lanes, Loss, WorkQueue
-from aimbot_lab.training.fused.gradient import MAX_LANES, Indices, sum_of_lanes
+from aimbot_lab.training.fused.core.parts import Doubles, Floats, Lanes, Loss, Whole, WorkQueue
+from aimbot_lab.training.fused.lanes import deal, new_lanes, of_shards
 from aimbot_lab.training.fused.parts.core.arrays import ChunkBatch, PartsNetworks, PartsThread
 from aimbot_lab.training.fused.parts.core.learn_chunks import learn_chunk_lanes
 from aimbot_lab.training.fused.parts.net import parts_size
@@ -47,20 +47,18 @@ class LearnChunksTask(NamedTuple):
         """Work as this thread; a worker spins for the next minibatch."""
         learn_chunk_lanes(*self[:4], self.threads[thread_id])
 
-    def fits(self, sequences: Sequences, count: int) -> bool:
-        """Whether it is for chunks of `sequences` and pieces of so many."""
+    def fits(self, sequences: Sequences, piece: int, lanes: int) -> bool:
+        """Whether it is for chunks of `sequences`, pieces of so many, and so many lanes."""
         same = self.batch.rows is sequences.rows and self.batch.states is sequences.states
-        return same and self.piece == count
+        return same and self.piece == piece and len(self.lanes.sums) == lanes
 
-    def begin_minibatch(self, chunks: Indices, loss: Loss) -> int:
-        """Set the next work to `chunks`, full pieces; how many lanes it fills."""
+    def begin_minibatch(self, chunks: Whole, loss: Loss) -> None:
+        """Set the next work to `chunks`, full pieces in the order of the lanes."""
         self.batch.chunks[: len(chunks)] = chunks
         self.batch.loss[:] = loss
-        pieces = len(chunks) // self.piece
-        lanes = min(pieces, len(self.lanes.sums))
-        self.queue.numbers[USED_LANES], self.queue.numbers[PIECES] = lanes, pieces
+        numbers = self.queue.numbers
+        numbers[USED_LANES], numbers[PIECES] = len(self.lanes.sums), len(chunks) // self.piece
         self.queue.taken[0] = 0
-        return lanes
 
 
 class ChunkGradient:
@@ -68,19 +66,16 @@ class ChunkGradient:
 
     def __init__(self, shape: PartsShape, whole: PartsNetworks) -> None:
         self._shape, self._whole = shape, whole
-        lanes = MAX_LANES + 1  # the last one for what fills no piece
-        size = parts_size(shape)
-        self._lanes = Lanes(np.zeros((lanes, size), np.float32), np.zeros((lanes, SUMS)))
         of_units = REMEMBERED_PIECE if shape.memories else UNITS_PIECE
         self._samples = of_units if shape.kinds else PIECE
-        self._workers, self._nobody = ThreadPool(1), ThreadPool(1)
-        self._even: LearnChunksTask | None = None
+        self._workers = ThreadPool(1)
+        self._full: LearnChunksTask | None = None
         self._rest: LearnChunksTask | None = None
         self._sequences: Sequences | None = None
 
     def join(self, workers: ThreadPool) -> None:
         """From now on work with `workers`."""
-        self._workers, self._even = workers, None
+        self._workers, self._full, self._rest = workers, None, None
 
     def sequences_of(self, rows: Floats, starts: Floats, states: list[th.Tensor]) -> Sequences:
         """A rollout's `rows` [T B, W], `starts` [T, B] and kept `states`, each [B, S, units].
@@ -98,35 +93,42 @@ class ChunkGradient:
             made.states[place, :, :, :units] = state.numpy()
         return made
 
-    def of(self, sequences: Sequences, chunks: Indices, loss: Loss) -> tuple[Floats, Doubles]:
-        """(gradient [P], sums of the losses [6]) over all samples of `chunks`."""
-        piece = max(1, self._samples // self._shape.length)
-        even, lanes = len(chunks) - len(chunks) % piece, 0
-        if even:
-            task = self._even = self._fitting(self._even, sequences, piece, whole=True)
-            lanes = task.begin_minibatch(chunks[:even], loss)
-            self._workers.run(task)
-        if rest := len(chunks) - even:
-            task = self._rest = self._fitting(self._rest, sequences, rest, whole=False)
-            task.begin_minibatch(chunks[even:], loss)
-            self._nobody.run(task)
-        return sum_of_lanes(self._lanes, lanes, rest=rest > 0)
+    def of(
+        self, sequences: Sequences, asked: Whole, loss: Loss, *, shards: int
+    ) -> tuple[Floats, Doubles]:
+        """(gradients [S, P], sums of the losses [S, 6]) over all samples of chunks `asked` [S, M].
+
+        See `FusedGradient.of`.
+        """
+        piece, here = max(1, self._samples // self._shape.length), len(asked)
+        cut, full, rest = deal(asked.shape[1], piece=piece, shards=shards), None, None
+        if cut.pieces:
+            task = self._full = self._fitting(self._full, sequences, piece, cut.lanes * here)
+            full = self._done(task, cut.full(asked), loss)
+        if cut.rest:
+            task = self._rest = self._fitting(self._rest, sequences, cut.rest, here)
+            rest = self._done(task, cut.left(asked), loss)
+        return of_shards(full, rest, here)
+
+    def _done(self, task: LearnChunksTask, chunks: Whole, loss: Loss) -> Lanes:
+        task.begin_minibatch(chunks, loss)
+        self._workers.run(task)
+        return task.lanes
 
     def _fitting(
-        self, task: LearnChunksTask | None, sequences: Sequences, count: int, *, whole: bool
+        self, task: LearnChunksTask | None, sequences: Sequences, piece: int, lanes: int
     ) -> LearnChunksTask:
-        """`task` where it fits, or a new one for pieces of `count` chunks."""
-        if task is not None and task.fits(sequences, count):
+        """`task` where it fits, or a new one."""
+        if task is not None and task.fits(sequences, piece, lanes):
             return task
-        part = slice(MAX_LANES) if whole else slice(MAX_LANES, None)
-        sync_flags = (self._workers if whole else self._nobody).sync_flags
-        most = sequences.states.shape[0] * sequences.states.shape[1] + count
+        sync_flags = self._workers.sync_flags
+        most = sequences.states.shape[0] * sequences.states.shape[1] + piece
         loss = np.zeros(len(Loss._fields), np.float32)
         length = len(sequences.starts) // len(sequences.states)
         return LearnChunksTask(
             whole=self._whole,
             batch=ChunkBatch(*sequences, np.zeros(most, np.int64), loss, self._shape.warm_up),
-            lanes=Lanes(self._lanes.gradients[part], self._lanes.sums[part]),
+            lanes=new_lanes(lanes, parts_size(self._shape)),
             queue=new_queue(sync_flags),
-            threads=new_parts_threads(self._shape, count, sync_flags, length=length),
+            threads=new_parts_threads(self._shape, piece, sync_flags, length=length),
         )

@@ -1,0 +1,138 @@
+"""What the processes of one training tell each other before it learns.
+
+They meet in rounds, each one exchange. In a round every process says that all went well, or how it
+failed, after which nobody is waited for any more; the leader also says what is to be done next.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import aimbot_lab
+from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.processes.exchange import Alone, Exchange
+from aimbot_lab.training.processes.place import LostError
+from aimbot_lab.training.training import Training
+
+DIGITS = 12  # of a hash that a person is shown
+
+
+class OtherFailedError(LabError):
+    """Another process of the training failed, with this exit code."""
+
+    def __init__(self, rank: int, text: str, exit_code: int) -> None:
+        super().__init__(f"process {rank}: {text}")
+        self.exit_code = exit_code
+
+
+class Order(NamedTuple):
+    """What the leader has all processes do next."""
+
+    learn: bool = False  # begin to learn
+    state: bytes | None = None  # of the checkpoint to go on from
+    parts: Mapping[str, bytes] | None = None  # of the same
+
+
+READY = Order()
+
+
+class Crew:
+    """The processes of one training; by default this one alone."""
+
+    def __init__(self, exchange: Exchange | None = None) -> None:
+        self.exchange = exchange or Alone()
+        self.failed = False  # which every process knows
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there is more than one process."""
+        return self.exchange.place.count > 1
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Tell the others, in the next round, of an error that the block ends with."""
+        try:
+            yield
+        except LostError:
+            raise
+        except Exception as error:
+            if self.is_shared and not self.failed:
+                code = getattr(error, "exit_code", 1)
+                text = str(error) or type(error).__name__
+                self.failed = True
+                self._say({"failed": {"text": text, "code": code}})
+            raise
+
+    def compare(self, request: RunRequest) -> None:
+        """Raise ConfigurationError where another process is about to train something else."""
+        said = [one["about"] for one in self._round({"about": _about(request)})]
+        for rank, about in enumerate(said):
+            for what, own in said[0].items():
+                if about[what] != own:
+                    self.failed = True  # everyone sees it
+                    raise ConfigurationError(
+                        f"process {rank} has another {what} than process 0: {about[what]}, not "
+                        f"{own}; all must be given the same"
+                    )
+
+    def order(self, order: Order = READY) -> None:
+        """Have all processes do that; for the leader. Raises OtherFailedError."""
+        if self.is_shared:
+            self._round({"learn": order.learn, **_packed(order)})
+
+    def hear(self) -> Order:
+        """What the leader orders; for the others. Raises OtherFailedError."""
+        leader = self._round({})[0]
+        state, parts = leader.get("state"), leader.get("parts") or {}
+        return Order(
+            learn=leader["learn"],
+            state=None if state is None else state.tobytes(),
+            parts={name: part.tobytes() for name, part in parts.items()},
+        )
+
+    def resume(self, training: Training, kept: KeptCheckpoint) -> None:
+        """Have `training`, in every process, go on from a checkpoint; for the leader."""
+        if self.is_shared:
+            parts = {name: kept.read_part(name) for name in kept.parts}
+            self.order(Order(state=kept.state, parts=parts))
+        training.resume(kept.state, kept.read_part)
+
+    def _round(self, said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """What all say. Raises OtherFailedError where one has failed."""
+        heard = self._say(said)
+        for rank, one in enumerate(heard):
+            if (failed := one.get("failed")) is not None:
+                self.failed = True  # nobody waits for another round
+                raise OtherFailedError(rank, failed["text"], failed["code"])
+        return heard
+
+    def _say(self, said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        return [unpack(one) for one in self.exchange.gather(pack(said))]
+
+
+def _packed(order: Order) -> dict[str, Any]:
+    if order.state is None:
+        return {}
+    parts = order.parts or {}
+    return {
+        "state": np.frombuffer(order.state, np.uint8),
+        "parts": {name: np.frombuffer(part, np.uint8) for name, part in parts.items()},
+    }
+
+
+def _about(request: RunRequest) -> dict[str, str]:
+    """What must be the same in all processes, by what a person calls it."""
+    curriculum, start = request.curriculum, request.start
+    text = hashlib.sha256(curriculum.resolved_text.encode()).hexdigest()
+    return {
+        "version of aimbot-lab": aimbot_lab.__version__,
+        "seed": str(curriculum.config.seed),
+        "curriculum": f"SHA-256 {text[:DIGITS]}",
+        "agent to begin with": "none" if start is None else start.ref.sha256[:DIGITS],
+    }

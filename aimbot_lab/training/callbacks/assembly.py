@@ -1,0 +1,134 @@
+"""The callbacks of a training, in the order in which they have to be called."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+
+from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.training.agents.best_agent import BestAgent
+from aimbot_lab.training.algorithms.adjustments import adjustments
+from aimbot_lab.training.callbacks.agreement import Agreement
+from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
+from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
+from aimbot_lab.training.callbacks.lesson_callback import LessonCallback, Others
+from aimbot_lab.training.callbacks.lesson_replays import KeptEpisodesCallback
+from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
+from aimbot_lab.training.callbacks.report_callback import (
+    BestAgentCallback,
+    MetricSink,
+    ReportCallback,
+)
+from aimbot_lab.training.callbacks.self_play_callback import self_play_callbacks
+from aimbot_lab.training.observer import Observer
+from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.self_play.session import SelfPlay
+
+MAX_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, and how far it has come."""
+
+    plan: TrainingPlan
+    env: WorldVecEnv
+    model: BaseAlgorithm
+    progress: CurriculumProgress
+    best: BestAgent
+    self_play: SelfPlay | None
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told of a training, and who may end it."""
+
+    sink: MetricSink
+    observer: Observer
+    should_stop: Callable[[], bool]
+    links: RunLinks
+
+
+class TrainingCallbacks:
+    """Those of `learner`; `keep` keeps a checkpoint, `mark` notes that a rollout begins."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        listeners: Listeners,
+        *,
+        mark: Callable[[], None],
+        keep: Callable[[], None],
+    ) -> None:
+        plan, sink = learner.plan, listeners.sink
+        place = learner.env, learner.progress
+        every_steps = plan.train.total_steps // MAX_POINTS
+        self._checkpoints = CheckpointCallback(mark, keep)
+        self.report = ReportCallback(
+            *place,
+            sink=sink,
+            observer=listeners.observer,
+            tally=EpisodeTally.of(learner.env.world.spec),
+            every_steps=every_steps,
+            stopped=lambda: self.lessons.stopped,
+        )
+        self.lessons = self._lesson_callback(learner, listeners)
+        self.best = BestAgentCallback(
+            learner.progress,
+            learner.best,
+            every_steps=every_steps,
+            stopped=lambda: self.lessons.stopped,
+        )
+        judged = plan if learner.agreement.leads else replace(plan, evaluation=None)
+        self.evaluation = EvaluationCallback(judged, sink)
+        self.all = CallbackList(self._in_order(learner, listeners))
+
+    def _lesson_callback(self, learner: Learner, listeners: Listeners) -> LessonCallback:
+        # What one process stops for, the others would wait for: they agree where rollouts begin.
+        shared, should_stop = learner.agreement.is_shared, listeners.should_stop
+        breaks_off = (lambda: False) if shared else should_stop
+        return LessonCallback(
+            learner.env,
+            learner.progress,
+            observer=listeners.observer,
+            should_stop=should_stop,
+            links=listeners.links,
+            greedy=greedy_play(learner.plan, learner.model, should_stop=breaks_off),
+            others=Others(learner.agreement, (self.report.count,), self._checkpoints),
+        )
+
+    def _in_order(self, learner: Learner, listeners: Listeners) -> list[BaseCallback]:
+        """Adjustments first: what is reported or kept where a rollout begins includes them."""
+        own = self_play_callbacks(
+            learner.self_play, learner.model, learner.progress, sink=listeners.sink
+        )
+        if (replays := listeners.links.replays) is not None:
+            lessons = learner.plan.lessons
+            own.append(
+                KeptEpisodesCallback(learner.env, learner.progress, lessons=lessons, sink=replays)
+            )
+        first = adjustments(learner.plan.train, learner.model.policy)
+        last = [self.report, self.evaluation, self.best, self._checkpoints]
+        return [*first, self.lessons, *own, *last]
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of them."""
+        return {
+            "report": self.report.state(),
+            "best_offers": self.best.state(),
+            "evaluation": self.evaluation.state(),
+        }
+
+    def resume(self, state: Mapping[str, Any], *, left: int | None) -> None:
+        """Go on from what `state()` gave; `left` steps where these are others than before."""
+        self.report.resume(state["report"])
+        if left is not None:
+            self.report.spread(left)
+        self.best.resume(state["best_offers"])
+        self.evaluation.resume(state["evaluation"])

@@ -1,0 +1,280 @@
+"""`--processes N`: one training in several processes ends as it does in one, whatever happens."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tiny_runs import invoke_plainly
+
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.tracking.runs.history import list_runs
+
+WAIT_S = 240
+ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind
+LONG = "AIMBOT_LAB_LONG_TESTS"
+long = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
+CURRICULA = Path(__file__).parents[2] / "curricula"
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "aimbot_lab"]
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 64, goto_win_radius: 12.0, time_limit: 3.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.01, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
+train:
+  algo: hybrid_ppo
+  total_steps: 81_920
+  n_steps: 32
+  batch_size: 1024
+  n_epochs: 1
+  network: {layers: [16]}
+tracking: {experiment: tests}
+"""
+
+
+class Project:
+    """A folder with the curriculum, and the commands that were begun there."""
+
+    def __init__(self, path: Path, store: Path | None = None) -> None:
+        self.path, self.data = path, DataFolder(path / ".aimbot-lab")
+        self.begun: list[subprocess.Popen[str]] = []
+        (path / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+        (path / ".aimbot-lab").mkdir()
+        if store is not None:  # to make one takes longer than a training
+            shutil.copy(store, self.data.database)
+
+    def begin(self, *words: str, command: list[str] = COMMAND) -> "subprocess.Popen[str]":
+        """`aimbot-lab` with `words`."""
+        kept = {key: value for key, value in os.environ.items() if "AIMBOT_LAB" not in key}
+        kept.pop("MLFLOW_TRACKING_URI", None)
+        process = subprocess.Popen(
+            [*command, *words],
+            cwd=self.path,
+            env={**kept, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.begun.append(process)
+        return process
+
+    def ended(self, *words: str, wanted: int = 1, command: list[str] = COMMAND) -> dict[str, Any]:
+        """The JSON document of a training; by default one that spends its steps."""
+        return document(self.begin(*words, "--json", command=command), wanted)
+
+    def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
+        """The one run that trains, once it has a checkpoint after that step, and which step."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            for path in self.data.runs.glob("*/checkpoints"):
+                if (step := CheckpointFolder(path).newest_step or 0) > after:
+                    return path.parent.name, step
+            time.sleep(0.02)
+        raise AssertionError("no checkpoint came")
+
+
+def document(process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
+    output, messages = process.communicate(timeout=WAIT_S)
+    assert process.returncode == wanted, messages
+    assert "Traceback" not in messages
+    told: dict[str, Any] = json.loads(output)
+    return {**told, "messages": messages}
+
+
+def worker(process: "subprocess.Popen[str]", rank: int) -> psutil.Process:
+    """The process of that rank."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    (found,) = (one for one in children if one.environ().get("RANK") == str(rank))
+    return found
+
+
+def kept(told: dict[str, Any]) -> dict[str, Any]:
+    """What the store has of a run that does not depend on the clock."""
+    from mlflow import MlflowClient
+
+    client, run_id = MlflowClient(told["tracking_uri"]), told["run_id"]
+    metrics = client.get_run(run_id).data.metrics
+    folder = Path(client.download_artifacts(run_id, ""))
+    return {
+        "metrics": {
+            name: [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
+            for name in metrics
+            if not name.startswith("time/")
+        },
+        **{name: (folder / name).read_bytes() for name in ("episodes.csv", "result.json")},
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store."""
+    data = DataFolder(tmp_path_factory.mktemp("store"))
+    connect(data, embedded_address(data))
+    return data.database
+
+
+@pytest.fixture
+def project(tmp_path: Path, store: Path) -> Iterator[Project]:
+    project = Project(tmp_path, store)
+    yield project
+    for process in project.begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[str, Any]:
+    """The training in one process."""
+    told = Project(tmp_path_factory.mktemp("alone"), store).ended("run", "tiny.yaml")
+    assert told["lessons"][0]["ended_at_step"] is not None
+    return told
+
+
+def refused(project: Project, *words: str) -> str:
+    """The one line that refuses to run the project's curriculum; nothing is made."""
+    told = invoke_plainly(
+        *("run", project.path / "tiny.yaml", "--data-dir", project.data.root), *words, wanted=2
+    )
+    assert len(told.said.strip().splitlines()) == 1
+    assert not list(project.data.root.iterdir())
+    return str(told.said)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--processes", "5"], "there are only 4 shards"),
+        (["--processes", "2", "--set", "train.algo=ppo"], "only hybrid_ppo with its fused engine"),
+        (["--processes", "2", "--set", "train.engine=torch"], "only hybrid_ppo with its fused"),
+        (["--processes", "2", "--seeds", "2"], "--seeds can't be used"),
+        (["--processes", "0"], "0 is not in the range"),
+    ],
+)
+def test_what_cant_be_shared_is_refused_before_anything_is_made(
+    tmp_path: Path, words: list[str], wanted: str
+) -> None:
+    assert wanted in refused(Project(tmp_path), *words)
+
+
+@pytest.mark.parametrize(("name", "what"), [("cartpole", "world gymnasium"), ("duel", "self_play")])
+def test_a_world_without_parts_and_self_play_are_refused(
+    tmp_path: Path, name: str, what: str
+) -> None:
+    project = Project(tmp_path)
+    shipped = (CURRICULA / f"{name}.yaml").read_text("utf-8")
+    (tmp_path / "tiny.yaml").write_text(shipped, encoding="utf-8")
+    words = ("--set", "train.algo=hybrid_ppo", "--processes", "2")
+    assert f"{what} can't be shared out" in refused(project, *words)
+
+
+def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    told = invoke_plainly("run", Project(tmp_path).path / "tiny.yaml", "--processes", 2, wanted=2)
+    assert "--processes can't be used in one of several processes" in told.said
+
+
+@pytest.mark.slow
+def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
+    project: Project, alone: dict[str, Any]
+) -> None:
+    process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
+    run_id, step = project.wait_for_checkpoint()
+    worker(process, 1).kill()
+    project.wait_for_checkpoint(after=step + ROLLOUTS)
+    process.send_signal(signal.SIGINT)
+    stopped = document(process, 130)
+    assert "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)" in stopped["messages"]
+    assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
+    assert stopped["resumes_at"] == stopped["steps"] > step
+    told = project.ended("resume", run_id[:12])
+    assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
+    assert kept(told) == kept(alone)
+
+
+@long
+@pytest.mark.slow
+def test_two_processes_end_as_one_does(project: Project, alone: dict[str, Any]) -> None:
+    told = project.ended("run", "tiny.yaml", "--processes", "2")
+    assert told["state_sha256"] == alone["state_sha256"]
+    assert kept(told) == kept(alone)
+    assert len(list_runs(project.data)) == 1
+    assert told["messages"].count("training\n") == 1
+
+
+@long
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_process_is_mended_within_the_run(
+    project: Project, alone: dict[str, Any], rank: int
+) -> None:
+    process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
+    run_id, _ = project.wait_for_checkpoint()
+    worker(process, rank).kill()
+    told = document(process, 1)
+    assert f"rank {rank} was ended by SIGKILL; all begin again (restart 1 of 3)" in told["messages"]
+    assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
+    assert kept(told) == kept(alone)
+    assert [run.status for run in list_runs(project.data)] == ["FAILED"]
+
+
+@long
+@pytest.mark.slow
+def test_a_stopped_training_goes_on_in_any_number(project: Project, alone: dict[str, Any]) -> None:
+    process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
+    run_id, _ = project.wait_for_checkpoint()
+    process.send_signal(signal.SIGINT)
+    stopped = document(process, 130)
+    assert (stopped["run_id"], stopped["status"]) == (run_id, "KILLED")
+    assert stopped["resumes_at"] == stopped["steps"] > 0
+    assert f"resume {run_id[:12]}" in stopped["messages"]
+    told = project.ended("resume", run_id[:12], "--processes", "3")
+    assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
+    assert kept(told) == kept(alone)
+
+
+@long
+@pytest.mark.slow
+def test_torchrun_starts_them_too(project: Project, alone: dict[str, Any]) -> None:
+    few = "train.total_steps=8192"  # passes no lesson more than the first
+    told = project.ended("run", "tiny.yaml", "--set", few)
+    process = project.begin("run", "tiny.yaml", "--set", few, "--json", command=TORCHRUN)
+    output, messages = process.communicate(timeout=WAIT_S)
+    shared = json.loads(output)
+    assert shared["state_sha256"] == told["state_sha256"] != alone["state_sha256"]
+    assert messages.count("saving\n") == 1
+
+
+@long
+@pytest.mark.slow
+def test_processes_of_other_curricula_are_refused(project: Project) -> None:
+    one = "--set train.total_steps=4096$RANK"
+    command = [*TORCHRUN[:-2], "--no-python", "bash", "-c"]
+    line = f"{sys.executable} -m aimbot_lab run tiny.yaml {one}"
+    process = project.begin(line, command=command)
+    _, messages = process.communicate(timeout=WAIT_S)
+    assert process.returncode
+    said = [line for line in messages.splitlines() if line.startswith("process 1 has another")]
+    assert said == [messages[messages.index("process 1") :].splitlines()[0]]
+    assert "curriculum than process 0" in said[0]
+    assert not list_runs(project.data)

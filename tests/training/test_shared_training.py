@@ -1,0 +1,254 @@
+"""A training by several processes learns, counts and keeps what one does.
+
+Here the processes are threads, which exchange what they have in memory; `test_exchange.py` and
+`tests/cli/test_shared_trainings.py` have real ones.
+"""
+
+from collections.abc import Callable, Mapping
+from threading import Barrier, BrokenBarrierError, Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tiny_training import Sink
+
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.checkpoint.packing import unpack
+from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.processes.exchange import Exchange, Summed
+from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.sharing import check_sharing
+from aimbot_lab.training.processes.tree import sum_of_leaves
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+
+ROWS, STEPS = 16, 32
+ROLLOUT = ROWS * STEPS
+
+
+class Table:
+    """Where threads lay down what the others take up."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier, self.laid = Barrier(count, timeout=60), [None] * count
+
+
+class Together:
+    """The exchange of one thread of several."""
+
+    def __init__(self, rank: int, table: Table) -> None:
+        self.place, self._table = Place(rank, len(table.laid)), table
+
+    def _all(self, own: Any) -> list[Any]:
+        table: Any = self._table
+        table.laid[self.place.rank] = own
+        table.barrier.wait()
+        found = list(table.laid)
+        table.barrier.wait()
+        return found
+
+    def gather(self, data: bytes) -> list[bytes]:
+        return self._all(data)
+
+    def gather_arrays(self, array: np.ndarray) -> np.ndarray:
+        return np.stack(self._all(array.copy()))
+
+    def sum_up(self, gradients: np.ndarray, terms: np.ndarray, *, shards: int) -> Summed:
+        every = self._all((gradients.copy(), terms.copy()))
+        both = [np.concatenate([one[k] for one in every]) for k in range(2)]
+        assert len(both[0]) == shards
+        return Summed(*map(sum_of_leaves, both))
+
+    def close(self) -> None:
+        pass
+
+
+class Record(Sink):
+    """Keeps what a run would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, str] = {}
+        self.checkpoints: list[Checkpoint] = []
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        self.files[name] = self.files.get(name, "")[:place] + text
+        return True
+
+    def sync(self) -> None:
+        pass
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        self.checkpoints.append(checkpoint)
+
+
+class Ended(NamedTuple):
+    sha256: set[str]  # of all processes
+    steps: int
+    files: Mapping[str, str]
+    logged: list[tuple[int, str]]
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+
+
+def plan(**given: Any) -> TrainingPlan:
+    easy = CompletionCriteria(threshold=0.002, min_lesson_length=8)
+    lessons = (
+        Lesson(name="one", targets={"goto": 1.0}, completion_criteria=easy),
+        Lesson(name="two", targets={"goto": 2.0, "attack": 1.0}),
+    )
+    env = ArenaSettings(num_envs=ROWS, goto_win_radius=12.0, time_limit=2.0)
+    train = {
+        "algo": "hybrid_ppo",
+        "engine": "fused",
+        "total_steps": 4 * ROLLOUT,
+        "n_steps": STEPS,
+        "batch_size": 128,
+        "n_epochs": 2,
+        "shards": 8,
+        "network": NetworkSettings(layers=(16,)),
+    }
+    return TrainingPlan(seed=1, env=env, lessons=lessons, train=TrainSettings(**{**train, **given}))
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "hybrid, masks, running statistics": {
+        "aim": "hybrid",
+        "masks": True,
+        "objective": "per_branch",
+        "network": NetworkSettings(layers=(16,), scaling="running"),
+    },
+    "memory": {
+        "network": NetworkSettings(layers=(16,), memory=MemorySettings(size=8, sequence_length=8))
+    },
+}
+
+
+def learned(
+    made: TrainingPlan,
+    processes: int,
+    *,
+    state: bytes | None = None,
+    should_stop: Callable[[int], bool] = lambda rank: False,
+    spoil: Callable[[Training], None] = lambda training: None,
+) -> tuple[Ended, Record]:
+    """What so many processes come to; from the checkpoint `state` if given."""
+    table, record = Table(processes), Record()
+    exchanges: list[Exchange] = [Together(rank, table) for rank in range(processes)]
+    trainings = [Training(made, exchange=exchange) for exchange in exchanges]
+    outcomes: list[Any] = [None] * processes
+    for training in trainings:
+        if state is not None:
+            training.resume(state)
+    spoil(trainings[-1])
+
+    def work(rank: int) -> None:
+        links = RunLinks(record=record, checkpoints=record) if rank == 0 else RunLinks()
+        sink = record if rank == 0 else Sink()
+        try:
+            outcomes[rank] = trainings[rank].learn(
+                sink, SilentObserver(), lambda: should_stop(rank), links=links
+            )
+        except Exception as error:  # noqa: BLE001 raised again below
+            outcomes[rank] = error
+            table.barrier.abort()
+
+    threads = [Thread(target=work, args=(rank,)) for rank in range(processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    failed = [one for one in outcomes if isinstance(one, Exception)]
+    for one in sorted(failed, key=lambda one: isinstance(one, BrokenBarrierError)):
+        raise one  # the cause, before what it broke for the others
+    timeless = [
+        (step, repr({key: v for key, v in metrics.items() if key != names.STEPS_PER_SECOND}))
+        for step, metrics in record.logged
+    ]
+    hashes = {one.state_sha256 for one in outcomes}
+    return Ended(hashes, outcomes[0].steps, record.files, timeless), record
+
+
+def without_times(checkpoint: Checkpoint) -> str:
+    state = unpack(checkpoint.state)
+    for name in ("seconds", "seconds_since_report"):
+        del state["callbacks"]["report"][name]
+    np.set_printoptions(threshold=10**6)
+    return repr(state)
+
+
+@pytest.mark.parametrize("processes", [2, 3, 8])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_any_number_of_processes_learns_and_keeps_what_one_does(
+    variant: str, processes: int
+) -> None:
+    made = plan(**VARIANTS[variant])
+    one, kept = learned(made, 1)
+    several, others = learned(made, processes)
+    assert len(one.sha256) == 1
+    assert several == one
+    assert '"kind": "lesson"' in one.files["events.jsonl"]  # a lesson was passed
+    steps = [checkpoint.step for checkpoint in kept.checkpoints]
+    assert [checkpoint.step for checkpoint in others.checkpoints] == steps == [0, 512, 1024, 1536]
+    for checkpoint, other in zip(kept.checkpoints, others.checkpoints, strict=True):
+        assert without_times(other) == without_times(checkpoint)
+
+
+def test_any_number_of_processes_goes_on_from_what_others_kept() -> None:
+    made = plan(**VARIANTS["memory"])
+    unbroken, _ = learned(made, 1)
+    _, record = learned(made, 2)
+    for processes in (1, 3):
+        resumed, _ = learned(made, processes, state=record.checkpoints[2].state)
+        assert resumed.sha256 == unbroken.sha256
+        assert resumed.logged == [line for line in unbroken.logged if line[0] > 1024]
+
+
+def test_where_one_is_asked_to_stop_all_do_and_the_training_goes_on_from_there() -> None:
+    made, calls = plan(), [0]
+    unbroken, _ = learned(made, 1)
+
+    def third(rank: int) -> bool:
+        calls[0] += rank == 1
+        return rank == 1 and calls[0] >= 2
+
+    stopped, record = learned(made, 2, should_stop=third)
+    assert stopped.steps == record.checkpoints[-1].step == ROLLOUT
+    resumed, _ = learned(made, 3, state=record.checkpoints[-1].state)
+    assert resumed.sha256 == unbroken.sha256
+
+
+def test_a_process_that_learned_something_else_ends_the_training() -> None:
+    def spoil(training: Training) -> None:
+        training.model.policy.value_net.bias.data += 1e-6
+
+    with pytest.raises(RunFailedError, match="process 1 has other weights than process 0"):
+        learned(plan(), 2, spoil=spoil)
+
+
+@pytest.mark.parametrize(
+    ("made", "fault"),
+    [
+        (plan(), "there are only 8 shards"),
+        (plan(engine="torch", shards="auto"), "only hybrid_ppo with its fused engine"),
+        (plan(reward_scale="running"), "running is learned in one process"),
+    ],
+    ids=["shards", "engine", "rewards"],
+)
+def test_what_can_not_be_shared_is_refused_in_a_line(made: TrainingPlan, fault: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"--processes 9: .*{fault}"):
+        check_sharing(made, 9)
+    with pytest.raises(ConfigurationError, match=fault):
+        Training(made, exchange=Together(0, Table(9)))
