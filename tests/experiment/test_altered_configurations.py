@@ -8,6 +8,7 @@ import pytest
 from begun_runs import begun, kept_checkpoint
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.restore import restore
 from aimbot_lab.experiment.runs.resume_checks import (
     check_resume,
@@ -70,7 +71,7 @@ def test_a_checkpoint_of_an_older_version_is_resumed_with_a_line(
     kept_checkpoint(run, with_hash=with_hash)
     check_resume(run, run.curriculum(), data_folder)
     told: list[str] = []
-    taken_up = restore(run, FakeTraining(), notify=told.append)  # type: ignore[arg-type]
+    taken_up = restore(run, FakeTraining(), crew=Crew(), notify=told.append)  # type: ignore[arg-type]
     assert taken_up.step == 500
     assert [line.count("resolved.yaml: is taken as it is") for line in told] == [1] * (
         not with_hash

@@ -9,6 +9,8 @@ from test_resumable_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import run as run_module
+from aimbot_lab.experiment.runs.processes import preparation
+from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.experiment.runs.run_record import RunRecord, write_record
@@ -49,11 +51,11 @@ def take_over(
     (run,) = resumable_runs(data_folder)
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
-    monkeypatch.setattr(run_module, "Training", lambda _: trained(resume))
+    monkeypatch.setattr(preparation, "Training", lambda _, exchange: trained(resume))
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):
-        run_module._opened(request, SilentObserver(), on_outage=told.append)
+        run_module._opened(request, SilentObserver(), Crew(), on_outage=told.append)
     return told
 
 

@@ -68,14 +68,13 @@ def run_curriculum(
     AbortedError for a KeyboardInterrupt once there is a run.
     """
     crew = crew or Crew()
-    with crew.telling():
-        training, restored, tracker = _opened(request, observer, crew, on_outage=on_outage)
+    training, restored, tracker = _opened(request, observer, crew, on_outage=on_outage)
     checkpoints = restored.folder if restored else _new_checkpoints(request, tracker, on_outage)
     agent = "was not saved"
     try:
         with crew.telling():
             links = _begin(request, tracker, restored, checkpoints)
-            crew.order(Order(learn=True))
+        crew.order(Order(learn=True))
         observer.stage("training")
         ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
@@ -106,16 +105,17 @@ def _opened(
     request: RunRequest, observer: Observer, crew: Crew, *, on_outage: Notify
 ) -> tuple[Training, RestoredRun | None, Tracker]:
     """The training, put where the run that is resumed had come to, and the run's tracker."""
-    close_orphan_runs(request.data_folder)
-    training = prepared(request, observer, crew.exchange)
-    crew.order()
-    observer.stage("opening the tracking store (made once, then kept)")
-    if request.resume is None:
-        return training, None, _open(request, on_outage=on_outage)
-    run = request.resume
-    return training, *resume_run(
-        request, run, training, crew=crew, observer=observer, notify=on_outage
-    )
+    with crew.telling():
+        close_orphan_runs(request.data_folder)
+        training = prepared(request, observer, crew.exchange)
+        crew.order()
+        observer.stage("opening the tracking store (made once, then kept)")
+        if request.resume is None:
+            return training, None, _open(request, on_outage=on_outage)
+        run = request.resume
+        return training, *resume_run(
+            request, run, training, crew=crew, observer=observer, notify=on_outage
+        )
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:
