@@ -35,9 +35,9 @@ from aimbot_lab.foundation.world import Scenario
 class CurriculumProgress:
     """The current lesson, its open question, how the lessons before went, and what is watched.
 
-        after each step of the world:
+        of each step of the world, in their order:
             check = progress.add(batch, step=steps)
-        before the first one, and whenever `wants_scenario` is true:
+        before the first one, and where a rollout begins while `wants_scenario` is true:
             progress.begin_scenario(world.set_scenario(progress.scenario))
 
     Episodes count only from the scenario that a lesson begins with to the promotion that ends it.
@@ -66,7 +66,6 @@ class CurriculumProgress:
         self._order, self._reader = StartOrder(), Reader()
         self._step, self.wants_scenario = 0, True
         self.greedy = GreedyProof()
-        self.rating: Callable[[], float] | None = None  # the learner's running one, under self-play
         self.regressions: list[Regression] = []
         self.shown: list[Outcome] = []  # counted in the last step, as they began
         self._open_lesson()
@@ -145,10 +144,13 @@ class CurriculumProgress:
         self.begin_scenario(number)
         self._note(**mix.described(change))
 
-    def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
+    def add(
+        self, batch: EpisodeBatch | None, *, step: int, rating: float | None = None
+    ) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.
 
-        `batch` has the episodes that ended in it, `step` is the number of environment steps.
+        `batch` has the episodes that ended in it, `step` is the number of environment steps, and
+        `rating` the learner's running one after these episodes, under self-play.
         """
         self._record.begin_step()
         self._step, self.shown = step, []
@@ -156,8 +158,7 @@ class CurriculumProgress:
             return None
         outcomes = self._read(batch) if batch else []
         released = self._order.add(batch, outcomes) if batch else []
-        ended = [self._rated(one) for one in outcomes if one is not None and one.counts]
-        check = self._take(released, ended)
+        check = self._take(released, self._ended(outcomes, rating))
         self._record.end_step()
         return check
 
@@ -170,8 +171,10 @@ class CurriculumProgress:
             criteria=self._open.lesson.completion_criteria,
         )
 
-    def _rated(self, outcome: Outcome) -> Outcome:
-        return outcome if self.rating is None else outcome._replace(rating=self.rating())
+    def _ended(self, outcomes: Sequence[Outcome | None], rating: float | None) -> list[Outcome]:
+        """Those that count for a rule which takes them as they end; none between two lessons."""
+        counted = [one for one in outcomes if one is not None and one.counts]
+        return [] if self._order.first is None else [o._replace(rating=rating) for o in counted]
 
     def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
         before = self._open.episodes

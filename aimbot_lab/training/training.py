@@ -64,8 +64,6 @@ class Training:
             total_steps=plan.train.total_steps,
             forgetting=plan.forgetting,
         )
-        if (own := self.self_play) is not None:
-            self.progress.rating = lambda: own.running_rating
         self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
         shared = {} if self._rows is None else {"own_shards": self._rows.shards}
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed, **shared)

@@ -47,7 +47,7 @@ class Game:
             self.scenario += 1
             self.progress.begin_scenario(self.scenario)
 
-    def play(self, *lines: str, step: int = 0) -> Check | None:
+    def play(self, *lines: str, step: int = 0, rating: float | None = None) -> Check | None:
         count = len(lines)
         ranks = np.arange(self.rank, self.rank + count)
         self.rank += count
@@ -60,6 +60,7 @@ class Game:
                 running_scenario=self.scenario,
             ),
             step=step,
+            rating=rating,
         )
         for name, text, place in self.progress.record:
             self.kept[name] = self.kept.get(name, b"")[:place] + text.encode()

@@ -47,6 +47,24 @@ def test_what_a_batch_holds_beyond_the_promotion_is_not_counted() -> None:
     assert progress.view.episodes == 0
 
 
+@pytest.mark.parametrize("rule", ["evidence", "ml-agents"])
+def test_what_ends_before_the_next_lesson_begins_counts_for_neither(rule: str) -> None:
+    criteria = {"rule": rule, "signal_smoothing": False} if rule == "ml-agents" else {}
+    lessons = [lesson(name, criteria=criteria) for name in ("a", "b")]
+    progress = CurriculumProgress(lessons, DIFFICULTIES)
+    game = Game(progress)
+    game.play(*[line(True)] * 10, step=1)
+    assert (progress.lesson, progress.wants_scenario) == (1, True)
+    assert game.play(*[line(True)] * 50, step=2) is None or progress.shown == []
+    assert (progress.lesson, progress.view.episodes) == (1, 0)
+    assert len(game.record.episodes) == 10
+    game.begin_next()
+    game.play(*[line(True)] * 9, step=3)
+    assert (progress.lesson, progress.view.episodes, progress.finished) == (1, 9, False)
+    game.play(line(True), step=4)
+    assert progress.finished
+
+
 @pytest.mark.parametrize("rate", [0.7, 0.95])
 @pytest.mark.parametrize("size", [3, 7, 300])
 def test_how_episodes_are_batched_changes_nothing(size: int, rate: float) -> None:

@@ -161,12 +161,11 @@ def test_elo_is_the_running_rating_in_place_of_the_mean(smoothing: bool) -> None
     progress = CurriculumProgress(lessons, DIFFICULTIES)
     progress.begin_scenario(1)
     rng, rating, smoothed, played = np.random.default_rng(3), 1200.0, 0.0, 0
-    progress.rating = lambda: rating
     for step in range(1, 400):
         count = int(rng.integers(0, 2))
         played += count
         rating += count * float(rng.uniform(-0.5, 1.0))
-        progress.add(batch([1.0] * count, [1] * count, step), step=step)
+        progress.add(batch([1.0] * count, [1] * count, step), step=step, rating=rating)
         if played < 3:
             continue
         smoothed = 0.25 * smoothed + 0.75 * rating

@@ -37,7 +37,6 @@ def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = Tr
     settings = ForgettingSettings(on_forgetting="demote")
     game = Game(CurriculumProgress(lessons, DIFFICULTIES, total_steps=TOTAL, forgetting=settings))
     rng, rating = np.random.default_rng(seed), 1200.0
-    game.progress.rating = lambda: rating
     for step in range(ROWS, ROWS * steps + 1, ROWS):
         rate = 0.3 + 0.6 * (step / (ROWS * steps) if climb else 1.0)
         lines = []
@@ -45,7 +44,7 @@ def play(lessons: list[Lesson], seed: int, *, steps: int = 400, climb: bool = Tr
             won = rng.random() < rate - (0.1 if level == 3 else 0.0)
             lines.append(line(won, level, reward=won - rng.random()))
             rating += won - 0.5
-        game.play(*lines, step=step)
+        game.play(*lines, step=step, rating=rating)
         if step == 40 * ROWS:
             change = WeightChange("goto", ((3, 0.2),))
             game.progress.change_weights(change, lambda _: game.scenario)

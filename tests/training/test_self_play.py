@@ -96,13 +96,13 @@ def test_snapshots_are_taken_when_they_are_due_and_where_a_lesson_begins() -> No
     training = learned(Training(plan()), Numbers())
     self_play = training.self_play
     assert self_play is not None
-    lesson = training.progress.lesson_reports[0].ended_at_step
-    assert lesson is not None
-    assert lesson % ROLLOUT
+    passed = training.progress.lesson_reports[0].ended_at_step
+    assert passed is not None
+    assert passed % ROLLOUT
+    lesson = (passed // ROLLOUT + 1) * ROLLOUT
     # 0 and every second rollout, and one where the second lesson began.
-    begun = -(-lesson // ROLLOUT) * ROLLOUT
-    assert self_play.pool.state() == sorted({0, begun, 2 * ROLLOUT, 4 * ROLLOUT})
-    assert self_play.pool.snapshots[self_play.past_selves.reference].step == begun
+    assert self_play.pool.state() == sorted({0, lesson, 2 * ROLLOUT, 4 * ROLLOUT})
+    assert self_play.pool.snapshots[self_play.past_selves.reference].step == lesson
     first, last = self_play.pool.snapshots[0], self_play.pool.snapshots[-1]
     assert any((first.weights[name] != last.weights[name]).any() for name in first.weights)
 
@@ -121,7 +121,7 @@ def test_a_lesson_ends_by_the_running_rating_that_ml_agents_would_have() -> None
     last = max(step for step, one in sink.logged.items() if "rating/ml_agents" in one)
     assert 1000.0 < sink.logged[last]["rating/ml_agents"] < 1400.0
     running = self_play.past_selves.running.state()
-    assert running["learner"] == training.progress.rating()
+    assert running["learner"] == self_play.running_rating
     met = {row[1] for row in self_play.past_selves.games.rows()}
     assert running["opponents"].keys() == met | {one.name for one in self_play.pool.snapshots}
 

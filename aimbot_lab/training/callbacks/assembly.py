@@ -93,6 +93,8 @@ class TrainingCallbacks:
         # What one process stops for, the others would wait for: they agree where rollouts begin.
         shared, should_stop = learner.agreement.is_shared, listeners.should_stop
         breaks_off = (lambda: False) if shared else should_stop
+        own = learner.self_play
+        rating = None if own is None else (lambda: own.running_rating)
         return LessonCallback(
             learner.env,
             learner.progress,
@@ -100,7 +102,7 @@ class TrainingCallbacks:
             should_stop=should_stop,
             links=listeners.links,
             greedy=greedy_play(learner.plan, learner.model, should_stop=breaks_off),
-            others=Others(learner.agreement, (self.report.count,), self._checkpoints),
+            others=Others(learner.agreement, (self.report.count,), self._checkpoints, rating),
         )
 
     def _in_order(self, learner: Learner, listeners: Listeners) -> list[BaseCallback]:

@@ -32,6 +32,7 @@ class Others(NamedTuple):
     agreement: Agreement  # with other processes
     counted: Sequence[Counted] = ()
     checkpoints: CheckpointCallback | None = None
+    rating: Callable[[], float] | None = None  # the learner's running one, under self-play
 
 
 NO_OTHERS = Others(Agreement(Alone(), 0, bytes))
@@ -64,8 +65,8 @@ class LessonCallback(BaseCallback):
         others: Others = NO_OTHERS,
     ) -> None:
         super().__init__()
-        self._taken = TakenSteps(lambda: progress.counts_from)
-        self._agreement, self._counted, self._checkpoints = others
+        self._agreement, self._counted, self._checkpoints, rating = others
+        self._taken = TakenSteps(lambda: progress.counts_from, rating)
         self._running: int | None = None  # rank of the oldest episode where the rollout began
         self._begun = False
         self._env = env
@@ -113,12 +114,12 @@ class LessonCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         told = self._told()
         self._count(told.steps)
-        if self._progress.finished:
+        if self._progress.finished or self.stopped:
             raise TrainingOver
         self._set_scenario()
         self._answer(told)
-        if not self._agreement.is_shared and self._should_stop():
-            self.stopped = True
+        self.stopped |= not self._agreement.is_shared and self._should_stop()
+        if self.stopped:
             raise TrainingOver
         self._prepare_end(told)
         if self._links.live is not None:
@@ -164,19 +165,22 @@ class LessonCallback(BaseCallback):
     def _count(self, steps: Sequence[TakenStep]) -> None:
         """Have the curriculum count `steps`, those of the last rollout."""
         for taken in steps:
-            self._add(taken.episodes, step=taken.step)
+            self._add(taken.episodes, step=taken.step, rating=taken.rating)
             for told in self._counted:
                 told(taken)
         if self.num_timesteps > self._progress.step:  # a lesson may end by the steps alone
             self._add(None, step=self.num_timesteps)
 
-    def _add(self, episodes: EpisodeBatch | None, *, step: int) -> None:
+    def _add(
+        self, episodes: EpisodeBatch | None, *, step: int, rating: float | None = None
+    ) -> None:
         regressions = len(self._progress.regressions)
-        check = self._progress.add(episodes, step=step)
+        check = self._progress.add(episodes, step=step, rating=rating)
         for regression in self._progress.regressions[regressions:]:
             self._observer.notice(regression.line)
         for found in self._progress.greedy.take():
-            if found.played:  # and not broken off by a stop
+            self.stopped |= not found.played  # broken off: the rollout's episodes do not count
+            if found.played:
                 self._observer.notice(f"step {step:,}: {found.line}")
         if check is not None and check.decision in ("promote", "finish"):
             report = self._progress.lesson_reports[check.lesson]

@@ -45,9 +45,9 @@ class SelfPlayCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         weights, step = self.model.policy.state_dict(), self.num_timesteps
-        if self._progress.lesson != self._lesson:
-            self._lesson = self._progress.lesson
-            self._self_play.begin_lesson(weights, step=step)
-        metrics = self._self_play.begin_rollout(weights, step=step)
+        lesson, self._lesson = self._lesson, self._progress.lesson
+        metrics = self._self_play.begin_rollout(
+            weights, step=step, lesson_begins=self._lesson != lesson
+        )
         if metrics is not None:
             self._sink.log_metrics(step, metrics)

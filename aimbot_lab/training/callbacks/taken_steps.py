@@ -19,6 +19,7 @@ class TakenStep(NamedTuple):
 
     step: int  # environment steps, it included
     episodes: EpisodeBatch
+    rating: float | None = None  # the learner's running one after it, under self-play
 
 
 class TrainingOver(Exception):  # noqa: N818 not an error: nothing is left to learn, or wanted
@@ -28,11 +29,14 @@ class TrainingOver(Exception):  # noqa: N818 not an error: nothing is left to le
 class TakenSteps:
     """The steps since the last `take`, in order.
 
-    `first` gives the scenario from which on episodes count; it stays during a rollout.
+    `first` gives the scenario from which on episodes count, which stays during a rollout; `rating`
+    the learner's running one.
     """
 
-    def __init__(self, first: Callable[[], int | None]) -> None:
-        self._first = first
+    def __init__(
+        self, first: Callable[[], int | None], rating: Callable[[], float] | None = None
+    ) -> None:
+        self._first, self._rating = first, rating
         self._steps: list[TakenStep] = []
 
     def add(self, step: int, episodes: EpisodeBatch | None) -> None:
@@ -40,7 +44,8 @@ class TakenSteps:
         if episodes:
             first = self._first()
             rank = oldest(episodes.running_order, episodes.running_scenario, first)
-            self._steps.append(TakenStep(step, with_running(episodes, rank, first)))
+            rating = None if self._rating is None else self._rating()
+            self._steps.append(TakenStep(step, with_running(episodes, rank, first), rating))
 
     def take(self) -> Sequence[TakenStep]:
         """The steps, which are forgotten."""

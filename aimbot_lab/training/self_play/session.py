@@ -63,16 +63,21 @@ class SelfPlay:
         self.past_selves.running.take(snapshot.name)
         return snapshot
 
-    def begin_rollout(self, weights: Weights, *, step: int) -> dict[str, float] | None:
+    def begin_rollout(
+        self, weights: Weights, *, step: int, lesson_begins: bool = False
+    ) -> dict[str, float] | None:
         """Take a snapshot and draw whom to meet where that is due at `step`.
 
-        Gives the metrics of the snapshots' ratings where one was taken.
+        Where a lesson begins there is a snapshot in any case, the one that the lesson refers to.
+        Gives the metrics of the snapshots' ratings where one was due.
         """
-        metrics = None
-        if step >= self._next_save:
-            metrics = self.rating()
-            self._take(weights, step=step)
+        is_due = step >= self._next_save
+        metrics = self.rating() if is_due else None
+        if is_due or lesson_begins:
+            snapshot = self._take(weights, step=step)
             self._next_save = _next_multiple(step, self.settings.save_steps)
+            if lesson_begins:
+                self.past_selves.reference = snapshot.number
         if step >= self._next_swap:
             standing = Standing(self._scores, self._points)
             self.past_selves.line_up = drawn_line_up(
@@ -81,10 +86,6 @@ class SelfPlay:
             self._next_swap = _next_multiple(step, self.settings.swap_steps)
         self._mark = len(self.pool), self.past_selves.state()
         return metrics
-
-    def begin_lesson(self, weights: Weights, *, step: int) -> None:
-        """Have the agent of `weights` as the one that the lesson refers to."""
-        self.past_selves.reference = self._take(weights, step=step).number
 
     def _scores(self) -> np.ndarray:
         """The learner's expected score [N] against each snapshot, by its last games."""
