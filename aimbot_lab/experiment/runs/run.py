@@ -61,20 +61,18 @@ def run_curriculum(
     `after_training` is called with what was trained, unless it was stopped, while the run is open.
     Returns also where the steps were spent before the last lesson passed (status FAILED) and
     where `should_stop` ended it (status KILLED); such a run can be resumed. A store or a disk
-    that fails on the way ends nothing: `on_outage` is called, and the result says what is
-    missing. This process leads the others of `crew`.
+    that fails on the way ends nothing: `on_outage` is called, and the result says what is missing.
+    This process leads the others of `crew`.
     Raises StoreError before anything is created where the store can't be used, or where the agent
-    could be saved nowhere, RunLostError where another process takes the run over, and
-    AbortedError for a KeyboardInterrupt once there is a run.
+    could be saved nowhere, RunLostError where another process takes the run over, LostError where
+    one of `crew` is gone, and AbortedError for a KeyboardInterrupt once there is a run.
     """
     crew = crew or Crew()
     training, restored, tracker = _opened(request, observer, crew, on_outage=on_outage)
     checkpoints = restored.folder if restored else _new_checkpoints(request, tracker, on_outage)
     agent = "was not saved"
     try:
-        with crew.telling():
-            links = _begin(request, tracker, restored, checkpoints)
-        crew.order(Order(learn=True))
+        links = _begin_all(crew, request, tracker, restored, checkpoints)
         observer.stage("training")
         ended = training.learn(tracker, observer, _while_owned(tracker, should_stop), links=links)
         if after_training is not None and not ended.stopped:
@@ -164,6 +162,20 @@ def _new_checkpoints(request: RunRequest, tracker: Tracker, notify: Notify) -> C
         check_owner=tracker.check_owner,
         notify=notify,
     )
+
+
+def _begin_all(
+    crew: Crew,
+    request: RunRequest,
+    tracker: Tracker,
+    restored: RestoredRun | None,
+    checkpoints: CheckpointFolder,
+) -> RunLinks:
+    """Begin the run here, then the training in all processes."""
+    with crew.telling():
+        links = _begin(request, tracker, restored, checkpoints)
+    crew.order(Order(learn=True))
+    return links
 
 
 def _begin(
