@@ -12,7 +12,7 @@ BY_ROW = ("returns", "seen")  # arrays beside the world's; of the running scale 
 
 def joined_states(env: WorldVecEnv, states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What `env.state()` would be with all rows, from the `states` of all parts in their order."""
-    world: Any = env.world  # a foundation.part_world.PartWorld
+    world: Any = env.world  # a worlds.row_parts.PartWorld
     rewards = [state["rewards"] for state in states]
     return {
         **_joined(states),

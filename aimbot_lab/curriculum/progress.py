@@ -64,7 +64,7 @@ class CurriculumProgress:
         self._monitor = ForgettingMonitor(forgetting or ForgettingSettings(), self._lessons)
         self._path = LessonPath(self._lessons)
         self._order, self._reader = StartOrder(), Reader()
-        self._step, self.wants_scenario = 0, True
+        self.step, self.wants_scenario = 0, True  # environment steps so far
         self.greedy = GreedyProof()
         self.regressions: list[Regression] = []
         self.shown: list[Outcome] = []  # counted in the last step, as they began
@@ -97,11 +97,6 @@ class CurriculumProgress:
         return self.mix.with_shares(self._monitor.shares(self.mix.cells))
 
     @property
-    def step(self) -> int:
-        """Environment steps so far."""
-        return self._step
-
-    @property
     def goal_reached(self) -> bool:
         """Whether training may end here, won: the last lesson passed or asks for nothing."""
         return self._path.goal_reached
@@ -132,8 +127,7 @@ class CurriculumProgress:
     def change_weights(self, change: Change, set_scenario: Callable[[Scenario], int]) -> None:
         """Make `change` to the present lesson's mix, in force at each next episode.
 
-        `set_scenario` is the world's. Raises ConfigurationError, with nothing changed, where the
-        lessons are over, where the locks forbid it, and where the world can't draw that mix.
+        `set_scenario` is the world's. Raises ConfigurationError, with nothing changed.
         """
         if self.finished:
             raise ConfigurationError("the last lesson is passed: nothing is drawn any more")
@@ -149,11 +143,10 @@ class CurriculumProgress:
     ) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.
 
-        `batch` has the episodes that ended in it, `step` is the number of environment steps, and
-        `rating` the learner's running one after these episodes, under self-play.
+        `batch` has the episodes that ended in it; `rating` is the learner's, under self-play.
         """
         self._record.begin_step()
-        self._step, self.shown = step, []
+        self.step, self.shown = step, []
         if self.finished:
             return None
         outcomes = self._read(batch) if batch else []
@@ -173,8 +166,8 @@ class CurriculumProgress:
 
     def _ended(self, outcomes: Sequence[Outcome | None], rating: float | None) -> list[Outcome]:
         """Those that count for a rule which takes them as they end; none between two lessons."""
-        counted = [one for one in outcomes if one is not None and one.counts]
-        return [] if self._order.first is None else [o._replace(rating=rating) for o in counted]
+        between = self._order.first is None
+        return [o._replace(rating=rating) for o in outcomes if o and o.counts and not between]
 
     def _take(self, released: Sequence[Outcome], ended: Sequence[Outcome]) -> Check | None:
         before = self._open.episodes
@@ -187,7 +180,7 @@ class CurriculumProgress:
                 return self._move_on()
         for outcome in ended if self._open.counts_ends else ():
             self._count(outcome)
-        self._open.look(self._step / self._total_steps if self._total_steps else 0.0)
+        self._open.look(self.step / self._total_steps if self._total_steps else 0.0)
         if self._open.passed:
             return self._move_on()
         rule = self._open.rule
@@ -196,7 +189,7 @@ class CurriculumProgress:
 
     def _show(self, outcome: Outcome) -> None:
         if not outcome.counts:
-            self._record.episode(self._step, self.lesson, outcome=outcome, use="watch")
+            self._record.episode(self.step, self.lesson, outcome=outcome, use="watch")
             return
         self._open.show(outcome)
         self.shown.append(outcome)
@@ -205,7 +198,7 @@ class CurriculumProgress:
 
     def _count(self, outcome: Outcome) -> None:
         self._open.count(outcome)
-        self._record.episode(self._step, self.lesson, outcome=outcome, use="lesson")
+        self._record.episode(self.step, self.lesson, outcome=outcome, use="lesson")
         check = self.greedy.ask(self._open, self.mix.scenario)
         if check is not None:
             self._note("greedy", **asdict(check))
@@ -219,14 +212,14 @@ class CurriculumProgress:
         return regression
 
     def _note(self, kind: str, **about: Any) -> None:
-        place = {"step": self._step, "lesson": self.lesson + 1, "episodes": self._open.episodes}
+        place = {"step": self.step, "lesson": self.lesson + 1, "episodes": self._open.episodes}
         self._record.event(kind, {**place, **about})
 
     def _check(self, decision: Decision) -> Check | None:
         rule = self._open.rule
         if rule is None:
             return None
-        place = self.lesson, self._step, self._open.episodes
+        place = self.lesson, self.step, self._open.episodes
         return Check(*place, rule.statistic, rule.bound, decision)
 
     def _move_on(self) -> Check | None:
@@ -235,7 +228,7 @@ class CurriculumProgress:
         check = self._check("finish" if last else "promote")
         self._record.lesson_end(check, following=None if last else self.lesson + 1)
         self._monitor.take(floors(self._open, self._monitor.margin))
-        self._path.advance(lesson_report(self._open, self._step))
+        self._path.advance(lesson_report(self._open, self.step))
         if last:
             self._order.begin(None)
         else:
@@ -275,7 +268,7 @@ class CurriculumProgress:
         """Everything the future depends on, as plain JSON values."""
         return {
             "passed": self._path.state(),
-            "step": self._step,
+            "step": self.step,
             "wants_scenario": self.wants_scenario,
             "regressions": [asdict(regression) for regression in self.regressions],
             "reader": self._reader.state(),
@@ -292,7 +285,7 @@ class CurriculumProgress:
         """Go on from what `state()` gave for the same lessons."""
         self._path.resume(state["passed"])
         self._open_lesson()
-        self._step, self.wants_scenario = state["step"], state["wants_scenario"]
+        self.step, self.wants_scenario = state["step"], state["wants_scenario"]
         self.regressions = [Regression(**regression) for regression in state["regressions"]]
         self._reader.resume(state["reader"])
         waiting = [(rank, Outcome.from_json(outcome)) for rank, *outcome in state["waiting"]]

@@ -149,15 +149,6 @@ class Training:
         That is asked after every step of the environments and before every gradient step. Of a
         training that is stopped nothing counts that came after its last rollout began.
         """
-        learner = Learner(
-            self.plan,
-            self.env,
-            self.model,
-            self.progress,
-            self._best,
-            self.self_play,
-            self._agreement,
-        )
 
         def keep() -> None:
             rows = self._agreement.gather(of_rows(self.env, model_state(self.model)))
@@ -167,7 +158,7 @@ class Training:
                 links.checkpoints.keep(self._checkpoint(callbacks, rows))
 
         listeners = Listeners(sink, observer, should_stop, links)
-        callbacks = TrainingCallbacks(learner, listeners, mark=self._set_mark, keep=keep)
+        callbacks = TrainingCallbacks(self._learner, listeners, mark=self._set_mark, keep=keep)
         if self._resumed is not None:
             total, steps = self._resumed["total_steps"], self.plan.train.total_steps
             left = steps - self.model.num_timesteps if total != steps else None
@@ -183,6 +174,18 @@ class Training:
             seconds=callbacks.report.seconds,
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
+        )
+
+    @property
+    def _learner(self) -> Learner:
+        return Learner(
+            self.plan,
+            self.env,
+            self.model,
+            self.progress,
+            self._best,
+            self.self_play,
+            self._agreement,
         )
 
     def _run(self, callback: BaseCallback, should_stop: Callable[[], bool]) -> bool:

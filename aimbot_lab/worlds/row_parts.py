@@ -1,16 +1,42 @@
 """Snapshots of worlds that share out the rows of one among them, joined and cut again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.world import Int64Array
 from aimbot_lab.worlds.snapshot_checks import FITS, Arrays
 
 OF_ALL = ("clock", "sampler_key", FITS)  # arrays that are not by row
 TABLES = ("scenario_tables.", "sampler_tables.")  # what the names of further ones begin with
 ROWS = "episode"  # an array [B] that every such world has
+
+
+class PartWorld(Protocol):
+    """What a world with the ability `parts` has beside what all worlds have."""
+
+    def place(self, first_row: int, total_rows: int) -> None:
+        """Be the rows from `first_row` on of a world of `total_rows`; before the first reset."""
+        ...
+
+    @property
+    def first_row(self) -> int:
+        """Which row of all its first one is."""
+        ...
+
+    def running(self) -> tuple[Int64Array, Int64Array]:
+        """Rank and scenario [N] of the episode that runs in each seat: the world's own arrays."""
+        ...
+
+    def joined(self, parts: Sequence[Arrays]) -> Arrays:
+        """The snapshot of the whole from those of all parts, in the order of their rows."""
+        ...
+
+    def part_of(self, whole: Arrays) -> Arrays:
+        """Of the snapshot of the whole that which this world can restore."""
+        ...
 
 
 def joined(parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
@@ -71,14 +97,14 @@ class RowParts:
 
     @property
     def first_row(self) -> int:
-        """See `foundation.part_world.PartWorld`."""
+        """See `PartWorld`."""
         tables: Any = vars(self)["_tables"]
         return int(tables.rows.first)
 
     def joined(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
-        """See `foundation.part_world.PartWorld`."""
+        """See `PartWorld`."""
         return joined(parts)
 
     def part_of(self, whole: Arrays) -> dict[str, np.ndarray]:
-        """See `foundation.part_world.PartWorld`."""
+        """See `PartWorld`."""
         return part_of(whole, self.first_row, self.num_envs)

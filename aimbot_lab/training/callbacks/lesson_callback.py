@@ -146,7 +146,7 @@ class LessonCallback(BaseCallback):
             self._begun = True
         self._weights.answer(told.asked, self._links.requests)
         if self._agreement.is_shared:
-            world: Any = self._env.world  # a foundation.part_world.PartWorld
+            world: Any = self._env.world  # a worlds.row_parts.PartWorld
             order, scenario = world.running()
             self._running = oldest(order, scenario, self._progress.counts_from)
 

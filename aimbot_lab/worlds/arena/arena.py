@@ -147,12 +147,12 @@ class Arena(RowParts):
         return int(tables.number[0])
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         return self.state.order, self.state.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:

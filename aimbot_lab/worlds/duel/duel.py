@@ -121,12 +121,12 @@ class Duel(RowParts):
         return number
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         return self.state.seats.order, self.state.seats.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:

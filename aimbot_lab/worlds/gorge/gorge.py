@@ -142,12 +142,12 @@ class Gorge(RowParts):
         self._tables = self._tables._replace(scenario=drawn, samplers=samplers, optima=optima)
 
     def place(self, first_row: int, total_rows: int) -> None:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         numbers = row_numbers(first_row, total_rows, state=self.state)
         self._tables = self._tables._replace(rows=numbers)
 
     def running(self) -> tuple[Int64Array, Int64Array]:
-        """See `foundation.part_world.PartWorld`."""
+        """See `worlds.row_parts.PartWorld`."""
         return self.state.order, self.state.scenario
 
     def reset(self, seed: int, observations: Float32Array) -> None:
