@@ -162,7 +162,7 @@ class Training:
         if self._resumed is not None:
             total, steps = self._resumed["total_steps"], self.plan.train.total_steps
             left = steps - self.model.num_timesteps if total != steps else None
-            callbacks.resume(self._resumed["callbacks"], left=left)
+            callbacks.resume(self._resumed, left=left)
         lessons = callbacks.lessons
         if not self._run(callbacks.all, should_stop) or lessons.stopped:
             lessons.stopped = True
@@ -229,7 +229,7 @@ class Training:
             "replay": self._samples.state(),
             "random": random_state(self._spaces),
             "best": self._best.state(),
-            "callbacks": callbacks.state(),
+            **callbacks.state(),
             "self_play": None if own is None else own.state(),
         }
         return Checkpoint(self.model.num_timesteps, pack(state), parts)

@@ -184,7 +184,7 @@ def learned(
 def without_times(checkpoint: Checkpoint) -> str:
     state = unpack(checkpoint.state)
     for name in ("seconds", "seconds_since_report"):
-        del state["callbacks"]["report"][name]
+        del state["report"][name]
     np.set_printoptions(threshold=10**6)
     return repr(state)
 
