@@ -144,7 +144,7 @@ class LessonCallback(BaseCallback):
         if not self._begun:
             self._weights.resume(told.again)
             self._begun = True
-        self._weights.answer(told.asked, self._links.requests)
+        self._weights.answer(self._links.requests, told.asked)
         if self._agreement.is_shared:
             world: Any = self._env.world  # a worlds.row_parts.PartWorld
             order, scenario = world.running()

@@ -53,13 +53,18 @@ class LiveWeights:
         """
         self._progress.change_weights(change, self._world.set_scenario)
 
-    def answer(self, asked: Sequence[tuple[str, Any]], requests: Requests | None) -> None:
-        """Do what is `asked`, each with a key; what is impossible is refused with a reason.
+    def answer(
+        self, requests: Requests | None, asked: Sequence[tuple[str, Any]] | None = None
+    ) -> None:
+        """Do what is asked, which is kept; what is impossible is refused with a reason.
 
-        `requests` keeps what was done and gets the answers; None where another process has them.
+        `asked` is what `requests` ask where that is known already; without any `requests` another
+        process keeps and answers it.
         What was done at this very step before the run was broken off is done first, once more.
         """
         self._do_again()
+        if asked is None:
+            asked = () if requests is None else requests.requests()
         for key, document in asked:
             found = self._answered(document, requests)
             if requests is not None:
