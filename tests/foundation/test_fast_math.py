@@ -23,7 +23,7 @@ from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 
 PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
-KERNEL_FILES = sorted([*PACKAGE.glob("*/core/*.py"), *PACKAGE.glob("foundation/*.py")])
+KERNEL_FILES = sorted([*PACKAGE.rglob("core/*.py"), *PACKAGE.glob("foundation/kernels/*.py")])
 COMPILERS = {"kernel", "inlined", "called"}
 # Exact in every libm, and most of them a single instruction.
 EXACT = {"sqrt", "ceil", "floor", "rint", "radians"}

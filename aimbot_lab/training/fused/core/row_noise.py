@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from aimbot_lab.foundation.kernels.jit import kernel
+from aimbot_lab.foundation.kernels.portable_math import log, sin_cos
 from aimbot_lab.foundation.kernels.rng import GOLDEN, MIX_1, TO_UNIT, U11, UInt64Array, mix64
 from aimbot_lab.training.fused.core.parts import Floats
 
@@ -27,7 +28,7 @@ def fill_noise(uniform: Floats, normal: Floats, key: UInt64Array) -> None:
             uniform[row, k] = (mix64(word) >> U40) * TO_UNIT_32
             word += GOLDEN
         for c in range(columns):
-            length = math.sqrt(-2.0 * math.log(1.0 - (mix64(word) >> U11) * TO_UNIT))
-            turn = (mix64(word + GOLDEN) >> U11) * TO_UNIT
-            normal[row, c] = length * math.cos(TAU * turn)
+            length = math.sqrt(-2.0 * log(1.0 - (mix64(word) >> U11) * TO_UNIT))
+            _, cosine = sin_cos(TAU * ((mix64(word + GOLDEN) >> U11) * TO_UNIT))
+            normal[row, c] = length * cosine
             word += GOLDEN + GOLDEN
