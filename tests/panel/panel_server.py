@@ -121,11 +121,12 @@ def running_panel(data: Path, *, here: Path, port: int = 0) -> Iterator[PanelUnd
         door = Door("127.0.0.1", listener.getsockname()[1], TOKEN)
         ready = threading.Event()
         server = panel_server(lab, door, ready.set)
-        thread = threading.Thread(target=server.run, args=([listener],))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         try:
             assert ready.wait(SECONDS)
             yield PanelUnderTest(lab, door)
         finally:
             server.should_exit = True
-            thread.join()
+            thread.join(SECONDS)
+            assert not thread.is_alive()

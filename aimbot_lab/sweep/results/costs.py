@@ -1,7 +1,7 @@
 """What a sweep costs: before it starts by its settings, then by its speed."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import SweepReport
@@ -11,11 +11,12 @@ class Pace:
     """How fast the trials of one stage end, measured from their first progress here on.
 
     What comes before it (workers that start, kernels that are compiled) comes once and says nothing
-    about the speed.
+    about the speed. `clock` gives seconds.
     """
 
-    def __init__(self) -> None:
-        self._began, self._first = time.monotonic(), float("inf")
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began, self._first = clock(), float("inf")
 
     def seconds_left(
         self, now: SweepReport, at_work: Mapping[tuple[str, int], float]
@@ -26,7 +27,7 @@ class Pace:
         done = now.confirm_ended if confirming else now.ended
         total = now.to_confirm if confirming else now.total
         share = done + sum(share for (where, _), share in at_work.items() if where == stage)
-        moment = time.monotonic()
+        moment = self._clock()
         if share <= self._first:
             self._began, self._first = moment, share
             return None
