@@ -33,9 +33,9 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# Trainings killed at random moments and resumed, far more often than in `make test`.
+# Trainings killed at random moments and resumed, far more often than in `make test`, alone and in several processes.
 kills: setup
-	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
+	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py tests/cli/test_shared_kills.py
 
 # Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
 scale: setup
