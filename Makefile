@@ -1,4 +1,4 @@
-# The one vocabulary: setup, run, test, kills, ray, real-ml-agents, lint, types, bench, check.
+# The one vocabulary: setup, run, test, kills, scale, ray, real-ml-agents, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: setup run test kills ray real-ml-agents lint types bench check
+.PHONY: setup run test kills scale ray real-ml-agents lint types bench check
 
 setup: $(READY)
 
@@ -33,9 +33,13 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# Trainings killed at random moments and resumed, far more often than in `make test`.
+# Trainings killed at random moments and resumed, far more often than in `make test`, alone and in several processes.
 kills: setup
-	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
+	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py tests/cli/test_shared_kills.py
+
+# Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
+scale: setup
+	$(BIN)/python -m pytest -n 0 -m scale tests/training
 
 # Sweeps whose workers a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
 ray: setup

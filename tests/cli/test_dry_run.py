@@ -54,6 +54,38 @@ def test_no_line_is_wider_than_asked_for() -> None:
     assert max(map(len, lines)) <= 72
 
 
+def test_of_several_processes_it_tells_their_shards_and_what_the_exchange_would_take() -> None:
+    arguments = ["run", str(GOTO), "--dry-run", "--processes", "3"]
+    text = CliRunner().invoke(cli, arguments).stdout
+    told = next(part for part in text.split("\n\n") if part.startswith("processes: "))
+    assert told.replace("\n", " ").startswith(
+        "processes: 3, 5 to 6 of 16 shards each; expected share of the exchange 19% (a model"
+    )
+    document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
+    assert document["sharing"]["shards"] == [5, 5, 6]
+    assert document["sharing"]["exchange_share"] == pytest.approx(0.19, abs=0.005)
+
+
+def test_torchrun_s_number_of_processes_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    text = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"]).stdout
+    assert "processes: 2, 8 of 16 shards each" in text
+
+
+def test_more_processes_than_shards_are_refused_in_a_plan_too() -> None:
+    result = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run", "--processes", "17"])
+    assert "there are only 16 shards" in str(result.exception)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("samples", "warned"), [(16_384, False), (32_768, True)])
+def test_large_minibatches_are_warned_of(samples: int, warned: bool) -> None:
+    arguments = ["run", str(GOTO), "--dry-run", "--json", "--set", f"train.batch_size={samples}"]
+    warnings = json.loads(CliRunner().invoke(cli, arguments).stdout)["warnings"]
+    assert any("more than 16,384 samples" in warning for warning in warnings) == warned
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -73,7 +105,8 @@ def test_what_cannot_be_met_is_refused(arguments: list[str], said: str) -> None:
 def test_a_plan_loads_no_heavy_library() -> None:
     code = (
         "import sys; from aimbot_lab.cli.main import cli;"
-        f"cli.main(['run', {str(GOTO)!r}, '--dry-run'], standalone_mode=False);"
+        f"words = ['run', {str(GOTO)!r}, '--dry-run', '--processes', '2'];"
+        "cli.main(words, standalone_mode=False);"
         "heavy = {'torch', 'mlflow', 'optuna', 'stable_baselines3', 'numba'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )

@@ -7,19 +7,18 @@ training's process, in which other programs count little; on the clock; and with
 answers and shows, which says how much of the first difference the training does itself.
 """
 
-import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import NamedTuple
 
 from aimbot_lab.bench.panel.turns import Meter, MeteredRequests, Stretch, Turns
 from aimbot_lab.bench.panel.watcher import watcher_process
+from aimbot_lab.bench.timing.ratios import mean_ratio
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.statistics.intervals import student_quantile
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.callbacks.live_publication import LivePublication
@@ -32,7 +31,6 @@ from aimbot_lab.worlds.registry import default_type, settings_with
 N_STEPS = 64
 STRETCH_SECONDS = 5.0  # in which a training shows one agent and up to ten states
 STEPS = 10**12  # never reached
-CONFIDENCE = 0.95
 
 
 class Pair(NamedTuple):
@@ -115,14 +113,8 @@ def watch_cost(pairs: Sequence[Pair]) -> WatchCost:
 
 
 def _ratio(ratios: Sequence[float]) -> Ratio:
-    """Their geometric mean less 1, by Student's t of the logarithms."""
-    logs = [math.log(ratio) for ratio in ratios]
-    mean = fmean(logs)
-    if len(logs) < 2:
-        return Ratio(math.expm1(mean), math.nan, math.nan)
-    width = student_quantile(0.5 + CONFIDENCE / 2, len(logs) - 1)
-    half = width * stdev(logs, mean) / math.sqrt(len(logs))
-    return Ratio(math.expm1(mean), math.expm1(mean - half), math.expm1(mean + half))
+    """Their geometric mean less 1."""
+    return Ratio(*(one - 1.0 for one in mean_ratio(ratios)))
 
 
 def _plan(num_envs: int) -> TrainingPlan:

@@ -11,6 +11,7 @@ from aimbot_lab.cli.bench.ratings import ratings
 from aimbot_lab.cli.bench.replays import replays
 from aimbot_lab.cli.bench.rules import rules
 from aimbot_lab.cli.bench.samplings import self_play
+from aimbot_lab.cli.bench.scale import scale
 from aimbot_lab.cli.bench.sim import sim
 from aimbot_lab.cli.bench.train import train
 
@@ -33,6 +34,7 @@ bench.add_command(peer)
 bench.add_command(ratings)
 bench.add_command(replays)
 bench.add_command(rules)
+bench.add_command(scale)
 bench.add_command(train)
 bench.add_command(self_play)
 bench.add_command(sim)

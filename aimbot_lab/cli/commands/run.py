@@ -127,7 +127,7 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     processes, place = given["processes"], given["place"]
     request = _requested(file, overrides, given, says=processes == 1)
     if given["dry_run"]:
-        return _show_plan(request.curriculum, as_json=given["as_json"])
+        return _show_plan(request, processes, as_json=given["as_json"])
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
     if processes == 1:
@@ -172,11 +172,13 @@ def _requested(
     return RunRequest(curriculum, folder, given["name"], uri, tags=tags, start=start)
 
 
-def _show_plan(curriculum: "LoadedCurriculum", *, as_json: bool) -> int:
+def _show_plan(request: "RunRequest", processes: int, *, as_json: bool) -> int:
     from aimbot_lab.cli.views.plan import show_plan
     from aimbot_lab.experiment.runs.plan import plan_curriculum
 
-    show_plan(plan_curriculum(curriculum), as_json=as_json)
+    processes *= own_place(processes).count  # one of these is 1
+    check_processes(request, processes)
+    show_plan(plan_curriculum(request.curriculum, processes=processes), as_json=as_json)
     return 0
 
 

@@ -41,6 +41,8 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
     if keep > 1:
         steps = f"{plan.epoch_samples:,} steps"
         yield f"samples: an epoch passes over the last {keep} rollouts, {steps}"
+    if plan.sharing is not None:
+        yield "\n".join(textwrap.wrap(str(plan.sharing), max(width, 3 * MARGIN)))
     if plan.network:
         yield "\n".join(_network_lines(plan))
     for number, planned in enumerate(plan.lessons, start=1):

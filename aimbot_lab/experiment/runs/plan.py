@@ -17,6 +17,7 @@ from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan, sharing_plan
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
@@ -25,6 +26,7 @@ from aimbot_lab.training.networks.parts.part_checks import part_remarks
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
+LARGE_BATCH = 16_384  # samples of a minibatch, above which learning takes many times the steps
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class CurriculumPlan:
     lessons: tuple[PlannedLesson, ...]
     warnings: tuple[str, ...]
     cost: UpdateCost
+    sharing: SharingPlan | None = None  # among several processes
 
     def as_json(self) -> dict[str, Any]:
         """The plan as one document, with the whole configuration in `resolved`."""
@@ -69,6 +72,7 @@ class CurriculumPlan:
             "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             **self._network_json(),
+            **({} if self.sharing is None else {"sharing": self.sharing.as_json()}),
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
         }
@@ -96,16 +100,17 @@ class CurriculumPlan:
 
 
 def plan_curriculum(
-    curriculum: LoadedCurriculum, forecaster: Forecaster | None = None
+    curriculum: LoadedCurriculum, forecaster: Forecaster | None = None, *, processes: int = 1
 ) -> CurriculumPlan:
-    """The plan of `curriculum`."""
+    """The plan of `curriculum`, trained in so many processes, which can share it."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
     targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config))
+    sharing = sharing_plan(config, processes)
+    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config), sharing)
 
 
 def cost_of(config: CurriculumFile) -> UpdateCost:
@@ -168,7 +173,16 @@ def _warnings(
             yield f"lessons.{number} {planned.lesson.name!r}: {what}"
     yield from _progress_warnings(config.lessons)
     yield from _budget_warnings(config, lessons, longest)
+    yield from _batch_warnings(config.train.batch_size)
     yield from part_remarks(config.train)
+
+
+def _batch_warnings(batch_size: int) -> Iterator[str]:
+    if batch_size > LARGE_BATCH:
+        yield (
+            f"train.batch_size {batch_size:,}: minibatches of more than {LARGE_BATCH:,} samples "
+            "make few updates, so that an agent takes many times the steps to learn"
+        )
 
 
 def _progress_warnings(lessons: Sequence[Lesson]) -> Iterator[str]:

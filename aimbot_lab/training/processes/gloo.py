@@ -33,7 +33,7 @@ class Gloo:
 
     def __init__(self, place: Place, *, patience_s: float) -> None:
         self.place = place
-        self._wire = _GlooWire(place, Meeting.from_environment(), patience_s)
+        self._wire = GlooWire(place, Meeting.from_environment(), patience_s)
         self._sums: NodeSums | None = None
         self._shape: tuple[int, Widths] | None = None
 
@@ -66,8 +66,8 @@ class Gloo:
         self._wire.close()
 
 
-class _GlooWire:
-    """Bytes to and from the other processes."""
+class GlooWire:
+    """Bytes to and from the other processes; see `node_sums.Wire`."""
 
     def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
         self._place = place
@@ -84,6 +84,7 @@ class _GlooWire:
         self._group: Any = dist.group.WORLD  # its own calls: those of `dist` take twice the time
 
     def swap(self, other: int, mine: th.Tensor, theirs: th.Tensor) -> None:
+        """Send `mine` to the process `other`, and receive `theirs` from it."""
         with self._waiting_for(f"rank {other}"):
             received = self._group.recv([theirs], other, 0)
             sent = self._group.send([mine], other, 0)
@@ -91,10 +92,17 @@ class _GlooWire:
             sent.wait()
 
     def all_gather(self, mine: th.Tensor, everyones: th.Tensor) -> None:
+        """Receive what every process sent, in the order of ranks."""
         with self._waiting_for("all ranks"):
             _all_gather(everyones.view(-1), mine.view(-1))
 
+    def all_reduce(self, numbers: Float32s) -> None:
+        """Make `numbers` everyone's sum, in gloo's own order: for `bench scale` to compare with."""
+        with self._waiting_for("all ranks"):
+            self._group.allreduce([th.from_numpy(numbers)]).wait()
+
     def close(self) -> None:
+        """Leave the others."""
         if self._group is not None:
             self._group = None
             atexit.unregister(self.close)

@@ -51,11 +51,24 @@ class NodeSums(Protocol):
 
 def node_sums(wire: Wire, place: Place, *, shards: int, widths: Widths) -> NodeSums:
     """The shortest way up for this number of processes and shards."""
-    nodes = [whole_nodes(share(rank, place.count, shards), shards) for rank in range(place.count)]
-    own = fold(leaf_nodes(share(place.rank, place.count, shards)), shards)
-    if _is_one_level(nodes):
-        return _Doubling(wire, place, own, widths)
-    return _Gathering(wire, own, everyones=nodes, shards=shards, widths=widths)
+    if _is_one_level(_everyones(place, shards)):
+        return _Doubling(wire, place, _own(place, shards), widths)
+    return gathering(wire, place, shards=shards, widths=widths)
+
+
+def gathering(wire: Wire, place: Place, *, shards: int, widths: Widths) -> NodeSums:
+    """The way for any number of processes and shards, on which everyone gets all nodes."""
+    nodes = _everyones(place, shards)
+    return _Gathering(wire, _own(place, shards), everyones=nodes, shards=shards, widths=widths)
+
+
+def _everyones(place: Place, shards: int) -> list[tuple[Node, ...]]:
+    ranks = range(place.count)
+    return [whole_nodes(share(rank, place.count, shards), shards) for rank in ranks]
+
+
+def _own(place: Place, shards: int) -> Fold:
+    return fold(leaf_nodes(share(place.rank, place.count, shards)), shards)
 
 
 def _is_one_level(nodes: list[tuple[Node, ...]]) -> bool:

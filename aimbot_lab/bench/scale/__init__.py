@@ -1,0 +1,1 @@
+"""How fast one training goes in several processes, and what their exchange takes."""

@@ -1,0 +1,101 @@
+"""`aimbot-lab`, one of whose processes ends or stops where a file says: `python struck_program.py
+WORDS...`.
+
+The file `strike` in the working folder holds a JSON list of a rank, a place, after how many calls
+there, and a signal's name. The process of that rank renames it to `struck`, and sends itself the
+signal. All wait PATIENCE_S for a silent process, and keep a checkpoint at every rollout.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from aimbot_lab.training.processes import connect, launch
+
+PATIENCE_S = 15.0  # longer than it takes all to come on a busy machine
+STRIKE, STRUCK = Path("strike"), Path("struck")
+PLACES = "rollout", "minibatch", "gathering", "checkpoint"
+"""A step of the world, the sum of gradients, what is told at boundaries and for a checkpoint, and
+a checkpoint of which half is written."""
+
+
+def of_ourselves(real: Callable[..., int]) -> Callable[..., int]:
+    """`launch`, with this program in the place of `aimbot-lab`."""
+
+    def launched(command: Sequence[str], *given: Any, **options: Any) -> int:
+        words = command[list(command).index("aimbot_lab") + 1 :]
+        return real([sys.executable, __file__, *words], *given, **options)
+
+    return launched
+
+
+class Striker:
+    """What this process does to itself."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank, self._calls = rank, dict.fromkeys(PLACES, 0)
+
+    def at(self, place: str, before: Callable[[], object] = lambda: None) -> None:
+        """Strike if it is time, `before` which something is done."""
+        try:
+            rank, wanted, calls, name = json.loads(STRIKE.read_bytes())
+        except FileNotFoundError:
+            return
+        if (rank, wanted) != (self._rank, place):
+            return
+        self._calls[place] += 1
+        if self._calls[place] >= calls:
+            self._calls[place] = 0
+            before()
+            STRIKE.rename(STRUCK)
+            os.kill(os.getpid(), signal.Signals[name])
+
+    def stands_at(self, owner: Any, name: str, place: str) -> None:
+        """Have every call of `owner.name` come by here."""
+        real = getattr(owner, name)
+
+        def passed(*given: Any, **options: Any) -> Any:
+            self.at(place)
+            return real(*given, **options)
+
+        setattr(owner, name, passed)
+
+    def stands_within(self, owner: Any, name: str, place: str) -> None:
+        """The same where `name` writes a checkpoint, with half of it written."""
+        real = getattr(owner, name)
+
+        def passed(descriptor: int, data: Any) -> None:
+            if bytes(data[:10]) == b"aimbot-lab":
+                self.at(place, lambda: os.write(descriptor, bytes(data)[: len(data) // 2]))
+            real(descriptor, data)
+
+        setattr(owner, name, passed)
+
+
+def prepare(rank: int) -> None:
+    """Have this process, which trains, keep many checkpoints and strike itself."""
+    from aimbot_lab.adapters.sb3 import WorldVecEnv
+    from aimbot_lab.tracking.journal import durable
+    from aimbot_lab.training.callbacks import checkpoint_callback
+    from aimbot_lab.training.processes.gloo import Gloo
+
+    checkpoint_callback.MAX_SHARE = 1.0
+    striker = Striker(rank)
+    striker.stands_at(WorldVecEnv, "step_wait", "rollout")
+    striker.stands_at(Gloo, "sum_up", "minibatch")
+    striker.stands_at(Gloo, "gather", "gathering")
+    striker.stands_within(durable, "append_whole", "checkpoint")
+
+
+if __name__ == "__main__":
+    connect.connect.__kwdefaults__["patience_s"] = PATIENCE_S
+    launch.launch = of_ourselves(launch.launch)
+    if "RANK" in os.environ or "--processes" not in sys.argv:
+        prepare(int(os.environ.get("RANK", "0")))
+    from aimbot_lab.cli.main import main
+
+    main()
