@@ -128,6 +128,18 @@ def test_workers_that_begin_again_find_each_other(launched: Launch, tmp_path: Pa
     assert err == 2 * "rank 1 was ended by SIGKILL; all begin again (restart 1 of 3)\n"
 
 
+@pytest.mark.parametrize(("kind", "wanted"), [("end first", 0), ("stop first", 130), ("stay", 0)])
+def test_what_becomes_of_a_follower_changes_nothing_once_rank_0_has_ended(
+    launched: Launch, tmp_path: Path, kind: str, wanted: int
+) -> None:
+    process = launched(kind)
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == wanted, err
+    assert err == ""
+    assert sorted(notes(tmp_path, "start")) == ["0", "1"]
+    assert not any(map(is_alive, pids(tmp_path)))
+
+
 def test_a_stop_request_comes_once_and_is_waited_for(launched: Launch, tmp_path: Path) -> None:
     process = launched("be stopped")
     wait_until(lambda: len(notes(tmp_path, "ready")) == 2)

@@ -70,6 +70,17 @@ def die() -> None:
     sys.exit(LostError.exit_code)
 
 
+def end_first() -> None:
+    """Rank 0 ends as a training does, after which rank 1 dies, or stays."""
+    if RANK == 0:
+        note("over")
+        sys.exit(130 if KIND == "stop first" else 0)
+    once_noted("over")
+    if KIND == "stay":
+        once_noted("never")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def be_stopped() -> None:
     """Stop as a training does: save, which takes rank 0 longer, then 130."""
 
@@ -116,6 +127,9 @@ KINDS = {
     "follower fails": follower_fails,
     "die": die,
     "advance": die,
+    "end first": end_first,
+    "stop first": end_first,
+    "stay": end_first,
     "be stopped": be_stopped,
     "ignore stop": ignore_stop,
     "meet again": meet_again,

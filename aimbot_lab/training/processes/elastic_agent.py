@@ -46,7 +46,7 @@ class Agent(SimpleElasticAgent):
         self._report, self._progress = report, progress
         self._reached = progress()
         self._workers: list[Worker] = []
-        self._first_end: float | None = None  # of a worker that did not end well
+        self._first_end: float | None = None  # of a worker that ends it for all
         self._asked = False
         self.exit_code = 1
 
@@ -81,11 +81,18 @@ class Agent(SimpleElasticAgent):
     def _monitor_workers(self, *_: Any) -> RunResult:
         self._pass_stop_on()
         codes = [worker.code for worker in self._workers]
-        if self._first_end is None and any(code not in (None, 0, STOPPED) for code in codes):
+        ends_all = self._led_to is not None or any(code not in (None, 0, STOPPED) for code in codes)
+        if self._first_end is None and ends_all:
             self._first_end = time.monotonic()
         if None in codes and not self._is_too_late():
             return RunResult(state=WorkerState.HEALTHY)
         return self._judged()
+
+    @property
+    def _led_to(self) -> int | None:
+        """The exit code of a leader that ended well: the run has its end, whatever the others do."""
+        codes = (worker.code for worker in self._workers if worker.rank == 0)
+        return next((code for code in codes if code in (0, STOPPED)), None)
 
     def _pass_stop_on(self) -> None:
         number = self._signals.number
@@ -106,13 +113,12 @@ class Agent(SimpleElasticAgent):
         """What the workers' ends mean for all: an error ends the run, a loss may be mended."""
         failed = [worker for worker in self._workers if worker.failed]
         lost = [worker for worker in self._workers if worker.was_lost]
-        if failed:
+        if failed and self._led_to is None:
             return self._ended_by(failed[0])
-        if lost and not self._asked:
+        if lost and not self._asked and self._led_to is None:
             # A signal is the cause, that others lost that process is its effect.
             return self._after_loss(min(lost, key=lambda worker: worker.code or 0))
-        ended_well = all(worker.code == 0 for worker in self._workers)
-        self.exit_code = 0 if ended_well else STOPPED
+        self.exit_code = STOPPED if self._led_to is None else self._led_to
         return RunResult(
             state=WorkerState.SUCCEEDED,
             return_values={worker.rank: worker.code for worker in self._workers},

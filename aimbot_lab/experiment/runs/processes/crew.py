@@ -128,11 +128,14 @@ def _packed(order: Order) -> dict[str, Any]:
 
 def _about(request: RunRequest) -> dict[str, str]:
     """What must be the same in all processes, by what a person calls it."""
-    curriculum, start = request.curriculum, request.start
+    curriculum = request.curriculum
+    start = None if request.start is None else request.start.ref
+    if request.resume is not None:  # the leader may know alone that a run goes on
+        start = request.resume.record.start
     text = hashlib.sha256(curriculum.resolved_text.encode()).hexdigest()
     return {
         "version of aimbot-lab": aimbot_lab.__version__,
         "seed": str(curriculum.config.seed),
         "curriculum": f"SHA-256 {text[:DIGITS]}",
-        "agent to begin with": "none" if start is None else start.ref.sha256[:DIGITS],
+        "agent to begin with": "none" if start is None else start.sha256[:DIGITS],
     }

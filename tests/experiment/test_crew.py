@@ -1,0 +1,66 @@
+"""What the processes of one training compare before they learn."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from aimbot_lab.experiment.runs.processes.crew import Crew
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.run_record import InitialAgentRef
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.training.processes.exchange import Alone
+from aimbot_lab.training.processes.place import Place
+
+AGENT = InitialAgentRef(source="a" * 32, step=8192, sha256="b" * 64)
+OTHER = AGENT._replace(sha256="c" * 64)
+
+
+class Heard(Alone):
+    """The exchange of a follower that hears what `leader` said."""
+
+    place = Place(1, 2)
+
+    def __init__(self, leader: list[bytes]) -> None:
+        self._leader = leader
+
+    def gather(self, data: bytes) -> list[bytes]:
+        return [*self._leader, data]
+
+
+def request(start: InitialAgentRef | None = None, **given: Any) -> RunRequest:
+    curriculum: Any = SimpleNamespace(resolved_text="", config=SimpleNamespace(seed=1))
+    agent: Any = None if start is None else SimpleNamespace(ref=start)
+    return RunRequest(curriculum, DataFolder(Path("unused")), start=agent, **given)
+
+
+def resumed(start: InitialAgentRef | None) -> RunRequest:
+    run: Any = SimpleNamespace(record=SimpleNamespace(start=start))
+    return request(resume=run)
+
+
+def compare(leader: RunRequest, follower: RunRequest) -> None:
+    """Have a follower with its request meet a leader with another one."""
+    said: list[bytes] = []
+
+    class Saying(Alone):
+        def gather(self, data: bytes) -> list[bytes]:
+            said.append(data)
+            return [data]
+
+    Crew(Saying()).compare(leader)
+    Crew(Heard(said)).compare(follower)
+
+
+def test_a_run_that_the_leader_resumes_began_with_the_agent_that_the_others_are_given() -> None:
+    compare(resumed(AGENT), request(AGENT))
+    compare(resumed(None), request(None))
+    compare(resumed(AGENT), resumed(AGENT))
+
+
+@pytest.mark.parametrize("leader", [request(OTHER), resumed(OTHER), resumed(None)])
+def test_another_agent_to_begin_with_is_refused(leader: RunRequest) -> None:
+    with pytest.raises(ConfigurationError, match="process 1 has another agent to begin with"):
+        compare(leader, request(AGENT))
