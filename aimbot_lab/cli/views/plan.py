@@ -37,6 +37,8 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
         f"{config.train.total_steps:,} steps, seed {config.seed}; nothing was created"
     )
     yield "\n".join(textwrap.wrap(str(plan.cost), max(width, 3 * MARGIN)))
+    if plan.shared is not None:
+        yield plan.shared.text
     keep = config.train.samples.keep
     if keep > 1:
         steps = f"{plan.epoch_samples:,} steps"

@@ -17,6 +17,7 @@ from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.planned_sharing import PlannedSharing
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
@@ -55,6 +56,7 @@ class CurriculumPlan:
     lessons: tuple[PlannedLesson, ...]
     warnings: tuple[str, ...]
     cost: UpdateCost
+    shared: PlannedSharing | None = None  # among processes, where several are asked for
 
     def as_json(self) -> dict[str, Any]:
         """The plan as one document, with the whole configuration in `resolved`."""
@@ -69,6 +71,7 @@ class CurriculumPlan:
             "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             **self._network_json(),
+            **({} if self.shared is None else {"sharing": self.shared.as_json()}),
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
         }
@@ -96,16 +99,20 @@ class CurriculumPlan:
 
 
 def plan_curriculum(
-    curriculum: LoadedCurriculum, forecaster: Forecaster | None = None
+    curriculum: LoadedCurriculum,
+    forecaster: Forecaster | None = None,
+    *,
+    shared: PlannedSharing | None = None,
 ) -> CurriculumPlan:
-    """The plan of `curriculum`."""
+    """The plan of `curriculum`, which processes share as `shared` says."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
     targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config))
+    warnings += () if shared is None else tuple(shared.warnings)
+    return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config), shared)
 
 
 def cost_of(config: CurriculumFile) -> UpdateCost:
