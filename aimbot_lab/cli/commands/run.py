@@ -130,8 +130,8 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     """The exit code of what is asked of one process, or of one that starts several."""
     place, spread = given["place"], given["spread"]
-    meeting = None if given["dry_run"] else meeting_of(spread)
-    keeps = meeting is None or meeting.leads
+    meeting = meeting_of(spread, listens=not given["dry_run"])
+    keeps = given["dry_run"] or meeting is None or meeting.leads
     request = _requested(file, overrides, given, says=spread.is_one_process, keeps=keeps)
     if given["dry_run"]:
         return _show_plan(request.curriculum, given)

@@ -37,17 +37,19 @@ class Meeting(NamedTuple):
             click.echo(OPEN, err=True)
 
 
-def meeting_of(spread: Spread) -> Meeting | None:
-    """Where this machine is to meet others, if it is.
+def meeting_of(spread: Spread, *, listens: bool = True) -> Meeting | None:
+    """Where this machine is to meet others, if it is; it listens there if it leads.
 
     Raises ConfigurationError where nothing leads to the meeting point, or another program uses it.
     """
     from aimbot_lab.training.processes.machines.meeting_point import find_meeting_point, listen
+    from aimbot_lab.training.processes.machines.task import quieten
 
     if spread.machines is None:
         return None
+    quieten()
     point = find_meeting_point(spread.machines.meet)
-    return Meeting(point, listen(point) if point.held else None)
+    return Meeting(point, listen(point) if point.held and listens else None)
 
 
 def team_of(spread: Spread, about: Mapping[str, str], plan: "Shareable | None" = None) -> "Team":

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -30,7 +31,7 @@ from aimbot_lab.training.processes.machines.messages import (
 from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
 
-SECONDS_TO_ANSWER = 5.0  # for who listens at the meeting point to prove a leader
+SECONDS_TO_ANSWER = 15.0  # for who listens at the meeting point to prove a leader
 SECONDS_TO_CONNECT = 1.0
 TICK_SECONDS = 0.1
 BEAT_SECONDS = 0.2
@@ -142,9 +143,9 @@ class Following(RendezvousHandler):
                 and order.round > self.taken.round
             ):
                 return self._taken_in(order)
-            if order.full and not self._waits:
+            if order.world and not (self._waits or self._joined):
                 self._waits = True
-                self._report(f"waiting: {len(order.ranks)} machines train, as many as are wanted")
+                self._report(_why_waiting(order))
             time.sleep(TICK_SECONDS)
 
     def _leave_or_ask(self) -> None:
@@ -194,6 +195,13 @@ class Following(RendezvousHandler):
         return True
 
 
+def _why_waiting(order: Order) -> str:
+    there = f"{len(order.ranks)} machine{'' if len(order.ranks) == 1 else 's'}"
+    if order.full:
+        return f"waiting: the training has {there} already, as many as are wanted"
+    return f"waiting: the training has {there}, and takes this one in at its next checkpoint"
+
+
 def reached(point: MeetingPoint, until: float, signals: StopSignals) -> Store:
     """The leader's store, tried until that time.
 
@@ -219,20 +227,28 @@ def reached(point: MeetingPoint, until: float, signals: StopSignals) -> Store:
 
 def leaders_store(point: MeetingPoint) -> Store:
     """The store of the leader that listens at `point`. Raises ConfigurationError if it is none."""
-    limit = timedelta(seconds=SECONDS_TO_ANSWER)
-    try:
+    answers: list[Store] = []
+    # Torch's store waits without end for another program's answer.
+    asking = threading.Thread(target=_ask, args=(point, answers), daemon=True)
+    asking.start()
+    asking.join(SECONDS_TO_ANSWER)
+    if not answers:
+        raise ConfigurationError(
+            f"--meet {point.shown}: port {point.port} is in use by another program; give another "
+            "port"
+        )
+    return answers[0]
+
+
+def _ask(point: MeetingPoint, answers: list[Store]) -> None:
+    with suppress(*FAILURES, TypeError):
         store = TCPStore(
             point.address,
             point.port,
             is_master=False,
             multi_tenant=True,
             wait_for_workers=False,
-            timeout=limit,
+            timeout=timedelta(seconds=SECONDS_TO_ANSWER),
         )
         order_of(_order(store))
-    except (*FAILURES, TypeError) as error:
-        raise ConfigurationError(
-            f"--meet {point.shown}: port {point.port} is in use by another program; give another "
-            "port"
-        ) from error
-    return store
+        answers.append(store)

@@ -1,7 +1,6 @@
 """The launchers of a training: of the machine that leads, and of those that follow."""
 
 import logging
-import os
 import socket
 import time
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.processes.machines.task import Task
+from aimbot_lab.training.processes.machines.task import Task, quieten
 from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
 from aimbot_lab.training.processes.workers import STOPPED
@@ -17,8 +16,6 @@ from aimbot_lab.training.processes.workers import STOPPED
 if TYPE_CHECKING:
     from aimbot_lab.training.processes.machines.following import Correspondence
     from aimbot_lab.training.processes.machines.meeting_point import MeetingPoint
-
-QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 def lead(
@@ -103,8 +100,7 @@ def _followed(
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the warnings and tracebacks of torch's agent: we report what counts in a line."""
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
+    quieten()
     logger, silence = logging.getLogger("torch.distributed.elastic"), logging.NullHandler()
     before, logger.propagate = logger.propagate, False
     logger.addHandler(silence)

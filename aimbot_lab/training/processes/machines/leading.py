@@ -76,7 +76,7 @@ class Leading(RendezvousHandler):
                 known, changed = others, now
             if self._is_complete(others, now - changed):
                 return others
-            if not told and now - began > TICK_SECONDS:
+            if not told and now - began > self._unsaid_s():
                 told = True
                 self._report(self._waiting(1 + len(others)))
             self._check_patience(1 + len(others), now - began)
@@ -89,6 +89,10 @@ class Leading(RendezvousHandler):
         if there < team.fewest or self.roster.busy():
             return False
         return self.roster.order.round > 1 or quiet_s > LAST_CALL_SECONDS
+
+    def _unsaid_s(self) -> float:
+        """How long nobody is told what is waited for: after a loss the others come at once."""
+        return TICK_SECONDS if self.roster.order.round == 1 else LAST_CALL_SECONDS
 
     def _waiting(self, there: int) -> str:
         missing = self._team.fewest - there

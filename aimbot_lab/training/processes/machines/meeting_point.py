@@ -51,6 +51,8 @@ def find_meeting_point(text: str) -> MeetingPoint:
     """
     host, port = split_meeting_point(text)
     address = _resolved(text, host)
+    if ip_address(address).is_unspecified or ip_address(address).is_multicast:
+        raise ConfigurationError(f"--meet {text}: {address} is no machine's address")
     held = is_own(address)
     if held and ip_address(address).is_loopback and host not in (LOCALHOST, address):
         raise ConfigurationError(

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch.distributed import Store  # type: ignore[attr-defined]
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
 
 ORDER = "order"  # of the one that leads, for all others
 COUNT = "machines"  # that ever came, the leader's not counted
@@ -57,12 +58,12 @@ def said_key(number: int) -> str:
     return f"said/{number}"
 
 
-def put(store: Store, key: str, message: Hello | Said | Order) -> None:
+def put(store: "Store", key: str, message: Hello | Said | Order) -> None:
     """Have the others find `message`. Raises RuntimeError where the store is gone."""
     store.set(key, json.dumps(asdict(message)))
 
 
-def found(store: Store, key: str) -> dict[str, Any] | None:
+def found(store: "Store", key: str) -> dict[str, Any] | None:
     """The document that was put there, None without one. Raises RuntimeError, ValueError."""
     if not store.check([key]):
         return None

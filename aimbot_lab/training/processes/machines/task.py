@@ -1,5 +1,6 @@
 """What the launchers of a training run."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,6 +10,11 @@ def to_stderr(line: str) -> None:
     """Write a line to standard error."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def quieten() -> None:
+    """Have torch write no warnings of its own; it looks when it is imported."""
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 class Task(NamedTuple):
