@@ -69,9 +69,9 @@ def resume(
 
     if is_one_of_several(own):
         return take_part(own, prepare, place, patience_s=spread.patience_s, as_json=as_json)
+    flags = {"--take-over": take_over, "--json": as_json}
     words = [*options.repeated("--set", overrides), *options.place_words(place)]
-    words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
-    words += ["--patience", str(spread.patience_s)]
+    words += [*(name for name, on in flags.items() if on), "--patience", str(spread.patience_s)]
     meeting = meeting_of(spread)
     if meeting is not None and not meeting.leads:
         return follow(["resume", run, *words], team_of(spread, _about()), meeting)

@@ -208,7 +208,7 @@ def _requested(
 def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
     from aimbot_lab.cli.views.plan import show_plan
     from aimbot_lab.experiment.runs.plan import plan_curriculum
-    from aimbot_lab.experiment.runs.planned_sharing import planned_sharing
+    from aimbot_lab.experiment.runs.processes.planned_sharing import planned_sharing
 
     spread, shared = given["spread"], None
     if not spread.is_one_process:

@@ -17,7 +17,7 @@ from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.planned_sharing import PlannedSharing
+from aimbot_lab.experiment.runs.processes.planned_sharing import PlannedSharing
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
