@@ -59,10 +59,10 @@ def test_of_several_processes_it_tells_their_shards_and_what_the_exchange_would_
     text = CliRunner().invoke(cli, arguments).stdout
     told = next(part for part in text.split("\n\n") if part.startswith("processes: "))
     assert told.replace("\n", " ").startswith(
-        "processes: 3, 5 to 6 of 16 shards each; expected share of the exchange 19% (a model"
+        "processes: 3, each with 5 to 6 of 16 shards; expected share of the exchange 19% (a model"
     )
     document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
-    assert document["sharing"]["shards"] == [5, 5, 6]
+    assert (document["sharing"]["shards"], document["sharing"]["processes"]) == (16, [3, 3])
     assert document["sharing"]["exchange_share"] == pytest.approx(0.19, abs=0.005)
 
 
@@ -70,7 +70,7 @@ def test_torchrun_s_number_of_processes_counts_too(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     text = CliRunner().invoke(cli, ["run", str(GOTO), "--dry-run"]).stdout
-    assert "processes: 2, 8 of 16 shards each" in text
+    assert "processes: 2, each with 8 of 16 shards" in text
 
 
 def test_more_processes_than_shards_are_refused_in_a_plan_too() -> None:

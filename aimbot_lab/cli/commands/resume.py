@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.machine_options import Spread, machine_options
+from aimbot_lab.cli.processes.machines import meeting_of, team_of
 from aimbot_lab.cli.processes.shared_training import (
     Prepared,
-    check_processes,
+    follow,
+    is_one_of_several,
     launch_processes,
     own_place,
     take_part,
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     help="Go on even though another process may still train RUN; if it does, it notices and stops, "
     "unless it is of an older version: end such a one yourself.",
 )
-@options.processes
+@machine_options
 @options.place
 @options.as_json
 def resume(
@@ -40,7 +44,7 @@ def resume(
     overrides: tuple[str, ...],
     *,
     take_over: bool,
-    processes: int,
+    spread: Spread,
     place: options.Place,
     as_json: bool,
 ) -> int:
@@ -58,21 +62,30 @@ def resume(
     Example:
       aimbot-lab resume latest --set train.total_steps=40000000
     """
-    own = own_place(processes)
+    own = own_place(spread)
 
     def prepare() -> Prepared:
         return _prepared(run, overrides, take_over=take_over, place=place, own=own)
 
-    if own.count > 1:
-        return take_part(own, prepare, place.data_dir, as_json=as_json)
+    if is_one_of_several(own):
+        return take_part(own, prepare, place, patience_s=spread.patience_s, as_json=as_json)
+    flags = {"--take-over": take_over, "--json": as_json}
+    words = [*options.repeated("--set", overrides), *options.place_words(place)]
+    words += [*(name for name, on in flags.items() if on), "--patience", str(spread.patience_s)]
+    meeting = meeting_of(spread)
+    if meeting is not None and not meeting.leads:
+        return follow(["resume", run, *words], team_of(spread, _about()), meeting)
     request, news = prepare()
-    check_processes(request, processes)
-    if processes == 1 or request.resume is None:
+    if spread.is_one_process or request.resume is None:
         return train(request, place.data_dir, as_json=as_json, news=news)
-    run_id = request.resume.run_id
-    words = ["resume", run_id, *options.repeated("--set", overrides), *options.place_words(place)]
-    words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
-    return launch_processes(words, processes, place.folder, resumed=run_id)
+    team, run_id = team_of(spread, _about(), request.curriculum.config), request.resume.run_id
+    words = ["resume", run_id, *words]
+    return launch_processes(words, team, place.folder, resumed=run_id, meeting=meeting)
+
+
+def _about() -> dict[str, str]:
+    """What must be the same on all machines; what is trained is for the leader to know."""
+    return {"command": "resume", "version of aimbot-lab": aimbot_lab.__version__}
 
 
 def _prepared(

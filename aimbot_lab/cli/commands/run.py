@@ -9,10 +9,13 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.commands.resume import again_prepared, newest_prepared
 from aimbot_lab.cli.completion import complete_files, complete_runs
+from aimbot_lab.cli.machine_options import Spread, machine_options
+from aimbot_lab.cli.processes.machines import meeting_of, team_of
 from aimbot_lab.cli.processes.shared_training import (
     Prepared,
     begun_run,
-    check_processes,
+    follow,
+    is_one_of_several,
     launch_processes,
     own_place,
     run_key,
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.starting import InitialAgent
     from aimbot_lab.tracking.data_folder import DataFolder
+    from aimbot_lab.training.processes.machines.team import Team
     from aimbot_lab.training.processes.place import Place
 
 
@@ -37,7 +41,7 @@ class RunOptions(TypedDict):
     dry_run: bool
     resume: bool
     seeds: int | None
-    processes: int
+    spread: Spread
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
@@ -60,7 +64,7 @@ class RunOptions(TypedDict):
     help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
     "report their common result. Each is a run of its own.",
 )
-@options.processes
+@machine_options
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @options.tags
 @click.option(
@@ -107,16 +111,17 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
       aimbot-lab run goto --seed 2 --set env.rewards.spin_penalty=0.5
       aimbot-lab run goto --seeds 5
       aimbot-lab run goto --processes 2
+      aimbot-lab run goto --machines 2 --meet node1:29400
     """
-    own = own_place(given["processes"])
-    if given["seeds"] is not None and max(own.count, given["processes"]) > 1:
+    own = own_place(given["spread"])
+    if given["seeds"] is not None and (own.count > 1 or not given["spread"].is_one_process):
         raise click.UsageError("--seeds can't be used with several processes for one training")
-    if own.count > 1 and not given["dry_run"]:
-        place = given["place"]
+    if is_one_of_several(own) and not given["dry_run"]:
         return take_part(
             own,
             lambda: _joined(file, overrides, given, own),
-            place.data_dir,
+            given["place"],
+            patience_s=given["spread"].patience_s,
             as_json=given["as_json"],
         )
     return _run(file, overrides, given) if own.leads else 0
@@ -124,26 +129,46 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
 def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     """The exit code of what is asked of one process, or of one that starts several."""
-    processes, place = given["processes"], given["place"]
-    request = _requested(file, overrides, given, says=processes == 1)
+    place, spread = given["place"], given["spread"]
+    meeting = meeting_of(spread, listens=not given["dry_run"])
+    keeps = given["dry_run"] or meeting is None or meeting.leads
+    request = _requested(file, overrides, given, says=spread.is_one_process, keeps=keeps)
     if given["dry_run"]:
-        return _show_plan(request, processes, as_json=given["as_json"])
+        return _show_plan(request.curriculum, given)
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
-    if processes == 1:
+    if spread.is_one_process:
         request, news = newest_prepared(request) if given["resume"] else Prepared(request)
         return train(request, place.data_dir, as_json=given["as_json"], news=news)
-    check_processes(request, processes)
     if str(file) == "-":
-        raise click.UsageError("--processes can't be used with -")
-    words = ["run", *_words(file, overrides, given, request.start)]
+        raise click.UsageError(f"{spread.words.split()[0]} can't be used with -")
+    team = _team(request, given)
+    words = _words_of_worker(file, overrides, given, request.start)
+    if meeting is not None and not meeting.leads:
+        return follow(words, team, meeting)
+    newest = newest_prepared(request).request.resume if given["resume"] else None
+    resumed = None if newest is None else newest.run_id
+    return launch_processes(words, team, request.data_folder, resumed=resumed, meeting=meeting)
+
+
+def _team(request: "RunRequest", given: RunOptions) -> "Team":
+    """What this machine brings. Raises ConfigurationError where it can't be shared out so."""
+    from aimbot_lab.experiment.runs.processes.crew import about_request
+
+    about = {"command": "run", **about_request(request)}
+    return team_of(given["spread"], about, request.curriculum.config)
+
+
+def _words_of_worker(
+    file: Path, overrides: tuple[str, ...], given: RunOptions, start: "InitialAgent | None"
+) -> list[str]:
+    """What each process of one training is told."""
+    words = ["run", *_words(file, overrides, given, start)]
     words += [] if given["name"] is None else ["--name", given["name"]]
     words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
     words += ["--resume"] if given["resume"] else []
     words += ["--json"] if given["as_json"] else []
-    newest = newest_prepared(request).request.resume if given["resume"] else None
-    resumed = None if newest is None else newest.run_id
-    return launch_processes(words, processes, request.data_folder, resumed=resumed)
+    return [*words, "--patience", str(given["spread"].patience_s)]
 
 
 def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:
@@ -155,15 +180,23 @@ def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Pla
 
 
 def _requested(
-    file: Path, overrides: tuple[str, ...], given: RunOptions, *, says: bool
+    file: Path,
+    overrides: tuple[str, ...],
+    given: RunOptions,
+    *,
+    says: bool,
+    keeps: bool = True,
 ) -> "RunRequest":
-    """The run that is asked for, checked; `says` with which agent it starts."""
+    """The run that is asked for, checked; `says` with which agent it starts.
+
+    Where it goes is checked only if this machine `keeps` it.
+    """
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.request import RunRequest
 
     seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
     curriculum = load_curriculum(file, (*overrides, *seeds), allowed_env=given["allow_env"])
-    folder = _destination(curriculum, given)
+    folder = _destination(curriculum, given) if keeps else given["place"].folder
     curriculum, start = _started(curriculum, folder, given)
     if start is not None and says:
         click.echo(f"starts with {start.description}", err=True)
@@ -172,13 +205,22 @@ def _requested(
     return RunRequest(curriculum, folder, given["name"], uri, tags=tags, start=start)
 
 
-def _show_plan(request: "RunRequest", processes: int, *, as_json: bool) -> int:
+def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
     from aimbot_lab.cli.views.plan import show_plan
     from aimbot_lab.experiment.runs.plan import plan_curriculum
+    from aimbot_lab.experiment.runs.processes.sharing_plan import sharing_plan
 
-    processes *= own_place(processes).count  # one of these is 1
-    check_processes(request, processes)
-    show_plan(plan_curriculum(request.curriculum, processes=processes), as_json=as_json)
+    spread = given["spread"]
+    processes = spread.processes * own_place(spread).count  # one of these is 1
+    sharing = None
+    if processes > 1 or spread.machines is not None:
+        sharing = sharing_plan(
+            curriculum.config,
+            processes,
+            machines=(spread.fewest, spread.most),
+            asked=spread.words or f"{processes} processes",
+        )
+    show_plan(plan_curriculum(curriculum, sharing=sharing), as_json=given["as_json"])
     return 0
 
 

@@ -4,12 +4,14 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from aimbot_lab.cli import options
+from aimbot_lab.cli.machine_options import Spread
+from aimbot_lab.cli.processes.machines import Meeting, follow_machine, told
 from aimbot_lab.cli.processes.stopping import handled_signals
 from aimbot_lab.cli.views.training import EXIT_CODES, train
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
     from aimbot_lab.tracking.data_folder import DataFolder
+    from aimbot_lab.training.processes.machines.team import Team
     from aimbot_lab.training.processes.place import Place
 
 KEY = "AIMBOT_LAB_SHARED_RUN"
@@ -31,20 +34,26 @@ class Prepared(NamedTuple):
     news: str = ""
 
 
-def own_place(processes: int) -> "Place":
+def own_place(spread: Spread) -> "Place":
     """The place of this process among those of one training, if it was started as one of several.
 
-    Raises UsageError where it is to start `processes` itself.
+    Raises UsageError where it is to start processes itself, or to meet machines.
     """
     from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
 
     place = place_from_environment()
-    if place.count > 1 and processes > 1:
+    several = place.count > 1 and spread.processes > 1
+    if several or (spread.machines is not None and RANK in os.environ):
         raise click.UsageError(
-            f"--processes can't be used in one of several processes ({RANK} and {WORLD_SIZE} are "
-            "set)"
+            f"{spread.words.split()[0]} can't be used in one of several processes ({RANK} and "
+            f"{WORLD_SIZE} are set)"
         )
     return place
+
+
+def is_one_of_several(own: "Place") -> bool:
+    """Whether this process at `own` was started to train together with others, if there are."""
+    return own.count > 1 or KEY in os.environ
 
 
 def check_processes(request: "RunRequest", processes: int) -> None:
@@ -55,27 +64,41 @@ def check_processes(request: "RunRequest", processes: int) -> None:
 
 
 def launch_processes(
-    words: Sequence[str], processes: int, folder: "DataFolder", *, resumed: str | None = None
+    words: Sequence[str],
+    team: "Team",
+    folder: "DataFolder",
+    *,
+    resumed: str | None = None,
+    meeting: Meeting | None = None,
 ) -> int:
-    """The exit code of `aimbot-lab` with `words`, in so many processes that train one run.
+    """The exit code of `aimbot-lab` with `words`, in the processes of `team` that train one run.
 
-    `resumed` is the run that goes on, if that is known already.
+    `resumed` is the run that goes on, if that is known already. With `meeting`, which this machine
+    leads, other machines take part.
     """
     from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-    from aimbot_lab.training.processes.launch import launch
+    from aimbot_lab.training.processes.machines.launching import lead
+    from aimbot_lab.training.processes.machines.task import Task
 
-    key = uuid.uuid4().hex
+    key, code = uuid.uuid4().hex, 1
     command = [sys.executable, "-P", "-m", "aimbot_lab", *words]
-    code = launch(
-        command,
-        processes,
-        environment={KEY: key},
-        report=lambda line: click.echo(line, err=True),
-        progress=lambda: _newest_step(folder, key, resumed),
-    )
-    if code:
-        close_orphan_runs(folder)  # one whose leader was killed
+    task = Task(command, {KEY: key}, told, lambda: _newest_step(folder, key, resumed))
+    try:
+        if meeting is None:
+            code = lead(task, team)
+        else:
+            meeting.warn()
+            code = lead(task, team, meeting.point, meeting.listener)
+    finally:
+        if code:
+            close_orphan_runs(folder)  # one whose leader was killed
     return code
+
+
+def follow(words: Sequence[str], team: "Team", meeting: Meeting) -> int:
+    """The exit code of the training that another machine leads."""
+    meeting.warn()
+    return follow_machine(words, team, meeting.point, {KEY: uuid.uuid4().hex})
 
 
 def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
@@ -108,7 +131,12 @@ def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
 
 
 def take_part(
-    place: "Place", prepare: Callable[[], Prepared], data_dir: Path | None, *, as_json: bool
+    place: "Place",
+    prepare: Callable[[], Prepared],
+    where: options.Place,
+    *,
+    patience_s: float,
+    as_json: bool,
 ) -> int:
     """The exit code of this process, one of several that train the run which `prepare` gives.
 
@@ -121,15 +149,13 @@ def take_part(
     from aimbot_lab.training.processes.place import LostError
 
     try:
-        exchange = connect(place)
+        exchange = connect(place, patience_s=patience_s)
         crew = Crew(exchange)
         try:
             with crew.telling():
-                request, news = prepare()
-                check_processes(request, place.count)
-                crew.compare(request)
+                request, news = _agreed(crew, prepare, where)
             if place.leads:
-                return train(request, data_dir, as_json=as_json, news=news, crew=crew)
+                return train(request, where.data_dir, as_json=as_json, news=news, crew=crew)
             return _follow(request, crew)
         except (LabError, click.ClickException) as error:
             if place.leads or not crew.failed:
@@ -141,6 +167,19 @@ def take_part(
         if KEY in os.environ:  # whose launcher says which process was lost, and why
             return error.exit_code
         raise
+
+
+def _agreed(crew: "Crew", prepare: Callable[[], Prepared], where: options.Place) -> Prepared:
+    """What all processes train; a launcher's workers are handed it by the one that leads."""
+    if run_key() is not None and not crew.exchange.place.leads:
+        return Prepared(crew.take(where.folder))
+    prepared = prepare()
+    check_processes(prepared.request, crew.exchange.place.count)
+    if run_key() is None:
+        crew.compare(prepared.request)
+    else:
+        crew.give(prepared.request)
+    return prepared
 
 
 def _follow(request: "RunRequest", crew: "Crew") -> int:

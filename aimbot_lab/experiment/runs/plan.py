@@ -17,7 +17,7 @@ from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan, sharing_plan
+from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
@@ -100,16 +100,18 @@ class CurriculumPlan:
 
 
 def plan_curriculum(
-    curriculum: LoadedCurriculum, forecaster: Forecaster | None = None, *, processes: int = 1
+    curriculum: LoadedCurriculum,
+    forecaster: Forecaster | None = None,
+    *,
+    sharing: SharingPlan | None = None,
 ) -> CurriculumPlan:
-    """The plan of `curriculum`, trained in so many processes, which can share it."""
+    """The plan of `curriculum`, shared out to several processes by `sharing`."""
     config = curriculum.config
     forecaster = forecaster or Forecaster()
     targets = type_of(config.env).targets(config.learned_env)
     lessons = tuple(_planned(lesson, targets, forecaster) for lesson in config.lessons)
     longest = longest_episode(config.env)
     warnings = tuple(_warnings(config, lessons, longest))
-    sharing = sharing_plan(config, processes)
     return CurriculumPlan(curriculum, longest, lessons, warnings, cost_of(config), sharing)
 
 

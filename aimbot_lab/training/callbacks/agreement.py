@@ -1,6 +1,7 @@
 """What the processes of a training tell each other where a rollout begins."""
 
 import hashlib
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,10 +62,11 @@ class Agreement:
             "running": running,
             "stop": told.stop,
             "weights": hashlib.sha256(self._weights()).hexdigest(),
+            "host": socket.gethostname(),
             "leader": [told.keep, list(told.asked), list(told.again)],
         }
         heard = [unpack(one) for one in self._exchange.gather(pack(said))]
-        _check_weights([one["weights"] for one in heard], step)
+        _check_weights(heard, step)
         keep, asked, again = heard[0]["leader"]
         return Told(
             steps=_together(
@@ -83,12 +85,13 @@ class Agreement:
         return [unpack(one) for one in self._exchange.gather(pack(state))]
 
 
-def _check_weights(hashes: Sequence[str], step: int) -> None:
-    for rank, one in enumerate(hashes):
-        if one != hashes[0]:
+def _check_weights(heard: Sequence[Mapping[str, Any]], step: int) -> None:
+    for rank, one in enumerate(heard):
+        if one["weights"] != heard[0]["weights"]:
             raise RunFailedError(
-                f"process {rank} has other weights than process 0 at step {step:,}: their "
-                "processors or libraries differ; train in one process"
+                f"process {rank} has other weights than process 0 at step {step:,} (on "
+                f"{one['host']} and {heard[0]['host']}): their processors or libraries differ; "
+                "train in one process, or on machines of one kind"
             )
 
 

@@ -2,11 +2,11 @@
 
 Torch's agent restarts its workers after any failure, and gives them 30 s to end. Ours restarts them
 after a loss only (a signal, or the exit code of LostError), passes a stop request on once and then
-waits for the checkpoint.
+waits for the checkpoint. With several machines the agent of the one that leads judges for all.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch.distributed.elastic.agent.server.api import (
@@ -16,55 +16,71 @@ from torch.distributed.elastic.agent.server.api import (
     WorkerSpec,
     WorkerState,
 )
+from torch.distributed.elastic.agent.server.api import Worker as Assigned
+from torch.distributed.elastic.rendezvous import RendezvousHandler
 
+from aimbot_lab.training.processes.machines.following import EndedError, Following
+from aimbot_lab.training.processes.machines.leading import Leading
+from aimbot_lab.training.processes.machines.meeting_point import MeetingPoint
+from aimbot_lab.training.processes.machines.task import Task
+from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.meeting import INTERFACE, loopback_interface
-from aimbot_lab.training.processes.stop_signals import StopSignals
-from aimbot_lab.training.processes.workers import STOPPED, Worker, start_worker
+from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
+from aimbot_lab.training.processes.workers import STOPPED, Ended, Worker, start_worker
 
+MAX_RESTARTS = 3
+SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_TO_FOLLOW = 5.0  # for the others to end by themselves after one has
 SECONDS_TO_SAVE = 30.0  # the same, once all were asked to stop, and for a leader after an error
 
 
-class StoppedAtOnceError(Exception):
-    """The user asked to stop before the workers were there, or twice."""
-
-
-class Agent(SimpleElasticAgent):
-    """Starts the workers of this machine, and all of them anew after a loss."""
+class MachineAgent(SimpleElasticAgent):
+    """Starts the workers of this machine, and passes a stop request on to them."""
 
     def __init__(
         self,
-        spec: WorkerSpec,
+        task: Task,
+        team: Team,
         *,
-        environment: Mapping[str, str],
+        meeting: RendezvousHandler,
+        point: MeetingPoint | None,
         signals: StopSignals,
-        report: Callable[[str], None],
-        progress: Callable[[], object],
     ) -> None:
+        spec = WorkerSpec(
+            role="training",
+            local_world_size=team.processes,
+            rdzv_handler=meeting,
+            entrypoint=task.command[0],
+            args=tuple(task.command[1:]),
+            max_restarts=MAX_RESTARTS,
+            monitor_interval=SECONDS_BETWEEN_LOOKS,
+        )
         super().__init__(spec)
-        self._environment, self._signals = environment, signals
-        self._report, self._progress = report, progress
-        self._reached = progress()
+        interface = loopback_interface() if point is None else point.interface
+        self._environment, self._signals = {INTERFACE: interface, **task.environment}, signals
         self._workers: list[Worker] = []
-        self._first_end: float | None = None  # of a worker that ends it for all
         self._asked = False
         self.exit_code = 1
 
+    def _assign(self, first: int, world: int) -> list[Assigned]:
+        processes = self._worker_group.spec.local_world_size
+        return [
+            Assigned(local, first + local, first + local, world, world)
+            for local in range(processes)
+        ]
+
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
-        if self._signals.number is not None:
-            raise StoppedAtOnceError
-        spec, self._first_end = worker_group.spec, None
+        spec = worker_group.spec
         command: Sequence[str] = [str(spec.entrypoint), *spec.args]
         self._workers = []
         for worker in worker_group.workers:
             self._workers.append(start_worker(command, self._variables(worker_group, worker)))
         return {local: worker.process.pid for local, worker in enumerate(self._workers)}
 
-    def _variables(self, group: WorkerGroup, worker: Any) -> dict[str, str]:
+    def _variables(self, group: WorkerGroup, worker: Assigned) -> dict[str, str]:
         """What torchrun would write into the environment, and what the caller asks for."""
         spec = group.spec
         return {
-            INTERFACE: loopback_interface(),
             **self._environment,
             "RANK": str(worker.global_rank),
             "LOCAL_RANK": str(worker.local_rank),
@@ -73,74 +89,27 @@ class Agent(SimpleElasticAgent):
             "MASTER_ADDR": str(group.master_addr),
             "MASTER_PORT": str(group.master_port),
             "TORCHELASTIC_RUN_ID": spec.rdzv_handler.get_run_id(),
-            "TORCHELASTIC_RESTART_COUNT": str(spec.max_restarts - self._remaining_restarts),
+            "TORCHELASTIC_RESTART_COUNT": "0",  # each round meets at a port of its own
             "TORCHELASTIC_MAX_RESTARTS": str(spec.max_restarts),
             "TORCHELASTIC_USE_AGENT_STORE": str(spec.rdzv_handler.use_agent_store),
         }
 
-    def _monitor_workers(self, *_: Any) -> RunResult:
-        self._pass_stop_on()
-        codes = [worker.code for worker in self._workers]
-        ends_all = self._led_to is not None or any(code not in (None, 0, STOPPED) for code in codes)
-        if self._first_end is None and ends_all:
-            self._first_end = time.monotonic()
-        if None in codes and not self._is_too_late():
-            return RunResult(state=WorkerState.HEALTHY)
-        return self._judged()
-
-    @property
-    def _led_to(self) -> int | None:
-        """The exit code of a leader that ended well: the run has its end, whatever the others do."""
-        codes = (worker.code for worker in self._workers if worker.rank == 0)
-        return next((code for code in codes if code in (0, STOPPED)), None)
-
-    def _pass_stop_on(self) -> None:
-        number = self._signals.number
-        if self._signals.again:
-            raise StoppedAtOnceError
-        if number is not None and not self._asked:
+    def _pass_on(self, number: int) -> None:
+        if not self._asked:
             self._asked = True
             for worker in self._workers:
                 worker.process.send_signal(number)
 
-    def _is_too_late(self) -> bool:
-        # An error that all met: the leader may still be saving what the run needs.
-        saves = self._asked or any(worker.failed for worker in self._workers)
-        seconds = SECONDS_TO_SAVE if saves else SECONDS_TO_FOLLOW
-        return self._first_end is not None and time.monotonic() - self._first_end > seconds
+    def _ends(self) -> list[Ended]:
+        """How our workers ended, those that have."""
+        return [ended for worker in self._workers if (ended := worker.ended) is not None]
 
-    def _judged(self) -> RunResult:
-        """What the workers' ends mean for all: an error ends the run, a loss may be mended."""
-        failed = [worker for worker in self._workers if worker.failed]
-        lost = [worker for worker in self._workers if worker.was_lost]
-        if failed and self._led_to is None:
-            return self._ended_by(failed[0])
-        if lost and not self._asked and self._led_to is None:
-            # A signal is the cause, that others lost that process is its effect.
-            return self._after_loss(min(lost, key=lambda worker: worker.code or 0))
-        self.exit_code = STOPPED if self._led_to is None else self._led_to
-        return RunResult(
-            state=WorkerState.SUCCEEDED,
-            return_values={worker.rank: worker.code for worker in self._workers},
-        )
+    def _all_is_over(self) -> RunResult:
+        values = {worker.global_rank: None for worker in self._worker_group.workers}
+        return RunResult(state=WorkerState.SUCCEEDED, return_values=values)
 
-    def _ended_by(self, worker: Worker) -> RunResult:
-        self._remaining_restarts = 0
-        self.exit_code = worker.code or 1
-        if worker.rank:  # what the leader says was seen
-            self._report(worker.cause())
-        return RunResult(state=WorkerState.FAILED)
-
-    def _after_loss(self, worker: Worker) -> RunResult:
-        most, reached = self._worker_group.spec.max_restarts, self._progress()
-        if reached != self._reached:
-            self._reached, self._remaining_restarts = reached, most
-        if self._remaining_restarts:
-            number = most - self._remaining_restarts + 1
-            self._report(f"{worker.cause()}; all begin again (restart {number} of {most})")
-        else:
-            self._report(f"{worker.cause()}; gave up after {most} restarts")
-        return RunResult(state=WorkerState.FAILED)
+    def _exit_barrier(self) -> None:
+        """Nothing: the machine that leads waits for the others itself."""
 
     def _stop_workers(self, *_: Any, **__: Any) -> None:
         self._shutdown()
@@ -152,3 +121,136 @@ class Agent(SimpleElasticAgent):
                 worker.process.kill()
         for worker in self._workers:
             worker.kill()
+
+
+class Leader(MachineAgent):
+    """Judges what the ends of all workers mean, and has all begin anew after a loss."""
+
+    def __init__(
+        self,
+        task: Task,
+        team: Team,
+        *,
+        meeting: Leading,
+        point: MeetingPoint | None,
+        signals: StopSignals,
+    ) -> None:
+        super().__init__(task, team, meeting=meeting, point=point, signals=signals)
+        self._report, self._progress = task.report, task.progress
+        self._reached = task.progress()
+        self._roster = meeting.roster
+        self._first_end: float | None = None  # of a worker that ends it for all
+
+    def _assign_worker_ranks(self, *_: Any) -> list[Assigned]:
+        return self._assign(0, self._roster.order.world)
+
+    def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        if self._signals.number is not None:
+            raise StoppedAtOnceError
+        self._first_end = None
+        return super()._start_workers(worker_group)
+
+    def _monitor_workers(self, *_: Any) -> RunResult:
+        self._roster.look()
+        self._pass_stop_on()
+        ends, gone = [*self._ends(), *self._others_ends()], self._roster.gone()
+        others_follow = gone or _led_to(ends) is not None or not all(one.well for one in ends)
+        if self._first_end is None and others_follow:
+            self._first_end = time.monotonic()
+        running = len(ends) < self._roster.order.world
+        if running and not self._is_too_late(ends, gone):
+            return RunResult(state=WorkerState.HEALTHY)
+        return self._judged(ends, gone)
+
+    def _others_ends(self) -> list[Ended]:
+        now = self._roster.order.round
+        members = (one.said for one in self._roster.members())
+        return [Ended(*ended) for said in members if said.round == now for ended in said.ends]
+
+    def _pass_stop_on(self) -> None:
+        if self._signals.again:
+            raise StoppedAtOnceError
+        number = self._signals.number or self._roster.stop_signal()
+        if number is not None:
+            self._pass_on(number)
+            self._roster.stop(number)
+
+    def _is_too_late(self, ends: list[Ended], gone: list[str]) -> bool:
+        if gone and not self._asked and _led_to(ends) is None:
+            return True
+        # An error that all met: the leader may still be saving what the run needs.
+        saves = self._asked or any(ended.failed for ended in ends)
+        seconds = SECONDS_TO_SAVE if saves else SECONDS_TO_FOLLOW
+        return self._first_end is not None and time.monotonic() - self._first_end > seconds
+
+    def _judged(self, ends: list[Ended], gone: list[str]) -> RunResult:
+        """What the workers' ends mean for all: an error ends the run, a loss may be mended."""
+        failed = [ended for ended in ends if ended.failed]
+        lost = [ended for ended in ends if ended.was_lost]
+        led_to = _led_to(ends)
+        if failed and led_to is None:
+            return self._ended_by(min(failed))
+        if (gone or lost) and not self._asked and led_to is None:
+            # A signal is the cause, that others lost that process is its effect.
+            causes = gone or [min(lost, key=lambda ended: ended.code).cause]
+            return self._after_loss(causes[0])
+        self.exit_code = STOPPED if led_to is None else led_to
+        return self._all_is_over()
+
+    def _ended_by(self, ended: Ended) -> RunResult:
+        self._remaining_restarts = 0
+        self.exit_code = ended.code or 1
+        if ended.rank:  # what the leader says was seen
+            self._report(ended.cause)
+        return RunResult(state=WorkerState.FAILED)
+
+    def _after_loss(self, cause: str) -> RunResult:
+        most, reached = self._worker_group.spec.max_restarts, self._progress()
+        if reached != self._reached:
+            self._reached, self._remaining_restarts = reached, most
+        if self._remaining_restarts:
+            number = most - self._remaining_restarts + 1
+            self._report(f"{cause}; all begin again (restart {number} of {most})")
+        else:
+            self._report(f"{cause}; gave up after {most} restarts")
+        return RunResult(state=WorkerState.FAILED)
+
+
+def _led_to(ends: Sequence[Ended]) -> int | None:
+    """The exit code of a leader that ended well: the run has its end, whatever the others do."""
+    return next((ended.code for ended in ends if ended.rank == 0 and ended.well), None)
+
+
+class Follower(MachineAgent):
+    """Does what the leader orders, and says how its workers are."""
+
+    def __init__(
+        self,
+        task: Task,
+        team: Team,
+        *,
+        meeting: Following,
+        point: MeetingPoint,
+        signals: StopSignals,
+    ) -> None:
+        super().__init__(task, team, meeting=meeting, point=point, signals=signals)
+        self._meeting = meeting
+
+    def _assign_worker_ranks(self, *_: Any) -> list[Assigned]:
+        return self._assign(self._meeting.first_rank, self._meeting.taken.world)
+
+    def _monitor_workers(self, *_: Any) -> RunResult:
+        try:
+            order = self._meeting.order
+        except EndedError as end:
+            self.exit_code = end.exit_code
+            return self._all_is_over()
+        if self._signals.again:
+            raise StoppedAtOnceError
+        if self._signals.number is not None:
+            self._meeting.talk.say(stop=self._signals.number)
+        if order.stop:
+            self._pass_on(order.stop)
+        ends = self._ends()
+        self._meeting.talk.say(ends=tuple(ends))
+        return RunResult(state=WorkerState.HEALTHY)

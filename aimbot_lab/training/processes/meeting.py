@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.processes.machines.meeting_point import is_own
 from aimbot_lab.training.processes.place import LostError, Place
 
 ADDRESS = "MASTER_ADDR"
@@ -59,6 +60,14 @@ class Meeting(NamedTuple):
         except ValueError:
             return False
 
+    @property
+    def _is_own_address(self) -> bool:
+        try:
+            ip_address(self.host)
+        except ValueError:  # a name may mean the loopback interface on this machine alone
+            return False
+        return is_own(self.host)
+
     def store(self, place: Place, patience_s: float) -> Store:
         """The store, once all are there; on one machine nobody else can reach it."""
         if self.is_loopback:
@@ -77,12 +86,12 @@ class Meeting(NamedTuple):
         return PrefixStore(f"aimbot-lab/{self.attempt}", store)
 
     def _listener(self) -> int:
-        """A socket that listens at the port, on the loopback interface alone where that will do.
+        """A socket that listens at the port, on the interface with the address where there is one.
 
         Raises LostError for a port in use that an agent chose (it will choose another one), and
         ConfigurationError for one that the user chose.
         """
-        host = self.host if self.is_loopback else ""
+        host = self.host if self.is_loopback or self._is_own_address else ""
         try:
             return socket.create_server((host, self.port)).detach()
         except OSError as error:

@@ -26,29 +26,37 @@ class Shareable(Protocol):
         """Whether and how it meets itself."""
 
 
-def check_sharing(plan: Shareable, processes: int) -> None:
-    """Raise ConfigurationError where so many processes can't share the training of `plan`."""
+def shards_in(plan: Shareable) -> int:
+    """How many shards there are to share out."""
+    return shard_count(plan.train, type_of(plan.env).rows(plan.env))
+
+
+def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) -> None:
+    """Raise ConfigurationError where so many processes can't share the training of `plan`.
+
+    `asked` is by which options that was asked for.
+    """
     if processes == 1:
         return
+    asked = asked or f"--processes {processes}"
+    out = f"leave {' and '.join(asked.split()[::2])} out"
     train, spec = plan.train, spec_of(plan.env)
     if train.algo != HYBRID_PPO.name or not surely_fused(train):
         raise ConfigurationError(
-            f"--processes {processes}: only hybrid_ppo with its fused engine, on the CPU and "
-            "without train.options, learns in several processes; leave --processes out"
+            f"{asked}: only hybrid_ppo with its fused engine, on the CPU and "
+            f"without train.options, learns in several processes; {out}"
         )
     if not spec.can("parts") or spec.agents > 1 or plan.self_play is not None:
         what = "self_play" if plan.self_play is not None else f"the world {plan.env.world}"
-        raise ConfigurationError(
-            f"--processes {processes}: {what} can't be shared out; leave --processes out"
-        )
+        raise ConfigurationError(f"{asked}: {what} can't be shared out; {out}")
     if train.reward_scale == "running":
         raise ConfigurationError(
-            f"--processes {processes}: train.reward_scale: running is learned in one process; give "
-            "a number, or leave --processes out"
+            f"{asked}: train.reward_scale: running is learned in one process; give "
+            f"a number, or {out}"
         )
-    total = shard_count(train, type_of(plan.env).rows(plan.env))
+    total = shards_in(plan)
     if processes > total:
         raise ConfigurationError(
-            f"--processes {processes}: there are only {total} shards to share out "
+            f"{asked}: there are only {total} shards to share out "
             "(train.shards; with auto they follow from env.num_envs and train.batch_size)"
         )

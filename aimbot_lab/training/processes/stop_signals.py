@@ -6,6 +6,10 @@ from types import FrameType, TracebackType
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+class StoppedAtOnceError(Exception):
+    """The user asked to stop before the workers were there, or twice."""
+
+
 class StopSignals:
     """Notes SIGINT, SIGTERM and SIGHUP while the block runs.
 

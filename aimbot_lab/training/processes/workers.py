@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
@@ -18,6 +18,29 @@ from aimbot_lab.training.processes.place import RANK, LostError
 STOPPED = 130
 SECONDS_TO_DIE = 30.0
 TIED_START = Path(__file__).with_name("tied_start.py")
+
+
+class Ended(NamedTuple):
+    """How a worker of this or another machine ended."""
+
+    rank: int
+    code: int  # negative for a signal
+    cause: str  # in words, where it did not end well
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether all may begin again from a checkpoint after that."""
+        return self.code < 0 or self.code == LostError.exit_code
+
+    @property
+    def well(self) -> bool:
+        """Whether it did what it should."""
+        return self.code in (0, STOPPED)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it met an error that it would meet again."""
+        return not (self.well or self.was_lost)
 
 
 @dataclass
@@ -34,15 +57,12 @@ class Worker:
         return self.process.poll()
 
     @property
-    def was_lost(self) -> bool:
-        """Whether it ended in a way that all may begin again from a checkpoint."""
+    def ended(self) -> Ended | None:
+        """How it ended; None while it runs."""
         code = self.code
-        return code is not None and (code < 0 or code == LostError.exit_code)
-
-    @property
-    def failed(self) -> bool:
-        """Whether it ended with an error that it would meet again."""
-        return self.code not in (None, 0, STOPPED) and not self.was_lost
+        if code is None:
+            return None
+        return Ended(self.rank, code, "" if code in (0, STOPPED) else self.cause())
 
     def kill(self) -> None:
         """End it and wait for that."""
@@ -62,7 +82,7 @@ class Worker:
         return f"rank {self.rank} ended with exit code {code}{f': {last}' if last else ''}"
 
     def _last_line(self) -> str:
-        if self.errors is None:
+        if self.errors is None or self.errors.closed:
             return ""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()

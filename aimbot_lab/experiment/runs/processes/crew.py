@@ -13,8 +13,10 @@ import numpy as np
 
 import aimbot_lab
 from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
+from aimbot_lab.experiment.runs.processes.handing_over import as_document, request_from
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.processes.place import LostError
@@ -71,7 +73,7 @@ class Crew:
 
     def compare(self, request: RunRequest) -> None:
         """Raise ConfigurationError where another process is about to train something else."""
-        said = [one["about"] for one in self._round({"about": _about(request)})]
+        said = [one["about"] for one in self._round({"about": about_request(request)})]
         for rank, about in enumerate(said):
             for what, own in said[0].items():
                 if about[what] != own:
@@ -80,6 +82,15 @@ class Crew:
                         f"process {rank} has another {what} than process 0: {about[what]}, not "
                         f"{own}; all must be given the same"
                     )
+
+    def give(self, request: RunRequest) -> None:
+        """Have the others train what is asked for; for the leader. Raises OtherFailedError."""
+        if self.is_shared:
+            self._round({"request": as_document(request)})
+
+    def take(self, data_folder: DataFolder) -> RunRequest:
+        """What the leader gives; for the others. Raises OtherFailedError."""
+        return request_from(self._round({})[0]["request"], data_folder)
 
     def order(self, order: Order = READY) -> None:
         """Have all processes do that; for the leader. Raises OtherFailedError."""
@@ -126,7 +137,7 @@ def _packed(order: Order) -> dict[str, Any]:
     }
 
 
-def _about(request: RunRequest) -> dict[str, str]:
+def about_request(request: RunRequest) -> dict[str, str]:
     """What must be the same in all processes, by what a person calls it."""
     curriculum = request.curriculum
     start = None if request.start is None else request.start.ref

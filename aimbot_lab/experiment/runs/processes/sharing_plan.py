@@ -2,42 +2,57 @@
 
 from typing import Any, NamedTuple
 
-from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
 from aimbot_lab.training.networks.parts.network_summary import network_summary
-from aimbot_lab.training.processes.forecast import ON_PAPER, Costs, Work, expected
-from aimbot_lab.training.processes.sharing import Shareable
+from aimbot_lab.training.processes.forecast import ON_PAPER, TEN_GIGABIT, Work, expected
+from aimbot_lab.training.processes.sharing import Shareable, check_sharing, shards_in
 from aimbot_lab.training.processes.tree import share
-from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
+from aimbot_lab.worlds.registry import seats_in, spec_of
 
 
 class SharingPlan(NamedTuple):
     """Who would hold what, and what the exchange would take."""
 
-    processes: int
-    shards: tuple[int, ...]  # of each process
-    exchange_share: float  # of the time, as the model expects it
+    shards: int
+    processes: tuple[int, int]  # fewest and most
+    machines: tuple[int, int]  # the same
+    exchange_share: float  # of the time, among the most, as the model expects it
 
     def __str__(self) -> str:
-        fewest, most = min(self.shards), max(self.shards)
-        each = f"{most}" if fewest == most else f"{fewest} to {most}"
+        network = "" if self.machines[1] == 1 else ", 10 GbE between the machines"
+        each = " or ".join(dict.fromkeys(map(self._each, self.processes)))
         return (
-            f"processes: {self.processes}, {each} of {sum(self.shards)} shards each; expected "
-            f"share of the exchange {self.exchange_share:.0%} (a model of one thread and one core "
-            "to each process)"
+            f"processes: {_range(*self.processes)}{self._on}, each with {each} of {self.shards} "
+            f"shards; expected share of the exchange {self.exchange_share:.0%} (a model: one "
+            f"thread and one core to each process{network})"
         )
+
+    @property
+    def _on(self) -> str:
+        return "" if self.machines[1] == 1 else f" on {_range(*self.machines)} machines"
+
+    def _each(self, processes: int) -> str:
+        sizes = [len(share(rank, processes, self.shards)) for rank in range(processes)]
+        return _range(min(sizes), max(sizes))
 
     def as_json(self) -> dict[str, Any]:
         """The same as a document."""
-        return {**self._asdict(), "shards": list(self.shards)}
+        pairs = {"processes": list(self.processes), "machines": list(self.machines)}
+        return {**self._asdict(), **pairs}
 
 
-def sharing_plan(plan: Shareable, processes: int, costs: Costs = ON_PAPER) -> SharingPlan | None:
-    """How so many processes, which can, would share the training; None for one alone."""
-    if processes == 1:
-        return None
-    work = work_of(plan)
-    shards = tuple(len(share(rank, processes, work.shards)) for rank in range(processes))
-    return SharingPlan(processes, shards, expected(work, processes, costs).exchange_share)
+def sharing_plan(
+    plan: Shareable, processes: int, *, machines: tuple[int, int], asked: str
+) -> SharingPlan:
+    """The sharing among so many processes on each of the fewest and the most `machines`.
+
+    Raises ConfigurationError where the training of `plan` can't be shared out so, which the
+    options `asked` for.
+    """
+    fewest, most = (count * processes for count in machines)
+    check_sharing(plan, most, asked=asked)
+    costs = ON_PAPER if machines[1] == 1 else TEN_GIGABIT
+    exchange = expected(work_of(plan), most, costs).exchange_share
+    return SharingPlan(shards_in(plan), (fewest, most), machines, exchange)
 
 
 def work_of(plan: Shareable) -> Work:
@@ -47,9 +62,13 @@ def work_of(plan: Shareable) -> Work:
     samples = rows * train.n_steps * train.samples.keep
     return Work(
         rows=rows,
-        shards=shard_count(train, type_of(plan.env).rows(plan.env)),
+        shards=shards_in(plan),
         steps=train.n_steps,
         epochs=train.n_epochs,
         minibatches=-(-samples // train.batch_size),
         weights=sum(part.weights for part in parts),
     )
+
+
+def _range(fewest: int, most: int) -> str:
+    return f"{most}" if fewest == most else f"{fewest} to {most}"
