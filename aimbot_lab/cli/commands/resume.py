@@ -13,6 +13,8 @@ from aimbot_lab.cli.processes.shared_training import (
     own_place,
     take_part,
 )
+from aimbot_lab.cli.processes.training_on_ray import launch_on_ray
+from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     "unless it is of an older version: end such a one yourself.",
 )
 @options.processes
+@options.on_ray
 @options.place
 @options.as_json
 def resume(
@@ -40,7 +43,8 @@ def resume(
     overrides: tuple[str, ...],
     *,
     take_over: bool,
-    processes: int,
+    processes: Span,
+    on: str | None,
     place: options.Place,
     as_json: bool,
 ) -> int:
@@ -58,7 +62,7 @@ def resume(
     Example:
       aimbot-lab resume latest --set train.total_steps=40000000
     """
-    own = own_place(processes)
+    own = own_place(processes, on)
 
     def prepare() -> Prepared:
         return _prepared(run, overrides, take_over=take_over, place=place, own=own)
@@ -66,13 +70,15 @@ def resume(
     if own.count > 1:
         return take_part(own, prepare, place.data_dir, as_json=as_json)
     request, news = prepare()
-    check_processes(request, processes)
-    if processes == 1 or request.resume is None:
+    check_processes(request, processes.most)
+    if (processes.most == 1 and on is None) or request.resume is None:
         return train(request, place.data_dir, as_json=as_json, news=news)
     run_id = request.resume.run_id
     words = ["resume", run_id, *options.repeated("--set", overrides), *options.place_words(place)]
     words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
-    return launch_processes(words, processes, place.folder, resumed=run_id)
+    if on is not None:
+        return launch_on_ray(words, processes, place.folder, resumed=run_id)
+    return launch_processes(words, processes.most, place.folder, resumed=run_id)
 
 
 def _prepared(

@@ -13,11 +13,14 @@ from aimbot_lab.cli.processes.shared_training import (
     Prepared,
     begun_run,
     check_processes,
+    is_one_of_several,
     launch_processes,
     own_place,
     run_key,
     take_part,
 )
+from aimbot_lab.cli.processes.training_on_ray import launch_on_ray
+from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
@@ -37,7 +40,8 @@ class RunOptions(TypedDict):
     dry_run: bool
     resume: bool
     seeds: int | None
-    processes: int
+    processes: Span
+    on: str | None
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
@@ -61,6 +65,7 @@ class RunOptions(TypedDict):
     "report their common result. Each is a run of its own.",
 )
 @options.processes
+@options.on_ray
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @options.tags
 @click.option(
@@ -107,11 +112,13 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
       aimbot-lab run goto --seed 2 --set env.rewards.spin_penalty=0.5
       aimbot-lab run goto --seeds 5
       aimbot-lab run goto --processes 2
+      aimbot-lab run goto --processes 4:16 --on ray
     """
-    own = own_place(given["processes"])
-    if given["seeds"] is not None and max(own.count, given["processes"]) > 1:
+    processes, on = given["processes"], given["on"]
+    own = own_place(processes, on)
+    if given["seeds"] is not None and (max(own.count, processes.most) > 1 or on):
         raise click.UsageError("--seeds can't be used with several processes for one training")
-    if own.count > 1 and not given["dry_run"]:
+    if is_one_of_several(own) and not given["dry_run"]:
         place = given["place"]
         return take_part(
             own,
@@ -124,18 +131,19 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
 def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     """The exit code of what is asked of one process, or of one that starts several."""
-    processes, place = given["processes"], given["place"]
-    request = _requested(file, overrides, given, says=processes == 1)
+    processes, on, place = given["processes"], given["on"], given["place"]
+    is_here = processes.most == 1 and on is None
+    request = _requested(file, overrides, given, says=is_here)
     if given["dry_run"]:
         return _show_plan(request.curriculum, as_json=given["as_json"])
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
-    if processes == 1:
+    if is_here:
         request, news = newest_prepared(request) if given["resume"] else Prepared(request)
         return train(request, place.data_dir, as_json=given["as_json"], news=news)
-    check_processes(request, processes)
+    check_processes(request, processes.most)
     if str(file) == "-":
-        raise click.UsageError("--processes can't be used with -")
+        raise click.UsageError(f"{'--on' if on else '--processes'} can't be used with -")
     words = ["run", *_words(file, overrides, given, request.start)]
     words += [] if given["name"] is None else ["--name", given["name"]]
     words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
@@ -143,7 +151,10 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     words += ["--json"] if given["as_json"] else []
     newest = newest_prepared(request).request.resume if given["resume"] else None
     resumed = None if newest is None else newest.run_id
-    return launch_processes(words, processes, request.data_folder, resumed=resumed)
+    folder, allowed = request.data_folder, given["allow_env"]
+    if on is not None:
+        return launch_on_ray(words, processes, folder, resumed=resumed, allow_env=allowed)
+    return launch_processes(words, processes.most, folder, resumed=resumed)
 
 
 def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from aimbot_lab.cli.processes.stopping import handled_signals
+from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import EXIT_CODES, train
 
 if TYPE_CHECKING:
@@ -31,19 +32,21 @@ class Prepared(NamedTuple):
     news: str = ""
 
 
-def own_place(processes: int) -> "Place":
+def own_place(processes: Span, on: str | None) -> "Place":
     """The place of this process among those of one training, if it was started as one of several.
 
-    Raises UsageError where it is to start `processes` itself.
+    Raises UsageError where it is to start `processes` itself, and for MIN:MAX without Ray.
     """
     from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
 
     place = place_from_environment()
-    if place.count > 1 and processes > 1:
+    if place.count > 1 and (processes.most > 1 or on):
         raise click.UsageError(
-            f"--processes can't be used in one of several processes ({RANK} and {WORLD_SIZE} are "
-            "set)"
+            f"{'--on' if on else '--processes'} can't be used in one of several processes "
+            f"({RANK} and {WORLD_SIZE} are set)"
         )
+    if processes.is_elastic and not on:
+        raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
     return place
 
 
@@ -71,14 +74,14 @@ def launch_processes(
         processes,
         environment={KEY: key},
         report=lambda line: click.echo(line, err=True),
-        progress=lambda: _newest_step(folder, key, resumed),
+        progress=lambda: newest_step(folder, key, resumed),
     )
     if code:
         close_orphan_runs(folder)  # one whose leader was killed
     return code
 
 
-def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
+def newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
     """The step of the newest checkpoint of the run that is trained; None without one."""
     from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
     from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
@@ -93,6 +96,11 @@ def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | N
 def run_key() -> str | None:
     """Under which key this process's run is found again; None where no launcher of ours waits."""
     return os.environ.get(KEY)
+
+
+def is_one_of_several(place: "Place") -> bool:
+    """Whether a launcher has started this process for a training that others may share."""
+    return place.count > 1 or run_key() is not None
 
 
 def begun_run(folder: "DataFolder") -> "ResumableRun | None":
