@@ -1,10 +1,12 @@
 """The processes of a training from their start until they have ended, or have to."""
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from aimbot_lab.cluster.growth import Growth
+from aimbot_lab.cluster.head import Head
 from aimbot_lab.cluster.judgement import STOPPED, Ended, Verdict, judged, machine_lost
 from aimbot_lab.cluster.places import Place, StoppedAtOnceError
 from aimbot_lab.cluster.process_actor import Seen
@@ -37,9 +39,10 @@ class Life:
         *,
         signals: StopSignals,
         growth: Growth,
+        head: Head,
     ) -> None:
         self._ray, self._places, self._told = ray, places, told
-        self._signals, self._growth = signals, growth
+        self._signals, self._growth, self._head = signals, growth, head
         self._looks: dict[Any, tuple[int, float]] = {}  # under way: rank and beginning
         self._ends: dict[int, Ended] = {}
         self._first_end: float | None = None
@@ -50,7 +53,8 @@ class Life:
     def watched(self) -> Verdict:
         """What comes next, once all have ended, one is too late, or there is room for more.
 
-        Raises StoppedAtOnceError where the user asks to stop twice, and what a place raises.
+        Raises StoppedAtOnceError where the user asks to stop twice, HeadLostError, once all had
+        time to save, and what a place raises.
         """
         for rank in range(len(self._places)):
             self._look(rank)
@@ -62,6 +66,9 @@ class Life:
             self._give_up_silent_ones()
             if not (self._ends or self._asked_to_stop) and self._growth.is_due:
                 return Verdict(None)
+        if self._head.is_gone:
+            self.kill()
+        self._head.check()
         return judged([*self._ends.values()], stopping=self._asked_to_stop)
 
     def kill(self) -> None:
@@ -111,7 +118,7 @@ class Life:
                 self._first_end = self._first_end or time.monotonic()
 
     def _pass_stop_on(self) -> None:
-        number = self._signals.number
+        number = signal.SIGTERM if self._head.is_gone else self._signals.number
         if self._signals.again:
             raise StoppedAtOnceError
         if number is not None and not self._asked_to_stop:

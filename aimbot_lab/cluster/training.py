@@ -9,8 +9,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aimbot_lab.cluster.connection import connected
+from aimbot_lab.cluster.connection import HeadLostError, connected
 from aimbot_lab.cluster.growth import Growth
+from aimbot_lab.cluster.head import Head
 from aimbot_lab.cluster.judgement import STOPPED, Ended, Restarts
 from aimbot_lab.cluster.life import Life, Told
 from aimbot_lab.cluster.places import Places, StoppedAtOnceError
@@ -34,7 +35,8 @@ def launch_on_ray(asked: Asked, told: Told) -> int:
     As `training.processes.launch.launch`: after a loss all begin again, an error of the training
     ends all with its code, and a signal is passed on once. After a loss there may be fewer
     processes, and more where there is room for them.
-    Raises ConfigurationError where there is no Ray or a machine can't take part.
+    Raises ConfigurationError where there is no Ray or a machine can't take part, and HeadLostError,
+    after which only this process's end is left: Ray would not let go of it for a minute.
     """
     with StopSignals() as signals, connected(asked.span[1]) as ray:
         try:
@@ -53,6 +55,7 @@ class _Launch:
             ray, asked.span, os.getcwd(), check_stop=self._check_stop, report=told.report
         )
         self._ray, self._run_id, self._lives = ray, uuid.uuid4().hex, 0
+        self._head = Head(ray.get_runtime_context().gcs_address)
 
     def run(self) -> int:
         """The exit code."""
@@ -64,15 +67,21 @@ class _Launch:
                 lost = life.places_lost
                 if verdict.error:
                     self._told.report(verdict.error)
-                if verdict.loss is None and verdict.code is not None:
-                    return verdict.code
+                code = verdict.code
                 if verdict.loss is not None and not self._goes_on_after(verdict.loss):
-                    return 1
+                    code = 1
+                if code is not None:
+                    self._places.drop()
+                    return code
                 life.kill()
                 if verdict.loss is None:
-                    self._places.drop()  # for more of them
-        finally:
+                    self._told.report("there is room for more processes: all begin again")
+                    self._places.drop()
+        except HeadLostError:
+            raise  # which Ray would wait for
+        except BaseException:
             self._places.drop()
+            raise
 
     def _goes_on_after(self, loss: Ended) -> bool:
         again, line = self._restarts.after(loss)
@@ -80,15 +89,19 @@ class _Launch:
         return again
 
     def _check_stop(self) -> None:
+        self._head.check()
         if self._signals.number is not None:
             raise StoppedAtOnceError
 
     def _begun(self, lost: set[int]) -> "Life":
         """The processes, started anew; `lost` are the places that are gone."""
         self._check_stop()
+        number, (least, most) = len(self._places.all), self._asked.span
         self._places.fill(lost)
         self._lives += 1
         places = self._places.all
+        if least < most and len(places) != number:
+            self._told.report(f"processes: {len(places)} ({least} to {most})")
         is_one_machine = len({place.machine.address for place in places}) == 1
         address = LOOPBACK if is_one_machine else places[0].machine.address
         common = {
@@ -108,4 +121,11 @@ class _Launch:
             )
         missing = self._asked.span[1] - len(places)
         growth = Growth(self._places.room, missing, self._told.progress)
-        return Life(self._ray, places, self._told, signals=self._signals, growth=growth)
+        return Life(
+            self._ray,
+            places,
+            self._told,
+            signals=self._signals,
+            growth=growth,
+            head=self._head,
+        )

@@ -10,6 +10,7 @@ import click
 
 from aimbot_lab.cli.processes.shared_training import KEY, newest_step
 from aimbot_lab.cli.spans import Span
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.data_folder import DataFolder
@@ -33,7 +34,7 @@ def launch_on_ray(
     its curriculum reads.
     """
     from aimbot_lab.cluster import training
-    from aimbot_lab.cluster.connection import ADDRESS
+    from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
     from aimbot_lab.cluster.life import Told
     from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 
@@ -57,7 +58,12 @@ def launch_on_ray(
         say=say,
         progress=lambda: newest_step(folder, key, resumed),
     )
-    code = training.launch_on_ray(asked, told)
+    try:
+        code = training.launch_on_ray(asked, told)
+    except HeadLostError as error:
+        close_orphan_runs(folder)
+        click.echo(one_line(f"error: {error}"), err=True)
+        os._exit(error.exit_code)  # at a usual end Ray would wait for its head
     if code:
         close_orphan_runs(folder)  # one whose leader was killed
     return code
