@@ -1,16 +1,21 @@
 """Places for a training's processes on the machines of a cluster, the leader's on our own."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from aimbot_lab.cluster.connection import HeadLostError
 from aimbot_lab.cluster.process_actor import Machine, ProcessActor
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
 
 SECONDS_TO_SETTLE = 5.0  # until Ray's count of free processors can be trusted
 SECONDS_TO_ANSWER = 60.0  # of an actor that was placed
-SECONDS_TO_PIN = 10.0  # that the leader's place on our own machine is waited for
+SECONDS_TO_PIN = 10.0  # for a place on our own machine, while there is room on others
 SECONDS_BETWEEN_LOOKS = 0.5
+MAX_FAILURES = (
+    3  # of places that Ray gave, as on a machine of which it does not know yet that it died
+)
 
 
 class StoppedAtOnceError(Exception):
@@ -22,6 +27,29 @@ class Place(NamedTuple):
 
     actor: Any
     machine: Machine
+
+
+@contextmanager
+def machines_asked_for(span: tuple[int, int]) -> Iterator[None]:
+    """Have the autoscaler, if the cluster has one, keep room for the most processes of `span`.
+
+    Fewer would do for a beginning, so Ray would not know of the rest.
+    """
+    least, most = span
+    if least == most:
+        yield
+        return
+    from ray.autoscaler.sdk import request_resources
+
+    request_resources(num_cpus=most)
+    try:
+        yield
+    except HeadLostError:
+        raise  # nobody is left to ask
+    except BaseException:
+        request_resources(num_cpus=0)
+        raise
+    request_resources(num_cpus=0)
 
 
 class Places:
@@ -42,7 +70,7 @@ class Places:
         self._actor = ray.remote(num_cpus=1, max_restarts=0)(ProcessActor)
         self._node = ray.get_runtime_context().get_node_id()
         self._group: Any = None
-        self._warned = False
+        self._warned, self._failures = False, 0
         self.all: list[Place] = []
 
     def room(self) -> int:
@@ -93,13 +121,16 @@ class Places:
         actors = [self._placed(one) for one in range(number)]
         try:
             self.all = [*map(Place, actors, self._asked(actors))]
-        except self._ray.exceptions.GetTimeoutError:
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError) as error:
             for actor in actors:
                 self._ray.kill(actor)
             self.drop()
+            self._failures += 1
+            if self._failures == MAX_FAILURES:
+                what = f"--on ray: can't start a process: {reason(error)}"
+                raise ConfigurationError(what) from error
             return False
-        except self._ray.exceptions.RayActorError as error:
-            raise ConfigurationError(f"--on ray: can't start a process: {reason(error)}") from error
+        self._failures = 0
         return True
 
     def _number(self) -> int:
@@ -125,10 +156,12 @@ class Places:
         if pinned:
             bundles[0][f"node:{self._address}"] = 0.001
         self._group = self._ray.util.placement_group(bundles, strategy="PACK")
-        end = time.monotonic() + SECONDS_TO_PIN if pinned else float("inf")
+        since = time.monotonic()
         while not self._group.wait(SECONDS_BETWEEN_LOOKS):
             self._check_stop()
-            if time.monotonic() > end:
+            if not pinned or self.room() < number:  # machines may still come
+                since = time.monotonic()
+            elif time.monotonic() - since > SECONDS_TO_PIN:
                 self.drop()
                 return False
         return True

@@ -14,7 +14,7 @@ from aimbot_lab.cluster.growth import Growth
 from aimbot_lab.cluster.head import Head
 from aimbot_lab.cluster.judgement import STOPPED, Ended, Restarts
 from aimbot_lab.cluster.life import Life, Told
-from aimbot_lab.cluster.places import Places, StoppedAtOnceError
+from aimbot_lab.cluster.places import Places, StoppedAtOnceError, machines_asked_for
 from aimbot_lab.training.processes.stop_signals import StopSignals
 
 LOOPBACK = "127.0.0.1"
@@ -40,7 +40,8 @@ def launch_on_ray(asked: Asked, told: Told) -> int:
     """
     with StopSignals() as signals, connected(asked.span[1]) as ray:
         try:
-            return _Launch(ray, asked, told, signals).run()
+            with machines_asked_for(asked.span):
+                return _Launch(ray, asked, told, signals).run()
         except StoppedAtOnceError:
             return STOPPED
 
