@@ -13,9 +13,7 @@ SECONDS_TO_SETTLE = 5.0  # until Ray's count of free processors can be trusted
 SECONDS_TO_ANSWER = 60.0  # of an actor that was placed
 SECONDS_TO_PIN = 10.0  # for a place on our own machine, while there is room on others
 SECONDS_BETWEEN_LOOKS = 0.5
-MAX_FAILURES = (
-    3  # of places that Ray gave, as on a machine of which it does not know yet that it died
-)
+MAX_FAILURES = 3  # of places in a row; Ray may not know yet that a machine died
 
 
 class StoppedAtOnceError(Exception):

@@ -39,6 +39,7 @@ def launch_on_ray(asked: Asked, told: Told) -> int:
     after which only this process's end is left: Ray would not let go of it for a minute.
     """
     with StopSignals() as signals, connected(asked.span[1]) as ray:
+        signals.listen()  # Ray takes SIGTERM
         try:
             with machines_asked_for(asked.span):
                 return _Launch(ray, asked, told, signals).run()

@@ -9,11 +9,10 @@ from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.processes.shared_training import (
     Prepared,
     check_processes,
-    launch_processes,
     own_place,
     take_part,
 )
-from aimbot_lab.cli.processes.training_on_ray import launch_on_ray
+from aimbot_lab.cli.processes.training_on_ray import launch_training
 from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
@@ -76,9 +75,7 @@ def resume(
     run_id = request.resume.run_id
     words = ["resume", run_id, *options.repeated("--set", overrides), *options.place_words(place)]
     words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
-    if on is not None:
-        return launch_on_ray(words, processes, place.folder, resumed=run_id)
-    return launch_processes(words, processes.most, place.folder, resumed=run_id)
+    return launch_training(words, processes, place.folder, on=on, resumed=run_id)
 
 
 def _prepared(

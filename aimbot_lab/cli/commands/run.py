@@ -14,12 +14,11 @@ from aimbot_lab.cli.processes.shared_training import (
     begun_run,
     check_processes,
     is_one_of_several,
-    launch_processes,
     own_place,
     run_key,
     take_part,
 )
-from aimbot_lab.cli.processes.training_on_ray import launch_on_ray
+from aimbot_lab.cli.processes.training_on_ray import launch_training
 from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import train
 
@@ -152,9 +151,7 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     newest = newest_prepared(request).request.resume if given["resume"] else None
     resumed = None if newest is None else newest.run_id
     folder, allowed = request.data_folder, given["allow_env"]
-    if on is not None:
-        return launch_on_ray(words, processes, folder, resumed=resumed, allow_env=allowed)
-    return launch_processes(words, processes.most, folder, resumed=resumed)
+    return launch_training(words, processes, folder, on=on, resumed=resumed, allow_env=allowed)
 
 
 def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:
