@@ -41,10 +41,10 @@ kills: setup
 scale: setup
 	$(BIN)/python -m pytest -n 0 -m scale tests/training
 
-# Sweeps whose workers a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
+# Trainings and sweeps that a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
 ray: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]'
-	$(BIN)/python -m pytest -n 0 -m ray tests/sweep
+	$(BIN)/python -m pytest -n 0 -m ray tests/sweep tests/cluster
 
 # ML-Agents' own clients and trainer against our player and files. They need packages that ours exclude, so
 # they have environments of their own, which say that they conflict with their own pins: harmless.

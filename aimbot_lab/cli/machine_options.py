@@ -2,85 +2,72 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.spans import ONE, Span, SpanType
+
+if TYPE_CHECKING:
+    from aimbot_lab.experiment.config.settings import CurriculumFile
 
 Result = TypeVar("Result")
 MAX_MACHINES = 64
 
 
-class MachinesType(click.ParamType["tuple[int, int]"]):
-    """How many machines train: N, or MIN:MAX."""
-
-    name = "N|MIN:MAX"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        """The fewest and the most."""
-        if isinstance(value, tuple):
-            return value
-        fewest, _, most = value.partition(":")
-        try:
-            pair = int(fewest), int(most if ":" in value else fewest)
-        except ValueError:
-            self.fail(f"{value!r} is neither N nor MIN:MAX.", param, ctx)
-        if not 1 <= pair[0] <= pair[1] <= MAX_MACHINES:
-            self.fail(f"{value!r}: 1 <= MIN <= MAX <= {MAX_MACHINES} must hold.", param, ctx)
-        return pair
-
-
 class Machines(NamedTuple):
     """How many machines train together, and where they meet."""
 
-    fewest: int
-    most: int
+    span: Span
     meet: str
-
-    @property
-    def words(self) -> str:
-        """The option that says how many."""
-        both = self.fewest if self.fewest == self.most else f"{self.fewest}:{self.most}"
-        return f"--machines {both}"
 
 
 class Spread(NamedTuple):
     """Over how many processes and machines a training is spread."""
 
-    processes: int  # of each machine
+    span: Span  # processes, of each machine
     machines: Machines | None
     patience_s: float
+    on: str | None = None  # who places the processes, or the actors
+
+    @property
+    def processes(self) -> int:
+        """At most, of each machine."""
+        return self.span.most
 
     @property
     def is_one_process(self) -> bool:
         """Whether nothing is to be shared out."""
-        return self.processes == 1 and self.machines is None
+        return self.processes == 1 and self.machines is None and self.on is None
+
+    def shares(self, config: "CurriculumFile") -> bool:
+        """Whether processes share the training of `config`: Ray may place its actors alone."""
+        if self.processes == 1 and config.train.actors is not None:
+            return self.machines is not None
+        return not self.is_one_process
 
     @property
-    def fewest(self) -> int:
-        """Machines with which it begins."""
-        return 1 if self.machines is None else self.machines.fewest
-
-    @property
-    def most(self) -> int:
-        """Machines that it takes in."""
-        return 1 if self.machines is None else self.machines.most
+    def spans(self) -> tuple[Span, Span]:
+        """Processes of each machine, and machines."""
+        return self.span, ONE if self.machines is None else self.machines.span
 
     @property
     def words(self) -> str:
         """The options that say so."""
-        processes = f"--processes {self.processes}"
-        return processes if self.machines is None else f"{self.machines.words} {processes}"
+        machines = "" if self.machines is None else f"--machines {self.machines.span} "
+        on = "" if self.on is None else f" --on {self.on}"
+        return f"{machines}--processes {self.span}{on}"
 
 
 def machine_options(command: Callable[..., Result]) -> Callable[..., Result]:
     """`command` with the options of processes and machines, which it is given as `spread`."""
 
     @options.processes
+    @options.on_ray
     @click.option(
         "--machines",
-        type=MachinesType(),
+        type=SpanType(MAX_MACHINES),
         help="Train on so many machines together: type the same command on each. With MIN:MAX it "
         "begins with MIN of them and takes in up to MAX.",
     )
@@ -100,16 +87,21 @@ def machine_options(command: Callable[..., Result]) -> Callable[..., Result]:
     )
     @wraps(command)
     def placed(
-        processes: int,
-        machines: tuple[int, int] | None,
+        processes: Span,
+        on: str | None,
+        machines: Span | None,
         meet: str | None,
         patience: float,
         **others: Any,
     ) -> Result:
+        if processes.is_elastic and on is None:
+            raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
+        if on is not None and machines is not None:
+            raise click.UsageError(f"--machines can't be used with --on {on}, which finds its own")
         if (machines is None) != (meet is None):
             one, other = ("--machines", "--meet") if meet is None else ("--meet", "--machines")
             raise click.UsageError(f"{one} needs {other} too: how many machines, where they meet")
-        both = None if machines is None or meet is None else Machines(*machines, meet)
-        return command(spread=Spread(processes, both, patience), **others)
+        both = None if machines is None or meet is None else Machines(machines, meet)
+        return command(spread=Spread(processes, both, patience, on), **others)
 
     return placed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from aimbot_lab.cli.spans import ONE, SpanType
 from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
 
 if TYPE_CHECKING:
@@ -145,12 +146,19 @@ def repeated(option: str, values: tuple[str, ...]) -> list[str]:
 
 processes = click.option(
     "--processes",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
+    type=SpanType(64),
+    default=ONE,
+    show_default="1",
     help="Train in so many processes of this machine, each on rows of its own: the result is the "
     "same, to the bit. When one is lost, all begin again from the newest checkpoint. Not more "
-    "than the training has shards (train.shards).",
+    "than the training has shards (train.shards). MIN:MAX, with --on ray: as many as there is "
+    "room for.",
+)
+on_ray = click.option(
+    "--on",
+    type=click.Choice(["ray"]),
+    help="Where the processes run: ray has Ray place them, on the cluster of RAY_ADDRESS or else "
+    "on this machine; needs pip install 'aimbot-lab[ray]'. [default: this machine]",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(

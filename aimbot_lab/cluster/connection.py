@@ -4,18 +4,21 @@ import logging
 import os
 import secrets
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.shown_text import one_line
 
 ADDRESS = "RAY_ADDRESS"  # of a cluster, in the environment
 PATIENCE = 60.0  # s that a cluster has to answer
 FAILURES = (OSError, RuntimeError, ValueError, SystemExit)  # Ray ends the process for some
+
+
+class HeadLostError(RunFailedError):
+    """The head of the cluster is gone, and with it whatever Ray was to do."""
 
 
 @contextmanager
@@ -30,7 +33,8 @@ def connected(processes: int) -> Iterator[Any]:
     if address is None:
         _protect()
     ray = _ray()
-    with redirect_stdout(sys.stderr):  # to which Ray would write of its own accord
+    # To which Ray would write of its own accord, pages of it where a machine is lost.
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         yield from _initialised(ray, address, processes)
 
 
@@ -48,9 +52,17 @@ def _initialised(ray: Any, address: str | None, processes: int) -> Iterator[Any]
         raise ConfigurationError(f"--on ray: {where}: {why}") from error
     try:
         yield ray
-    finally:
-        with suppress(*FAILURES):  # a cluster that is gone
-            ray.shutdown()
+    except HeadLostError:
+        raise  # Ray would wait for its head for a minute, and then end our process
+    except BaseException:
+        _leave(ray)
+        raise
+    _leave(ray)
+
+
+def _leave(ray: Any) -> None:
+    with suppress(*FAILURES):  # a cluster that is gone
+        ray.shutdown()
 
 
 def _ray() -> Any:

@@ -17,6 +17,7 @@ from aimbot_lab.cli.processes.shared_training import (
     own_place,
     take_part,
 )
+from aimbot_lab.cli.processes.training_on_ray import train_on_ray
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
@@ -76,10 +77,12 @@ def resume(
     if meeting is not None and not meeting.leads:
         return follow(["resume", run, *words], team_of(spread, _about()), meeting)
     request, news = prepare()
-    if spread.is_one_process or request.resume is None:
-        return train(request, place.data_dir, as_json=as_json, news=news)
+    if not spread.shares(request.curriculum.config) or request.resume is None:
+        return train(request, place.data_dir, as_json=as_json, news=news, on=spread.on)
     team, run_id = team_of(spread, _about(), request.curriculum.config), request.resume.run_id
     words = ["resume", run_id, *words]
+    if spread.on:
+        return train_on_ray(words, spread.span, place.folder, resumed=run_id)
     return launch_processes(words, team, place.folder, resumed=run_id, meeting=meeting)
 
 

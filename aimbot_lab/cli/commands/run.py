@@ -21,6 +21,8 @@ from aimbot_lab.cli.processes.shared_training import (
     run_key,
     take_part,
 )
+from aimbot_lab.cli.processes.training_on_ray import train_on_ray
+from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
       aimbot-lab run goto --seeds 5
       aimbot-lab run goto --processes 2
       aimbot-lab run goto --machines 2 --meet node1:29400
+      aimbot-lab run goto --processes 4:16 --on ray
     """
     own = own_place(given["spread"])
     if given["seeds"] is not None and (own.count > 1 or not given["spread"].is_one_process):
@@ -137,9 +140,10 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         return _show_plan(request.curriculum, given)
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
-    if spread.is_one_process:
+    if not spread.shares(request.curriculum.config):
         request, news = newest_prepared(request) if given["resume"] else Prepared(request)
-        return train(request, place.data_dir, as_json=given["as_json"], news=news)
+        on, as_json = spread.on, given["as_json"]
+        return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     if str(file) == "-":
         raise click.UsageError(f"{spread.words.split()[0]} can't be used with -")
     team = _team(request, given)
@@ -148,7 +152,10 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         return follow(words, team, meeting)
     newest = newest_prepared(request).request.resume if given["resume"] else None
     resumed = None if newest is None else newest.run_id
-    return launch_processes(words, team, request.data_folder, resumed=resumed, meeting=meeting)
+    folder, allowed = request.data_folder, given["allow_env"]
+    if spread.on:
+        return train_on_ray(words, spread.span, folder, resumed=resumed, allow_env=allowed)
+    return launch_processes(words, team, folder, resumed=resumed, meeting=meeting)
 
 
 def _team(request: "RunRequest", given: RunOptions) -> "Team":
@@ -210,16 +217,13 @@ def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
     from aimbot_lab.experiment.runs.plan import plan_curriculum
     from aimbot_lab.experiment.runs.processes.sharing_plan import sharing_plan
 
-    spread = given["spread"]
-    processes = spread.processes * own_place(spread).count  # one of these is 1
+    spread, config = given["spread"], curriculum.config
+    others = own_place(spread).count  # by torchrun, which then starts all
     sharing = None
-    if processes > 1 or spread.machines is not None:
-        sharing = sharing_plan(
-            curriculum.config,
-            processes,
-            machines=(spread.fewest, spread.most),
-            asked=spread.words or f"{processes} processes",
-        )
+    if others > 1 or spread.shares(config):
+        processes, machines = spread.spans
+        processes = Span(processes.least * others, processes.most * others)
+        sharing = sharing_plan(config, processes, machines=machines, asked=spread.words)
     show_plan(plan_curriculum(curriculum, sharing=sharing), as_json=given["as_json"])
     return 0
 

@@ -60,14 +60,14 @@ def team_of(spread: Spread, about: Mapping[str, str], plan: "Shareable | None" =
     from aimbot_lab.training.processes.machines.team import Team
     from aimbot_lab.training.processes.sharing import check_sharing, shards_in
 
-    shards = None
+    shards, (_, machines) = None, spread.spans
     if plan is not None and not spread.is_one_process:
-        check_sharing(plan, spread.most * spread.processes, asked=spread.words)
+        check_sharing(plan, machines.most * spread.processes, asked=spread.words)
         shards = shards_in(plan)
     return Team(
         spread.processes,
-        spread.fewest,
-        spread.most,
+        machines.least,
+        machines.most,
         shards=shards,
         patience_s=spread.patience_s,
         about=about,

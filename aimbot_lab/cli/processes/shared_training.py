@@ -42,18 +42,13 @@ def own_place(spread: Spread) -> "Place":
     from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
 
     place = place_from_environment()
-    several = place.count > 1 and spread.processes > 1
+    several = place.count > 1 and (spread.processes > 1 or spread.on is not None)
     if several or (spread.machines is not None and RANK in os.environ):
         raise click.UsageError(
             f"{spread.words.split()[0]} can't be used in one of several processes ({RANK} and "
             f"{WORLD_SIZE} are set)"
         )
     return place
-
-
-def is_one_of_several(own: "Place") -> bool:
-    """Whether this process at `own` was started to train together with others, if there are."""
-    return own.count > 1 or KEY in os.environ
 
 
 def check_processes(request: "RunRequest", processes: int) -> None:
@@ -82,7 +77,7 @@ def launch_processes(
 
     key, code = uuid.uuid4().hex, 1
     command = [sys.executable, "-P", "-m", "aimbot_lab", *words]
-    task = Task(command, {KEY: key}, told, lambda: _newest_step(folder, key, resumed))
+    task = Task(command, {KEY: key}, told, lambda: newest_step(folder, key, resumed))
     try:
         if meeting is None:
             code = lead(task, team)
@@ -101,7 +96,7 @@ def follow(words: Sequence[str], team: "Team", meeting: Meeting) -> int:
     return follow_machine(words, team, meeting.point, {KEY: uuid.uuid4().hex})
 
 
-def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
+def newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | None:
     """The step of the newest checkpoint of the run that is trained; None without one."""
     from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
     from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
@@ -116,6 +111,11 @@ def _newest_step(folder: "DataFolder", key: str, resumed: str | None) -> int | N
 def run_key() -> str | None:
     """Under which key this process's run is found again; None where no launcher of ours waits."""
     return os.environ.get(KEY)
+
+
+def is_one_of_several(place: "Place") -> bool:
+    """Whether a launcher has started this process for a training that others may share."""
+    return place.count > 1 or run_key() is not None
 
 
 def begun_run(folder: "DataFolder") -> "ResumableRun | None":

@@ -26,9 +26,13 @@ class StopSignals:
         }
 
     def __enter__(self) -> "StopSignals":
+        self.listen()
+        return self
+
+    def listen(self) -> None:
+        """Take the signals; to be called again once a library has taken them."""
         for number in self._before:
             signal.signal(number, self._receive)
-        return self
 
     def __exit__(
         self,

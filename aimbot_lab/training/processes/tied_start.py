@@ -17,6 +17,7 @@ def main() -> None:
     """Become the command."""
     for number in signal.SIGINT, signal.SIGPIPE:
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Ray's workers block it
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() == int(sys.argv[1]):  # it was not gone before

@@ -89,16 +89,21 @@ class Worker:
         return shortened(one_line(lines[-1]), MAX_REASON) if lines else ""
 
 
-def start_worker(command: Sequence[str], environment: Mapping[str, str]) -> Worker:
-    """A worker that runs `command`; the leader has our own standard output and error."""
+def start_worker(
+    command: Sequence[str], environment: Mapping[str, str], *, leader_output: int | None = None
+) -> Worker:
+    """A worker that runs `command`; the leader has our own standard output and error.
+
+    With `leader_output`, of `subprocess.Popen`, it has those.
+    """
     rank = int(environment[RANK])
     errors = tempfile.TemporaryFile() if rank else None  # noqa: SIM115  # closed by `kill`
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(TIED_START), str(os.getpid()), *command],
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL if rank else None,
-        stderr=errors,
+        stdout=subprocess.DEVNULL if rank else leader_output,
+        stderr=errors if rank else leader_output,
         start_new_session=True,  # Ctrl-C comes to the launcher alone, which passes it on
     )
     return Worker(rank, process, errors)

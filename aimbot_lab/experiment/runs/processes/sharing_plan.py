@@ -41,14 +41,14 @@ class SharingPlan(NamedTuple):
 
 
 def sharing_plan(
-    plan: Shareable, processes: int, *, machines: tuple[int, int], asked: str
+    plan: Shareable, processes: tuple[int, int], *, machines: tuple[int, int], asked: str
 ) -> SharingPlan:
-    """The sharing among so many processes on each of the fewest and the most `machines`.
+    """The sharing among the fewest and the most `processes` of each, and `machines`.
 
     Raises ConfigurationError where the training of `plan` can't be shared out so, which the
     options `asked` for.
     """
-    fewest, most = (count * processes for count in machines)
+    fewest, most = (each * count for each, count in zip(processes, machines, strict=True))
     check_sharing(plan, most, asked=asked)
     costs = ON_PAPER if machines[1] == 1 else TEN_GIGABIT
     exchange = expected(work_of(plan), most, costs).exchange_share

@@ -1,0 +1,192 @@
+"""Places for a training's processes on the machines of a cluster, the leader's on our own."""
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from aimbot_lab.cluster.connection import HeadLostError
+from aimbot_lab.cluster.process_actor import Machine, ProcessActor
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, reason
+
+SECONDS_TO_SETTLE = 5.0  # until Ray's count of free processors can be trusted
+SECONDS_TO_ANSWER = 60.0  # of an actor that was placed
+SECONDS_TO_PIN = 10.0  # for a place on our own machine, while there is room on others
+SECONDS_BETWEEN_LOOKS = 0.5
+MAX_FAILURES = 3  # of places in a row; Ray may not know yet that a machine died
+
+
+class StoppedAtOnceError(Exception):
+    """The user asked to stop before all places were there, or twice."""
+
+
+class Place(NamedTuple):
+    """An actor, and where it is."""
+
+    actor: Any
+    machine: Machine
+
+
+@contextmanager
+def machines_asked_for(span: tuple[int, int]) -> Iterator[None]:
+    """Have the autoscaler, if the cluster has one, keep room for the most processes of `span`.
+
+    Fewer would do for a beginning, so Ray would not know of the rest.
+    """
+    least, most = span
+    if least == most:
+        yield
+        return
+    from ray.autoscaler.sdk import request_resources
+
+    request_resources(num_cpus=most)
+    try:
+        yield
+    except HeadLostError:
+        raise  # nobody is left to ask
+    except BaseException:
+        request_resources(num_cpus=0)
+        raise
+    request_resources(num_cpus=0)
+
+
+class Places:
+    """As many places as the cluster has room for, at least and at most `span`; a processor each."""
+
+    def __init__(
+        self,
+        ray: Any,
+        span: tuple[int, int],
+        folder: str,
+        *,
+        check_stop: Callable[[], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._ray, self._folder = ray, folder
+        self._least, self._most = span
+        self._check_stop, self._report = check_stop, report
+        self._actor = ray.remote(num_cpus=1, max_restarts=0)(ProcessActor)
+        self._node = ray.get_runtime_context().get_node_id()
+        self._group: Any = None
+        self._warned, self._failures = False, 0
+        self.all: list[Place] = []
+
+    def room(self) -> int:
+        """Processors of the cluster that are free now."""
+        return int(self._ray.available_resources().get("CPU", 0))
+
+    def fill(self, lost: Collection[int]) -> None:
+        """Have a place for every process, those in `lost` anew, fewer or more where need be.
+
+        Raises StoppedAtOnceError, and ConfigurationError where a machine can't take part.
+        """
+        if self._group is None or not self._mended(lost):
+            self.drop()
+            while not self._taken():
+                self._check_stop()
+        if self.all[0].machine.node != self._node and not self._warned:
+            self._warned = True
+            self._report(
+                f"the leader is on {self.all[0].machine.address}: --data-dir must be a folder "
+                "that all machines see"
+            )
+
+    def drop(self) -> None:
+        """Give all places back; what runs there ends."""
+        for place in self.all:
+            self._ray.kill(place.actor)
+        if self._group is not None:
+            self._ray.util.remove_placement_group(self._group)
+        self._group, self.all = None, []
+
+    def _mended(self, lost: Collection[int]) -> bool:
+        """Whether all `lost` places could be had again where they were."""
+        anew = {number: self._placed(number) for number in lost}
+        try:
+            for number, actor in anew.items():
+                self.all[number] = Place(actor, self._asked([actor])[0])
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError):
+            for actor in anew.values():
+                self._ray.kill(actor)
+            return False
+        return True
+
+    def _taken(self) -> bool:
+        """Whether as many places as there is room for could be had."""
+        number = self._number()
+        if not (self._reserved(number, pinned=self._can_lead_here) or self._reserved(number)):
+            return False
+        actors = [self._placed(one) for one in range(number)]
+        try:
+            self.all = [*map(Place, actors, self._asked(actors))]
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.GetTimeoutError) as error:
+            for actor in actors:
+                self._ray.kill(actor)
+            self.drop()
+            self._failures += 1
+            if self._failures == MAX_FAILURES:
+                what = f"--on ray: can't start a process: {reason(error)}"
+                raise ConfigurationError(what) from error
+            return False
+        self._failures = 0
+        return True
+
+    def _number(self) -> int:
+        """How many places to ask for."""
+        end = time.monotonic() + SECONDS_TO_SETTLE
+        while (room := self.room()) < self._most and time.monotonic() < end:
+            self._check_stop()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        if room < self._least:
+            self._report(f"waiting until Ray has room for {self._least} processes")
+        return min(max(room, self._least), self._most)
+
+    @property
+    def _can_lead_here(self) -> bool:
+        return any(
+            node["NodeID"] == self._node and node["Resources"].get("CPU", 0) >= 1
+            for node in self._ray.nodes()
+        )
+
+    def _reserved(self, number: int, *, pinned: bool = False) -> bool:
+        """Whether there are so many places, the first one on our own machine if `pinned`."""
+        bundles = [{"CPU": 1.0} for _ in range(number)]
+        if pinned:
+            bundles[0][f"node:{self._address}"] = 0.001
+        self._group = self._ray.util.placement_group(bundles, strategy="PACK")
+        since = time.monotonic()
+        while not self._group.wait(SECONDS_BETWEEN_LOOKS):
+            self._check_stop()
+            if not pinned or self.room() < number:  # machines may still come
+                since = time.monotonic()
+            elif time.monotonic() - since > SECONDS_TO_PIN:
+                self.drop()
+                return False
+        return True
+
+    @property
+    def _address(self) -> str:
+        nodes = self._ray.nodes()
+        address: str = next(
+            node["NodeManagerAddress"] for node in nodes if node["NodeID"] == self._node
+        )
+        return address
+
+    def _placed(self, number: int) -> Any:
+        strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
+            placement_group=self._group, placement_group_bundle_index=number
+        )
+        return self._actor.options(scheduling_strategy=strategy).remote()
+
+    def _asked(self, actors: list[Any]) -> list[Machine]:
+        """Where the actors are. Raises Ray's errors where they do not come."""
+        try:
+            machines: list[Machine] = self._ray.get(
+                [actor.machine.remote(self._folder) for actor in actors],
+                timeout=SECONDS_TO_ANSWER,
+            )
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, LabError):
+                raise error.cause from error
+            raise ConfigurationError(f"--on ray: can't start a process: {reason(error)}") from error
+        return machines

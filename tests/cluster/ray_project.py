@@ -1,0 +1,158 @@
+"""A tiny training of 4 shards, and the commands that train it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.tracking.data_folder import DataFolder
+
+WAIT_S = 240
+FILE = "tiny.yaml"
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 64, goto_win_radius: 12.0, time_limit: 3.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.01, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
+train:
+  algo: hybrid_ppo
+  total_steps: 81_920
+  n_steps: 32
+  batch_size: 1024
+  n_epochs: 1
+  network: {layers: [16]}
+tracking: {experiment: tests}
+"""
+
+
+class RayProject:
+    """A folder with the curriculum, and the commands that were begun there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.data = path, DataFolder(path / ".aimbot-lab")
+        self.begun: list[subprocess.Popen[str]] = []
+        (path / FILE).write_text(CURRICULUM, encoding="utf-8")
+        (path / ".aimbot-lab").mkdir()
+
+    def begin(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
+        """`aimbot-lab` with `words`; what it says comes to `messages`."""
+        with (self.path / "messages").open("w", encoding="utf-8") as messages:
+            process = subprocess.Popen(
+                [*COMMAND, *words],
+                cwd=self.path,
+                env={**self.environment(), **environment},
+                stdout=subprocess.PIPE,
+                stderr=messages,
+                text=True,
+            )
+        self.begun.append(process)
+        return process
+
+    @staticmethod
+    def environment() -> dict[str, str]:
+        """Ours, without what would change the commands."""
+        ours = ("AIMBOT_LAB", "RAY_", "MLFLOW_")
+        return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+    @property
+    def messages(self) -> str:
+        """What the command begun last has said."""
+        return (self.path / "messages").read_text("utf-8")
+
+    def document(self, process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
+        """The one JSON document of a command that ends with the exit code `wanted`."""
+        output, _ = process.communicate(timeout=WAIT_S)
+        assert process.returncode == wanted, self.messages
+        assert not {"Traceback", "raylet", "(pid="} & set(self.messages.replace(",", " ").split())
+        told: dict[str, Any] = json.loads(output)
+        return told
+
+    def ended(self, *words: str, wanted: int = 1, **environment: str) -> dict[str, Any]:
+        """The document of a training; by default one that spends its steps."""
+        return self.document(self.begin(*words, "--json", **environment), wanted)
+
+    def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
+        """The one run that trains, once it has a checkpoint after that step, and which step."""
+        found: list[tuple[str, int]] = []
+
+        def there() -> bool:
+            for path in self.data.runs.glob("*/checkpoints"):
+                if (step := CheckpointFolder(path).newest_step or 0) > after:
+                    found.append((path.parent.name, step))
+            return bool(found)
+
+        self.wait_until(there)
+        return found[0]
+
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """Return once `done`, which must come while the command runs."""
+        end = time.monotonic() + WAIT_S
+        while not done():
+            assert time.monotonic() < end, self.messages
+            assert self.begun[-1].poll() is None, self.messages
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        """Kill what still runs."""
+        for process in self.begun:
+            process.kill()
+            process.communicate()
+
+
+def worker(folder: Path, rank: int) -> psutil.Process:
+    """The process of that rank that trains in `folder`."""
+    (found,) = [one for one in trainers(folder) if _environment(one).get("RANK") == str(rank)]
+    return found
+
+
+def trainers(folder: Path) -> list[psutil.Process]:
+    """The processes that train in `folder`; on a cluster, they are no children of the command."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if "AIMBOT_LAB_SHARED_RUN" in one.environ() and Path(one.cwd()) == folder:
+                found.append(one)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            pass
+    return found
+
+
+def _environment(process: psutil.Process) -> Mapping[str, str]:
+    try:
+        return process.environ()
+    except psutil.NoSuchProcess:
+        return {}
+
+
+def kept(told: dict[str, Any]) -> dict[str, Any]:
+    """What the store has of a run that does not depend on the clock."""
+    from mlflow import MlflowClient
+
+    client, run_id = MlflowClient(told["tracking_uri"]), told["run_id"]
+    metrics = client.get_run(run_id).data.metrics
+    folder = Path(client.download_artifacts(run_id, ""))
+    return {
+        "state": told["state_sha256"],
+        "metrics": {
+            name: [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
+            for name in metrics
+            if not name.startswith("time/")
+        },
+        **{name: (folder / name).read_bytes() for name in ("episodes.csv", "result.json")},
+    }
