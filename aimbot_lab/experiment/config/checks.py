@@ -6,6 +6,7 @@ from math import isqrt
 from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
+from aimbot_lab.experiment.config.actor_checks import actor_diagnostics
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
 from aimbot_lab.experiment.config.keys import advice
@@ -50,6 +51,7 @@ def cross_section_diagnostics(
     yield from lesson_diagnostics(lessons, env, type_of(env))
     yield from environment_diagnostics(lessons, parameters, env, world=type_of(env))
     yield from rollout_diagnostics(env, train)
+    yield from actor_diagnostics(env, train, self_play)
     yield from cost_diagnostics(env, train)
     yield from aim_diagnostics(env, train)
     yield from option_diagnostics(train)
