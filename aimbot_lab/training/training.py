@@ -86,7 +86,7 @@ class Training:
         if self._rows is not None:
             join(self.model, self._exchange)
         if self._actors is not None:
-            self._actors.join(self.model, self.env, lambda: self.progress.counts_from)
+            self._actors.join(self.model, self.env, self.progress)
         self._best = BestAgent()
         self._samples = sample_parts(self.model)
         self._resumed: Mapping[str, Any] | None = None

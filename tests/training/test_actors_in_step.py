@@ -62,7 +62,7 @@ def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
     made, record = plan(actors=ActorSettings(number=2)), Record()
     ended = Training(made, group=OwnActors()).learn(record, SilentObserver(), should_stop)
     assert ended.stopped
-    assert ended.steps % 512 == 0 and ended.steps < 2048
+    assert ended.steps in (0, 512, 1024, 1536)
 
 
 def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:

@@ -31,12 +31,13 @@ class Actor:
 
     def __init__(self, plan: ActorPlan) -> None:
         self._plan, seed = plan, derive_seed(plan.seed, "world")
-        self._world: Any = make_world(plan.env, plan.rows, one_thread=True)
+        made: Any = make_world(plan.env, plan.rows, one_thread=True)
+        self._world = made
         self._numbers: GlobalNumbers | None = None
         if plan.placed:
-            self._world.place(plan.first_row, plan.count * plan.rows)
+            self._world.place(plan.first_row, plan.actors * plan.rows)
         else:
-            self._numbers = GlobalNumbers(plan.number, plan.count)
+            self._numbers = GlobalNumbers(plan.number, plan.actors)
             seed = derive_seed(seed, "actor", plan.number, plan.life)
         self._env = new_vec_env(self._world, plan.train, seed=seed)
         self._model = self._new_model()
@@ -45,7 +46,7 @@ class Actor:
 
     def _new_model(self) -> HybridPPO:
         plan, seed = self._plan, derive_seed(self._plan.seed, "learner")
-        shards = Shards(plan.count, plan.number, 1, plan.rows)
+        shards = Shards(plan.actors, plan.number, 1, plan.rows)
         spec = self._world.spec
         model = new_model(plan.train, self._env, spec=spec, seed=seed, own_shards=shards)
         assert isinstance(model, HybridPPO)

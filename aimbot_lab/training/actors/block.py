@@ -33,7 +33,7 @@ class ActorPlan(NamedTuple):
     train: TrainSettings
     seed: int
     number: int  # of this actor
-    count: int  # of all
+    actors: int  # how many there are
     rows: int  # of each
     placed: bool  # whether its world is some rows of one that all have together
     life: int = 0  # how often it was lost and begun again
@@ -79,8 +79,6 @@ class Block(NamedTuple):
     notices: tuple[str, ...]  # what a person should know of its world
     lost_episodes: int  # of its world so far, with programs that play them
     unread: tuple[tuple[int, str], ...]  # steps in which a game's report was unread, and why
-
-
 
 
 def unpacked_block(data: bytes) -> Block:

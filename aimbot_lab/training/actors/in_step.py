@@ -5,6 +5,7 @@ from typing import Any
 
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.actors.block import ActorPlan, Block, Order, Scenarios, unpacked_block
+from aimbot_lab.training.actors.counts import ActorCounts
 from aimbot_lab.training.actors.group import ActorGroup
 
 LOOK_SECONDS = 0.2  # between two looks whether the training shall end
@@ -16,8 +17,8 @@ class InStep:
     Raises RunFailedError where an actor is gone: its rows are a part of the training's state.
     """
 
-    def __init__(self, group: ActorGroup, plans: Sequence[ActorPlan]) -> None:
-        self._group, self._plans = group, plans
+    def __init__(self, group: ActorGroup, plans: Sequence[ActorPlan], counts: ActorCounts) -> None:
+        self._group, self._plans, self._counts = group, plans, counts
         self._has_started = False
 
     def resume(self, state: bytes) -> int:
@@ -34,6 +35,7 @@ class InStep:
         """The blocks that all play as `order` says; None where `should_stop` says so."""
         self._start()
         found = self._of_all("block", order, should_stop=should_stop)
+        self._counts.made += len(found)
         return [unpacked_block(one) for one in found] or None
 
     def _start(self) -> None:

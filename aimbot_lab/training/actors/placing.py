@@ -29,7 +29,7 @@ def actor_plans(plan: TrainingPlan) -> list[ActorPlan]:
             train=plan.train,
             seed=plan.seed,
             number=number,
-            count=actors.number,
+            actors=actors.number,
             rows=rows // actors.number,
             placed=placed,
         )

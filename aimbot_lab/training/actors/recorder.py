@@ -46,7 +46,8 @@ class Recorder(BaseCallback):
         self._rewards, self._ends, self._cuts = [], [], []
         if self._settled is None:
             world: Any = self._env.world  # a worlds.row_parts.PartWorld
-            self.running = oldest(*world.running(), order.first)
+            order_by_row, scenario_by_row = world.running()
+            self.running = oldest(order_by_row, scenario_by_row, order.first)
         else:
             self._settled.begin(order.version, order.first)
             self.running = self._settled.running
