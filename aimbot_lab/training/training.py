@@ -112,8 +112,8 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
-        remarks: tuple[str, ...] = getattr(self.model, "remarks", ())
-        return remarks
+        of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
+        return of_model if self._actors is None else (*of_model, *self._actors.remarks)
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""
@@ -170,8 +170,7 @@ class Training:
         """
 
         def keep() -> None:
-            own = of_rows(self.env, model_state(self.model))
-            rows = self._agreement.gather(own) if self._actors is None else self._actors.rows(own)
+            rows = self._all_rows()
             if links.record is not None:
                 links.record.sync()
             if links.checkpoints is not None:
@@ -197,6 +196,11 @@ class Training:
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
         )
+
+    def _all_rows(self) -> Sequence[Any]:
+        """What a checkpoint keeps of every row, by the processes that play them."""
+        own = of_rows(self.env, model_state(self.model))
+        return self._agreement.gather(own) if self._actors is None else self._actors.rows(own)
 
     @contextmanager
     def _playing(self, should_stop: Callable[[], bool]) -> Iterator[None]:

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.experiment.config.actor_checks import actor_diagnostics
 from aimbot_lab.experiment.config.checks import (
     aim_diagnostics,
     cost_diagnostics,
@@ -80,7 +79,6 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
         *lesson_diagnostics(lessons, floor, world),
         *environment_diagnostics(lessons, parameters, floor, world=world),
         *rollout_diagnostics(None if known & _ROLLOUT else env, train),
-        *actor_diagnostics(None if known & _ROLLOUT else env, train, self_play),
         *cost_diagnostics(None if known & (_ROLLOUT | _COST) else env, train),
         *aim_diagnostics(env, train),
         *option_diagnostics(None if known & _ALGORITHM else train),

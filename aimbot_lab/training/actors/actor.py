@@ -43,6 +43,9 @@ class Actor:
         self._model = self._new_model()
         self._recorder = self._new_recorder()
         self._has_begun = False
+        # What the networks are shown depends on running statistics, which the learner's may be
+        # ahead of; without a lag they are the same.
+        self._in_step = plan.train.actors is not None and not plan.train.actors.lag
 
     def _new_model(self) -> HybridPPO:
         plan, seed = self._plan, derive_seed(self._plan.seed, "learner")
@@ -108,7 +111,7 @@ class Actor:
             actor=self._plan.number,
             version=order.version,
             columns={name: getattr(model.rollout_buffer, name) for name in COLUMNS},
-            shown=model.engine.shown(),
+            shown=model.engine.shown() if self._in_step else None,
             ends=recorder.ends(last),
             episodes=columns_of_steps(recorder.steps, self._plan.first_row),
             running=recorder.running,

@@ -7,7 +7,6 @@ from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
 from aimbot_lab.training.networks.parts.network_parts import memory_shape
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import spec_of, type_of
 
@@ -19,9 +18,7 @@ class ActorFault(NamedTuple):
     what: str
 
 
-def actor_faults(
-    env: WorldSettings, train: TrainSettings, self_play: SelfPlaySettings | None
-) -> Iterator[ActorFault]:
+def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[ActorFault]:
     """What stands between the actors of `train` and the world of `env`.
 
     Other algorithms than hybrid_ppo don't take the setting at all.
@@ -29,9 +26,7 @@ def actor_faults(
     actors = train.actors
     if actors is None or train.algo != HYBRID_PPO.name:
         return
-    if self_play is not None:
-        yield ActorFault(("actors",), "must be left out under self_play")
-    elif spec_of(env).agents > 1:
+    if spec_of(env).agents > 1:
         yield ActorFault(("actors",), f"needs a world with one agent a row (got {env.world})")
     if memory_shape(train) is not None:
         yield ActorFault(("actors",), "needs a network without memory: leave one of the two out")

@@ -1,7 +1,7 @@
 """What a training counts of its actors; a checkpoint keeps it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -49,7 +49,7 @@ class ActorCounts:
     @property
     def episodes_dropped(self) -> int:
         """Episodes that were lost with actors, and with programs of their worlds."""
-        return self.lost_episodes + sum(self.lost_in_worlds.values())
+        return self.lost_episodes + sum(list(self.lost_in_worlds.values()))
 
     def take_metrics(self) -> dict[str, float]:
         """What is tracked, of the time since this was last asked."""
@@ -68,8 +68,8 @@ class ActorCounts:
 
     def state(self) -> dict[str, int]:
         """The numbers since the training began."""
-        kept = asdict(self)
-        return {**{name: kept[name] for name in KEPT}, "lost_episodes": self.episodes_dropped}
+        kept = {name: getattr(self, name) for name in KEPT}
+        return {**kept, "lost_episodes": self.episodes_dropped}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave, with new lives."""

@@ -12,7 +12,9 @@ def check_actors(plan: TrainingPlan) -> None:
     """Raise ConfigurationError where no actors can play for `plan`."""
     if plan.train.algo != HYBRID_PPO.name:
         raise ConfigurationError(f"train.actors: does nothing with {plan.train.algo}: leave it out")
-    faults = actor_faults(plan.env, plan.train, plan.self_play)
+    if plan.self_play is not None:
+        raise ConfigurationError("train.actors: must be left out under self_play")
+    faults = actor_faults(plan.env, plan.train)
     lines = [f"{'.'.join(('train', *key))}: {what}" for key, what in faults]
     if lines:
         raise ConfigurationError("\n".join(lines))
