@@ -183,9 +183,7 @@ class Training:
             left = steps - self.model.num_timesteps if total != steps else None
             callbacks.resume(self._resumed, left=left)
         lessons = callbacks.lessons
-        with self._playing(should_stop):
-            whole = self._run(callbacks.all, should_stop)
-        if not whole or lessons.stopped:
+        if not self._run(callbacks.all, should_stop) or lessons.stopped:
             lessons.stopped = True
             self._back_to_mark(links.record)
         else:
@@ -235,7 +233,7 @@ class Training:
         left = steps if fresh else steps - self.model.num_timesteps
         breaks_off = (lambda: False) if self._agreement.is_shared else should_stop
         try:
-            with stoppable_updates(self.model, breaks_off):
+            with self._playing(should_stop), stoppable_updates(self.model, breaks_off):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             return False

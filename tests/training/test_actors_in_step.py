@@ -84,6 +84,6 @@ def test_a_lost_actor_in_step_ends_the_run_with_a_way_on() -> None:
         return False
 
     training = Training(plan(actors=ActorSettings(number=2)), group=group)
-    with pytest.raises(RunFailedError, match="actor 1 is gone, .* resume the run"):
+    with pytest.raises(RunFailedError, match=r"actor 1 is gone, .* resume the run"):
         training.learn(Record(), SilentObserver(), kill_one)
     assert group.pids == {}
