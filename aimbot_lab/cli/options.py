@@ -152,6 +152,12 @@ processes = click.option(
     "same, to the bit. When one is lost, all begin again from the newest checkpoint. Not more "
     "than the training has shards (train.shards).",
 )
+on_ray = click.option(
+    "--on",
+    type=click.Choice(["ray"]),
+    help="Where actors run (train.actors): ray has Ray place them, on the cluster of RAY_ADDRESS "
+    "or else on this machine; needs pip install 'aimbot-lab[ray]'. [default: this machine]",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(
     "--set",

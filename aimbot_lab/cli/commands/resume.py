@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     "unless it is of an older version: end such a one yourself.",
 )
 @options.processes
+@options.on_ray
 @options.place
 @options.as_json
 def resume(
@@ -41,6 +42,7 @@ def resume(
     *,
     take_over: bool,
     processes: int,
+    on: str | None,
     place: options.Place,
     as_json: bool,
 ) -> int:
@@ -68,7 +70,7 @@ def resume(
     request, news = prepare()
     check_processes(request, processes)
     if processes == 1 or request.resume is None:
-        return train(request, place.data_dir, as_json=as_json, news=news)
+        return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     run_id = request.resume.run_id
     words = ["resume", run_id, *options.repeated("--set", overrides), *options.place_words(place)]
     words += [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]

@@ -38,6 +38,7 @@ class RunOptions(TypedDict):
     resume: bool
     seeds: int | None
     processes: int
+    on: str | None
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
@@ -61,6 +62,7 @@ class RunOptions(TypedDict):
     "report their common result. Each is a run of its own.",
 )
 @options.processes
+@options.on_ray
 @click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
 @options.tags
 @click.option(
@@ -132,7 +134,8 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         return _train_seeds(file, overrides, request, given=given)
     if processes == 1:
         request, news = newest_prepared(request) if given["resume"] else Prepared(request)
-        return train(request, place.data_dir, as_json=given["as_json"], news=news)
+        on, as_json = given["on"], given["as_json"]
+        return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     check_processes(request, processes)
     if str(file) == "-":
         raise click.UsageError("--processes can't be used with -")

@@ -8,12 +8,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NamedTuple
 
-import torch as th
-
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.actors.actor import Actor
 from aimbot_lab.training.actors.block import ActorPlan
 from aimbot_lab.training.actors.group import Answer
+from aimbot_lab.training.actors.player import Player
 
 GONE = (EOFError, OSError)
 END_SECONDS = 5.0  # that an actor has to end by itself
@@ -62,10 +59,10 @@ class LocalActors:
 
     def _heard(self, actor: int) -> Answer:
         try:
-            value, fault = self._processes[actor].connection.recv()
+            said = self._processes[actor].connection.recv()
         except GONE:
             return self._lost(actor)
-        return Answer(actor, value, fault)
+        return Answer(actor, said.value, said.fault)
 
     def _lost(self, actor: int) -> Answer:
         if actor in self._processes:
@@ -94,12 +91,7 @@ def _end(one: _Process) -> None:
 def play(connection: Connection, plan: ActorPlan) -> None:
     """Be the actor of `plan` until the learner's end of `connection` is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the learner ends its actors
-    th.set_num_threads(1)
+    player = Player(plan)
     with suppress(*GONE):
-        try:
-            actor = Actor(plan)
-            while True:
-                what, given = connection.recv()
-                connection.send((getattr(actor, what)(*given), None))
-        except LabError as error:
-            connection.send((None, str(error)))
+        while True:
+            connection.send(player.say(*connection.recv()))
