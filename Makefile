@@ -37,10 +37,10 @@ test: setup
 kills: setup
 	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
 
-# Sweeps whose workers a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
+# Sweeps whose workers, and trainings whose actors, a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
 ray: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]'
-	$(BIN)/python -m pytest -n 0 -m ray tests/sweep
+	$(BIN)/python -m pytest -n 0 -m ray tests/sweep tests/training
 
 # ML-Agents' own clients and trainer against our player and files. They need packages that ours exclude, so
 # they have environments of their own, which say that they conflict with their own pins: harmless.
