@@ -1,4 +1,4 @@
-# The one vocabulary: setup, run, test, kills, ray, real-ml-agents, lint, types, bench, check.
+# The one vocabulary: setup, run, test, kills, actors, ray, real-ml-agents, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: setup run test kills ray real-ml-agents lint types bench check
+.PHONY: setup run test kills actors ray real-ml-agents lint types bench check
 
 setup: $(READY)
 
@@ -36,6 +36,10 @@ test: setup
 # Trainings killed at random moments and resumed, far more often than in `make test`.
 kills: setup
 	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py
+
+# What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
+actors: setup
+	AIMBOT_LAB_LONG_TESTS=1 $(BIN)/python -m pytest -n 0 -s tests/training/test_actor_campaigns.py
 
 # Sweeps whose workers, and trainings whose actors, a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
 ray: setup

@@ -154,6 +154,40 @@ def test_an_episode_is_settled_once_no_older_one_of_its_actor_runs() -> None:
     assert late.order.tolist() == [base + 3, first_rank(5, 1, 4)]  # 4 began by version 5
 
 
+def lived(random: np.random.Generator, steps: int) -> tuple[list[bool], list[bool]]:
+    """What ended in the life of an actor with 16 rows, and what of that was settled; won or not.
+
+    Half of the episodes are won after 3 steps, the others lost after 25.
+    """
+    rows = 16
+    settled = SettledEpisodes(GlobalNumbers(0, 1), rows)
+    settled.begin(0, 1)
+    wins = random.random(rows * steps) < 0.5
+    ranks, begun, left = list(range(rows)), rows, [3 if won else 25 for won in wins[:rows]]
+    all_ended, all_settled = [], []
+    for _ in range(steps):
+        left = [one - 1 for one in left]
+        over = [row for row in range(rows) if left[row] == 0]
+        own = [ranks[row] for row in over]
+        for row in over:
+            ranks[row], left[row] = begun, 3 if wins[begun] else 25
+            begun += 1
+        if over:
+            outcome = np.where(wins[own], 1, -1).astype(np.int8)
+            told = settled.add(ended(own, ranks)._replace(outcome=outcome))
+            all_ended += wins[own].tolist()
+            all_settled += told.won.tolist()
+    return all_ended, all_settled
+
+
+def test_the_win_rate_of_settled_episodes_favours_no_short_ones_where_actors_die_often() -> None:
+    random = np.random.default_rng(0)
+    lives = [lived(random, 120) for _ in range(60)]
+    of_ended, of_settled = (np.mean(sum((life[k] for life in lives), [])) for k in range(2))
+    assert of_ended > 0.53
+    assert abs(of_settled - 0.5) < 0.015
+
+
 def test_ranks_rise_with_the_version_then_the_actor_then_the_count() -> None:
     ranks = [
         first_rank(version, actor, 3) + count

@@ -30,7 +30,7 @@ class Actor:
     """
 
     def __init__(self, plan: ActorPlan) -> None:
-        self._plan, seed = plan, derive_seed(plan.seed, "world")
+        self._plan = plan
         made: Any = make_world(plan.env, plan.rows, one_thread=True)
         self._world = made
         self._numbers: GlobalNumbers | None = None
@@ -38,9 +38,11 @@ class Actor:
             self._world.place(plan.first_row, plan.actors * plan.rows)
         else:
             self._numbers = GlobalNumbers(plan.number, plan.actors)
-            seed = derive_seed(seed, "actor", plan.number, plan.life)
+        seed = derive_seed(plan.seed, "world")
         self._env = new_vec_env(self._world, plan.train, seed=seed)
         self._model = self._new_model()
+        if not plan.placed:  # the model has seeded the world as that of one process
+            self._env.seed(derive_seed(seed, "actor", plan.number, plan.life))
         self._recorder = self._new_recorder()
         self._has_begun = False
         # What the networks are shown depends on running statistics, which the learner's may be
