@@ -1,4 +1,4 @@
-# The one vocabulary: setup, run, test, kills, scale, ray, real-ml-agents, lint, types, bench, check.
+# The one vocabulary: setup, run, test, kills, scale, actors, ray, real-ml-agents, lint, types, bench, check.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: setup run test kills scale ray real-ml-agents lint types bench check
+.PHONY: setup run test kills scale actors ray real-ml-agents lint types bench check
 
 setup: $(READY)
 
@@ -41,10 +41,15 @@ kills: setup
 scale: setup
 	$(BIN)/python -m pytest -n 0 -m scale tests/training
 
-# Trainings and sweeps that a Ray of this machine places. Ray joins our own environment, with which it has no conflict.
+# What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
+actors: setup
+	AIMBOT_LAB_LONG_TESTS=1 $(BIN)/python -m pytest -n 0 -s tests/training/test_actor_campaigns.py
+
+# Trainings, actors and sweeps that a Ray of this machine places. Ray joins our own environment, with which it
+# has no conflict.
 ray: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,ray]'
-	$(BIN)/python -m pytest -n 0 -m ray tests/sweep tests/cluster
+	$(BIN)/python -m pytest -n 0 -m ray tests/sweep tests/cluster tests/training
 
 # ML-Agents' own clients and trainer against our player and files. They need packages that ours exclude, so
 # they have environments of their own, which say that they conflict with their own pins: harmless.

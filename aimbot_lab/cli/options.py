@@ -157,8 +157,9 @@ processes = click.option(
 on_ray = click.option(
     "--on",
     type=click.Choice(["ray"]),
-    help="Where the processes run: ray has Ray place them, on the cluster of RAY_ADDRESS or else "
-    "on this machine; needs pip install 'aimbot-lab[ray]'. [default: this machine]",
+    help="Where the processes run, or the actors of train.actors: ray has Ray place them, on the "
+    "cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
+    "[default: this machine]",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(

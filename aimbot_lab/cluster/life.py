@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.cluster.growth import Growth
 from aimbot_lab.cluster.head import Head
-from aimbot_lab.cluster.judgement import STOPPED, Ended, Verdict, judged, machine_lost
 from aimbot_lab.cluster.places import Place, StoppedAtOnceError
 from aimbot_lab.cluster.process_actor import Seen
 from aimbot_lab.foundation.errors import LabError, RunFailedError, reason
+from aimbot_lab.training.processes.judgement import Ended, Verdict, judged
 from aimbot_lab.training.processes.stop_signals import StopSignals
 
 LOOK_SECONDS = 0.5
@@ -90,7 +90,7 @@ class Life:
             self._look(rank)
             return
         self._ends[rank] = seen.ended
-        if self._first_end is None and seen.ended.code not in (0, STOPPED):
+        if self._first_end is None and (rank == 0 or not seen.ended.well):
             self._first_end = time.monotonic()
 
     def _seen(self, rank: int, reference: Any) -> Seen:
@@ -106,7 +106,8 @@ class Life:
 
     def _lost(self, rank: int) -> Seen:
         self.places_lost.add(rank)
-        return Seen((), machine_lost(rank, self._places[rank].machine.address))
+        address = self._places[rank].machine.address
+        return Seen((), Ended(rank, -9, f"rank {rank} was lost with its place on {address}"))
 
     def _give_up_silent_ones(self) -> None:
         for reference, (rank, begun) in [*self._looks.items()]:
@@ -129,6 +130,6 @@ class Life:
 
     def _is_too_late(self) -> bool:
         # An error that all met: the leader may still be saving what the run needs.
-        failed = any(not one.was_lost for one in self._ends.values())
+        failed = any(one.failed for one in self._ends.values())
         seconds = SECONDS_TO_SAVE if self._asked_to_stop or failed else SECONDS_TO_FOLLOW
         return self._first_end is not None and time.monotonic() - self._first_end > seconds

@@ -16,8 +16,8 @@ from typing import IO, Any, NamedTuple
 
 import psutil
 
-from aimbot_lab.cluster.judgement import Ended
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.training.processes.judgement import Ended
 from aimbot_lab.training.processes.workers import Worker, start_worker
 
 INTERFACE = "GLOO_SOCKET_IFNAME"
@@ -94,8 +94,7 @@ class ProcessActor:
         said = self._read()
         if code is None:
             return Seen(said, None)
-        rank, cause = self._worker.rank, self._worker.cause()
-        return Seen(said, Ended(rank, code, was_lost=self._worker.was_lost, cause=cause))
+        return Seen(said, self._worker.ended)
 
     def send_signal(self, number: int) -> None:
         """Send the process a signal, if it still runs."""

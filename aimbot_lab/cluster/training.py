@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from aimbot_lab.cluster.connection import HeadLostError, connected
 from aimbot_lab.cluster.growth import Growth
 from aimbot_lab.cluster.head import Head
-from aimbot_lab.cluster.judgement import STOPPED, Ended, Restarts
 from aimbot_lab.cluster.life import Life, Told
 from aimbot_lab.cluster.places import Places, StoppedAtOnceError, machines_asked_for
+from aimbot_lab.training.processes.judgement import STOPPED, Ended, Restarts
 from aimbot_lab.training.processes.stop_signals import StopSignals
 
 LOOPBACK = "127.0.0.1"

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
+from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
 from aimbot_lab.training.networks.registry import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
@@ -151,6 +152,9 @@ class TrainSettings:
     """hybrid_ppo, fused engine: into how many blocks of neighbouring rows a rollout is cut, each
     with an order of samples and a sum of its own. What is learned depends on it. `auto`: as many
     as suit, up to 16, with at least 256 samples of a minibatch each."""
+    actors: ActorSettings | None = None
+    """hybrid_ppo: processes that play the world's rows, each with a world of its own, while this
+    one learns; for worlds that are slow. Left out, one process does both."""
     network: AnyNetwork = NetworkSettings()
     """The networks; `kind` says which, by default `mlp`."""
     device: Literal["auto", "cpu", "cuda"] = "cpu"

@@ -1,6 +1,7 @@
 """One training, assembled: world, adapter, model, curriculum and callbacks; then learned."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.training.actors.group import ActorGroup
+from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.rollouts import ActorRollouts
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
@@ -48,7 +52,13 @@ __all__ = ["Training", "TrainingOutcome", "TrainingPlan"]
 class Training:
     """A training that is ready to learn; building one compiles the simulator if need be."""
 
-    def __init__(self, plan: TrainingPlan, *, exchange: Exchange | None = None) -> None:
+    def __init__(
+        self,
+        plan: TrainingPlan,
+        *,
+        exchange: Exchange | None = None,
+        group: ActorGroup | None = None,
+    ) -> None:
         self.plan, self._exchange = plan, exchange or Alone()
         self._rows = own_rows(plan, self._exchange.place)
         th.set_num_threads(plan.train.torch_threads)
@@ -57,6 +67,9 @@ class Training:
         self.self_play = None
         if plan.self_play is not None:
             self.self_play = SelfPlay(plan.self_play, plan.env, plan.train, seed=seed)
+        self._actors: ActorRollouts | None = None
+        if plan.train.actors is not None:
+            self._actors = ActorRollouts(plan, group or LocalActors())
         world = self._new_world()
         self.progress = CurriculumProgress(
             plan.lessons,
@@ -72,6 +85,8 @@ class Training:
         self._agreement = Agreement(self._exchange, self._first_row, self._weights)
         if self._rows is not None:
             join(self.model, self._exchange)
+        if self._actors is not None:
+            self._actors.join(self.model, self.env, self.progress)
         self._best = BestAgent()
         self._samples = sample_parts(self.model)
         self._resumed: Mapping[str, Any] | None = None
@@ -81,6 +96,8 @@ class Training:
     def _new_world(self) -> BatchWorld:
         if self._rows is not None:
             return placed_world(self.plan, self._rows)
+        if self._actors is not None:
+            return self._actors.world
         return make_world(self.plan.env) if self.self_play is None else self.self_play.world()
 
     @property
@@ -95,8 +112,8 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
-        remarks: tuple[str, ...] = getattr(self.model, "remarks", ())
-        return remarks
+        of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
+        return of_model if self._actors is None else (*of_model, *self._actors.remarks)
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""
@@ -121,12 +138,14 @@ class Training:
         env, model = state["env"], state["model"]
         if self._rows is not None:
             env, model = own_part(self.env, state, self._rows.first)
-        begun = self.env.resume(env)
+        begun = None if self._actors is not None else self.env.resume(env)
         self.progress.resume(state["progress"])
         self._best.resume(state["best"])
         restore_model(self.model, model)
         if begun is not None:
             begin_episodes(self.model, begun)
+        if self._actors is not None:
+            self._actors.resume(state)
         self._samples.resume(state["replay"], read_part)
         if self.self_play is not None:
             self.self_play.resume(state["self_play"], read_part)
@@ -151,7 +170,7 @@ class Training:
         """
 
         def keep() -> None:
-            rows = self._agreement.gather(of_rows(self.env, model_state(self.model)))
+            rows = self._all_rows()
             if links.record is not None:
                 links.record.sync()
             if links.checkpoints is not None:
@@ -176,6 +195,23 @@ class Training:
             state_sha256=state_sha256(self.model, self.progress.state()),
         )
 
+    def _all_rows(self) -> Sequence[Any]:
+        """What a checkpoint keeps of every row, by the processes that play them."""
+        own = of_rows(self.env, model_state(self.model))
+        return self._agreement.gather(own) if self._actors is None else self._actors.rows(own)
+
+    @contextmanager
+    def _playing(self, should_stop: Callable[[], bool]) -> Iterator[None]:
+        """Have actors, where there are any, play until `should_stop` says so, then end them."""
+        if self._actors is None:
+            yield
+            return
+        self._actors.should_stop = should_stop
+        try:
+            yield
+        finally:
+            self._actors.close()
+
     @property
     def _learner(self) -> Learner:
         return Learner(
@@ -197,7 +233,7 @@ class Training:
         left = steps if fresh else steps - self.model.num_timesteps
         breaks_off = (lambda: False) if self._agreement.is_shared else should_stop
         try:
-            with stoppable_updates(self.model, breaks_off):
+            with self._playing(should_stop), stoppable_updates(self.model, breaks_off):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             return False
@@ -216,10 +252,8 @@ class Training:
         """The present state; `rows` are the parts that the processes have of it."""
         own = self.self_play
         parts = {**self._samples.take(), **({} if own is None else own.parts())}
-        env, model = rows[0]["env"], model_state(self.model)
-        if len(rows) > 1:
-            env, seen = joined(self.env, rows)
-            model = {**model, **seen}
+        env, seen = joined(self.env, rows) if len(rows) > 1 else rows[0].values()
+        model = {**model_state(self.model), **seen}
         state = {
             "format": FORMAT,
             "total_steps": self.plan.train.total_steps,

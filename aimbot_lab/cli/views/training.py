@@ -30,11 +30,14 @@ def train(
     as_json: bool,
     news: str = "",
     crew: "Crew | None" = None,
+    on: str | None = None,
 ) -> int:
     """The exit code of a training, which is shown while it runs and summarised at its end.
 
-    `news` is said before it begins. This process leads the others of `crew`.
+    `news` is said before it begins. This process leads the others of `crew`; its actors, if it has
+    any, are `on` Ray or processes of this machine.
     """
+    from aimbot_lab.cli.processes.actors_on_ray import actors_on_ray
     from aimbot_lab.cli.processes.stopping import stop_on_signals
     from aimbot_lab.cli.views.view import training_view
 
@@ -42,9 +45,14 @@ def train(
         if news:
             view.notice(news)
         view.stage("loading")
+        from aimbot_lab.experiment.runs.processes.crew import Crew
         from aimbot_lab.experiment.runs.run import run_curriculum
 
-        result = run_curriculum(request, view, should_stop=stop, on_outage=view.notice, crew=crew)
+        with actors_on_ray(request, on) as group:
+            crew = crew or Crew(actors=group)
+            result = run_curriculum(
+                request, view, should_stop=stop, on_outage=view.notice, crew=crew
+            )
     _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
 

@@ -17,6 +17,7 @@ from aimbot_lab.experiment.config.parameter_lessons import Parameters
 from aimbot_lab.experiment.config.self_play.checks import self_play_diagnostics, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
+from aimbot_lab.training.actors.checks import actor_faults
 from aimbot_lab.training.algorithms.options import settings_faults
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
@@ -146,6 +147,7 @@ def rollout_diagnostics(
         yield Diagnostic(("train", "batch_size"), f"must divide {product} ({got})")
     else:
         yield from _shard_diagnostics(train, seats_in(env))
+        yield from (Diagnostic(("train", *key), what) for key, what in actor_faults(env, train))
 
 
 def _shard_diagnostics(train: TrainSettings, rows: int) -> Iterator[Diagnostic]:
@@ -211,10 +213,8 @@ def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> I
         what = f"world {env.world} has no mouse"
         yield from (Diagnostic(("train", key), what) for key, is_given in given if is_given)
         return
-    if train.aim == "hybrid":
-        return
-    if "mouse_limit" not in type_of(env).shape_keys:
-        return  # bins are shares of the world's own limits
+    if train.aim == "hybrid" or "mouse_limit" not in type_of(env).shape_keys:
+        return  # there are no bins, or they are shares of the world's own limits
     farthest = max(train.aim_bins, key=abs)
     limit = spec_of(env).continuous_limit
     if abs(farthest) > limit:

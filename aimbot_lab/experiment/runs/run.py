@@ -104,7 +104,7 @@ def _opened(
     """The training, put where the run that is resumed had come to, and the run's tracker."""
     with crew.telling():
         close_orphan_runs(request.data_folder)
-        training = prepared(request, observer, crew.exchange)
+        training = prepared(request, observer, crew.exchange, actors=crew.actors)
         crew.order()
         observer.stage("opening the tracking store (made once, then kept)")
         if request.resume is None:

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -25,6 +25,17 @@ from aimbot_lab.training.shards import Shards, asked_count, one_shard
 
 Objective = Literal["joint", "per_branch"]
 EngineName = Literal["torch", "fused", "auto"]
+
+
+class RolloutSource(Protocol):
+    """Who has rollouts played elsewhere."""
+
+    def collect(self, model: "HybridPPO", callback: BaseCallback, *, steps: int) -> bool:
+        """Fill `model.rollout_buffer` with so many steps of all rows; False where that was ended.
+
+        `callback` is called as stable-baselines3's own loop calls it.
+        """
+        ...
 
 
 class HybridPPO(PPO):
@@ -54,6 +65,8 @@ class HybridPPO(PPO):
     """With those who learn from other shards."""
     all_rows: int
     """Rows of all of them, which a step counts."""
+    source: RolloutSource | None = None
+    """Who collects in place of the environment; None: nobody."""
 
     def __init__(
         self,
@@ -119,7 +132,7 @@ class HybridPPO(PPO):
         )
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "engine", "passed_over"]
+        return [*super()._excluded_save_params(), "engine", "passed_over", "source"]
 
     def _branches(self) -> int:
         """How many parts an action has."""
@@ -138,6 +151,8 @@ class HybridPPO(PPO):
         n_rollout_steps: int,
     ) -> bool:
         """Fill `rollout_buffer`; False where `callback` ended it."""
+        if self.source is not None:
+            return self.source.collect(self, callback, steps=n_rollout_steps)
         counted: Any = env if self.all_rows == env.num_envs else _Counted(env, self.all_rows)
         loop = partial(super().collect_rollouts, counted, callback, rollout_buffer, n_rollout_steps)
         if isinstance(rollout_buffer, ChunkRolloutBuffer):

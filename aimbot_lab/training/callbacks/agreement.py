@@ -58,7 +58,7 @@ class Agreement:
         if not self.is_shared:
             return told
         said = {
-            "steps": _columns(told.steps, self._first_row),
+            "steps": columns_of_steps(told.steps, self._first_row),
             "running": running,
             "stop": told.stop,
             "weights": hashlib.sha256(self._weights()).hexdigest(),
@@ -69,7 +69,7 @@ class Agreement:
         _check_weights(heard, step)
         keep, asked, again = heard[0]["leader"]
         return Told(
-            steps=_together(
+            steps=steps_of_all(
                 [one["steps"] for one in heard], [one["running"] for one in heard], first
             ),
             stop=any(one["stop"] for one in heard),
@@ -95,7 +95,7 @@ def _check_weights(heard: Sequence[Mapping[str, Any]], step: int) -> None:
             )
 
 
-def _columns(steps: Sequence[TakenStep], first_row: int) -> dict[str, Any]:
+def columns_of_steps(steps: Sequence[TakenStep], first_row: int) -> dict[str, Any]:
     """`steps` as columns of all their episodes, whose rows are counted among all."""
     batches = [one.episodes for one in steps]
     running = [int(one.running_order[0]) if one.running_order.size else NONE for one in batches]
@@ -119,7 +119,7 @@ def _columns(steps: Sequence[TakenStep], first_row: int) -> dict[str, Any]:
     return found
 
 
-def _together(
+def steps_of_all(
     parts: Sequence[Mapping[str, Any]], running: Sequence[int | None], first: int | None
 ) -> list[TakenStep]:
     """The steps of all `parts`; where each began, its oldest episode had the rank `running`."""
@@ -136,7 +136,7 @@ def _together(
                 runs = int(part["running"][at])
                 oldest[rank], places[rank] = None if runs == NONE else runs, at + 1
         known = min((one for one in oldest if one is not None), default=None)
-        steps.append(TakenStep(step, with_running(_joined(batches), known, first)))
+        steps.append(TakenStep(step, with_running(joined_episodes(batches), known, first)))
     return steps
 
 
@@ -152,7 +152,7 @@ def _batch(part: Mapping[str, Any], which: slice) -> EpisodeBatch:
     )
 
 
-def _joined(batches: Sequence[EpisodeBatch]) -> EpisodeBatch:
+def joined_episodes(batches: Sequence[EpisodeBatch]) -> EpisodeBatch:
     """The episodes of several processes in the same step."""
     if len(batches) == 1:
         return batches[0]

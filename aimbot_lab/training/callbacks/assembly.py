@@ -110,7 +110,8 @@ class TrainingCallbacks:
         own = self_play_callbacks(
             learner.self_play, learner.model, learner.progress, sink=listeners.sink
         )
-        if (replays := listeners.links.replays) is not None:
+        replays = listeners.links.replays
+        if replays is not None and learner.plan.train.actors is None:
             lessons = learner.plan.lessons
             own.append(
                 KeptEpisodesCallback(learner.env, learner.progress, lessons=lessons, sink=replays)

@@ -162,6 +162,8 @@ class ReportCallback(BaseCallback):
             names.STEPS_PER_SECOND: snapshot.steps_per_second,
             names.EPISODES_UNPARSED: float(sum(self._progress.unparsed.values())),
         }
+        if (actors := getattr(self._env.world, "take_metrics", None)) is not None:
+            metrics.update(actors())
         dropped = dropped_episodes(self._env.world)
         if dropped is not None:
             metrics[names.EPISODES_DROPPED] = float(dropped)

@@ -1,7 +1,7 @@
 """What an engine does: it collects rollouts, and learns from them."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from stable_baselines3 import PPO
 
@@ -30,6 +30,17 @@ class Engine(Protocol):
 
         The loop asks the policy for actions and steps the world, and calls the callbacks.
         """
+        ...
+
+    def shown(self) -> Any:
+        """What the last rollout's networks were shown [T, N, F], to be given to another's `show`.
+
+        None where the engine keeps nothing of the kind.
+        """
+        ...
+
+    def show(self, shown: Any) -> None:
+        """Learn next from a rollout that another engine collected, which gave this as `shown`."""
         ...
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:

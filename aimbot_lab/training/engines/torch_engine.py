@@ -1,6 +1,7 @@
 """stable-baselines3's own loop, and updates by torch's autograd."""
 
 from collections.abc import Callable
+from typing import Any
 
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -23,6 +24,12 @@ class TorchEngine:
         """Fill the buffer by stable-baselines3's loop, whose policy acts by torch."""
         del model, steps
         return loop()
+
+    def shown(self) -> Any:
+        """Nothing: the rollout buffer has it all."""
+
+    def show(self, shown: Any) -> None:
+        """Nothing to keep."""
 
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by gradients that torch works out."""

@@ -112,6 +112,15 @@ class FusedEngine:
         finally:
             policy.act = policy.values = None
 
+    def shown(self) -> Floats:
+        """Inputs and masks [T, N, F + M] of the last rollout, a view."""
+        return self.actor.rollout.shown
+
+    def show(self, shown: Floats) -> None:
+        """Learn next from a rollout whose inputs and masks these are."""
+        self.actor.rollout.begin(*shown.shape[:2])
+        self.actor.rollout.show_all(shown)
+
     def update(self, model: PPO, *, dual_clip: float | None) -> None:
         """Improve the policy by the rollout of `model` and record what PPO records.
 

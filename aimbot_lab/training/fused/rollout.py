@@ -46,6 +46,11 @@ class FusedRollout:
         self.rows[:, :, : self._shown] = features
         self.steps = len(self.rows)
 
+    @property
+    def shown(self) -> Floats:
+        """Inputs and masks [T, B, F + M] of all steps, a view."""
+        return self.rows[:, :, : self._shown]
+
     def complete(self, buffer: RolloutBuffer) -> Floats:
         """The rows [T B, W], step by step, with what `buffer` knows of them."""
         steps, rows = self.rows.shape[:2]

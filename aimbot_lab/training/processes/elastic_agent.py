@@ -19,6 +19,14 @@ from torch.distributed.elastic.agent.server.api import (
 from torch.distributed.elastic.agent.server.api import Worker as Assigned
 from torch.distributed.elastic.rendezvous import RendezvousHandler
 
+from aimbot_lab.training.processes.judgement import (
+    MAX_RESTARTS,
+    STOPPED,
+    Ended,
+    Restarts,
+    judged,
+    led_to,
+)
 from aimbot_lab.training.processes.machines.following import EndedError, Following
 from aimbot_lab.training.processes.machines.leading import Leading
 from aimbot_lab.training.processes.machines.meeting_point import MeetingPoint
@@ -26,9 +34,9 @@ from aimbot_lab.training.processes.machines.task import Task
 from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.meeting import INTERFACE, loopback_interface
 from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
-from aimbot_lab.training.processes.workers import STOPPED, Ended, Worker, start_worker
+from aimbot_lab.training.processes.workers import Worker, start_worker
 
-MAX_RESTARTS = 3
+GONE = -1_000  # in place of the rank and the code of a machine's processes
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_TO_FOLLOW = 5.0  # for the others to end by themselves after one has
 SECONDS_TO_SAVE = 30.0  # the same, once all were asked to stop, and for a leader after an error
@@ -136,8 +144,7 @@ class Leader(MachineAgent):
         signals: StopSignals,
     ) -> None:
         super().__init__(task, team, meeting=meeting, point=point, signals=signals)
-        self._report, self._progress = task.report, task.progress
-        self._reached = task.progress()
+        self._report, self._restarts = task.report, Restarts(task.progress)
         self._roster = meeting.roster
         self._first_end: float | None = None  # of a worker that ends it for all
 
@@ -154,7 +161,7 @@ class Leader(MachineAgent):
         self._roster.look()
         self._pass_stop_on()
         ends, gone = [*self._ends(), *self._others_ends()], self._roster.gone()
-        others_follow = gone or _led_to(ends) is not None or not all(one.well for one in ends)
+        others_follow = gone or led_to(ends) is not None or not all(one.well for one in ends)
         if self._first_end is None and others_follow:
             self._first_end = time.monotonic()
         running = len(ends) < self._roster.order.world
@@ -176,7 +183,7 @@ class Leader(MachineAgent):
             self._roster.stop(number)
 
     def _is_too_late(self, ends: list[Ended], gone: list[str]) -> bool:
-        if gone and not self._asked and _led_to(ends) is None:
+        if gone and not self._asked and led_to(ends) is None:
             return True
         # An error that all met: the leader may still be saving what the run needs.
         saves = self._asked or any(ended.failed for ended in ends)
@@ -184,41 +191,21 @@ class Leader(MachineAgent):
         return self._first_end is not None and time.monotonic() - self._first_end > seconds
 
     def _judged(self, ends: list[Ended], gone: list[str]) -> RunResult:
-        """What the workers' ends mean for all: an error ends the run, a loss may be mended."""
-        failed = [ended for ended in ends if ended.failed]
-        lost = [ended for ended in ends if ended.was_lost]
-        led_to = _led_to(ends)
-        if failed and led_to is None:
-            return self._ended_by(min(failed))
-        if (gone or lost) and not self._asked and led_to is None:
-            # A signal is the cause, that others lost that process is its effect.
-            causes = gone or [min(lost, key=lambda ended: ended.code).cause]
-            return self._after_loss(causes[0])
-        self.exit_code = STOPPED if led_to is None else led_to
-        return self._all_is_over()
-
-    def _ended_by(self, ended: Ended) -> RunResult:
-        self._remaining_restarts = 0
-        self.exit_code = ended.code or 1
-        if ended.rank:  # what the leader says was seen
-            self._report(ended.cause)
+        machines = [Ended(GONE, GONE, cause) for cause in gone]
+        verdict = judged([*ends, *machines], stopping=self._asked)
+        if verdict.loss is None:
+            assert verdict.code is not None
+            self.exit_code = verdict.code
+            if led_to(ends) is not None or verdict.code == STOPPED:
+                return self._all_is_over()
+            self._remaining_restarts = 0
+            if verdict.error:
+                self._report(verdict.error)
+            return RunResult(state=WorkerState.FAILED)
+        again, line = self._restarts.after(verdict.loss)
+        self._remaining_restarts = int(again)
+        self._report(line)
         return RunResult(state=WorkerState.FAILED)
-
-    def _after_loss(self, cause: str) -> RunResult:
-        most, reached = self._worker_group.spec.max_restarts, self._progress()
-        if reached != self._reached:
-            self._reached, self._remaining_restarts = reached, most
-        if self._remaining_restarts:
-            number = most - self._remaining_restarts + 1
-            self._report(f"{cause}; all begin again (restart {number} of {most})")
-        else:
-            self._report(f"{cause}; gave up after {most} restarts")
-        return RunResult(state=WorkerState.FAILED)
-
-
-def _led_to(ends: Sequence[Ended]) -> int | None:
-    """The exit code of a leader that ended well: the run has its end, whatever the others do."""
-    return next((ended.code for ended in ends if ended.rank == 0 and ended.well), None)
 
 
 class Follower(MachineAgent):

@@ -46,6 +46,10 @@ def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) 
             f"{asked}: only hybrid_ppo with its fused engine, on the CPU and "
             f"without train.options, learns in several processes; {out}"
         )
+    if train.actors is not None:
+        raise ConfigurationError(
+            f"--processes {processes}: train.actors feed one learner; leave one of the two out"
+        )
     if not spec.can("parts") or spec.agents > 1 or plan.self_play is not None:
         what = "self_play" if plan.self_play is not None else f"the world {plan.env.world}"
         raise ConfigurationError(f"{asked}: {what} can't be shared out; {out}")

@@ -9,38 +9,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.training.processes.place import RANK, LostError
+from aimbot_lab.training.processes.judgement import Ended
+from aimbot_lab.training.processes.place import RANK
 
-STOPPED = 130
 SECONDS_TO_DIE = 30.0
 TIED_START = Path(__file__).with_name("tied_start.py")
-
-
-class Ended(NamedTuple):
-    """How a worker of this or another machine ended."""
-
-    rank: int
-    code: int  # negative for a signal
-    cause: str  # in words, where it did not end well
-
-    @property
-    def was_lost(self) -> bool:
-        """Whether all may begin again from a checkpoint after that."""
-        return self.code < 0 or self.code == LostError.exit_code
-
-    @property
-    def well(self) -> bool:
-        """Whether it did what it should."""
-        return self.code in (0, STOPPED)
-
-    @property
-    def failed(self) -> bool:
-        """Whether it met an error that it would meet again."""
-        return not (self.well or self.was_lost)
 
 
 @dataclass
@@ -62,7 +39,8 @@ class Worker:
         code = self.code
         if code is None:
             return None
-        return Ended(self.rank, code, "" if code in (0, STOPPED) else self.cause())
+        ended = Ended(self.rank, code, "")
+        return ended if ended.well else ended._replace(cause=self.cause())
 
     def kill(self) -> None:
         """End it and wait for that."""

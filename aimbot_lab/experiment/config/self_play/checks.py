@@ -44,6 +44,8 @@ def self_play_diagnostics(
         able = [name for name, one in ALGORITHMS.own.items() if one.self_play]
         what = f"must be one of {', '.join(able)} under {SECTION} (got {train.algo})"
         yield Diagnostic(("train", "algo"), what)
+    if train is not None and train.actors is not None:
+        yield Diagnostic(("train", "actors"), f"must be left out under {SECTION}")
     if world.rows(self_play_env(env, self_play)) < 2 * env.num_envs:
         return
     for number, lesson in enumerate(lessons or ()):

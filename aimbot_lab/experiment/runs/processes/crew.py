@@ -17,6 +17,7 @@ from aimbot_lab.experiment.runs.processes.handing_over import as_document, reque
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.processes.place import LostError
@@ -45,10 +46,15 @@ READY = Order()
 
 
 class Crew:
-    """The processes of one training; by default this one alone."""
+    """The processes of one training; by default this one alone.
 
-    def __init__(self, exchange: Exchange | None = None) -> None:
-        self.exchange = exchange or Alone()
+    `actors` play for it where the curriculum has `train.actors`; None: processes of this machine.
+    """
+
+    def __init__(
+        self, exchange: Exchange | None = None, *, actors: ActorGroup | None = None
+    ) -> None:
+        self.exchange, self.actors = exchange or Alone(), actors
         self.failed = False  # which every process knows
 
     @property

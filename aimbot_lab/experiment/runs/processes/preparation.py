@@ -7,13 +7,20 @@ from aimbot_lab.experiment.runs.starting import (
     check_compatible,
     stored_initial_agent,
 )
+from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.exchange import Exchange
 from aimbot_lab.training.training import Training, TrainingPlan
 
 
-def prepared(request: RunRequest, observer: Observer, exchange: Exchange) -> Training:
-    """The training of this process, with the agent that it begins with."""
+def prepared(
+    request: RunRequest,
+    observer: Observer,
+    exchange: Exchange,
+    *,
+    actors: ActorGroup | None = None,
+) -> Training:
+    """The training of this process, with the agent that it begins with; `actors` play for it."""
     config, start = request.curriculum.config, start_of(request)
     if start is not None:
         check_compatible(start, config)
@@ -23,7 +30,7 @@ def prepared(request: RunRequest, observer: Observer, exchange: Exchange) -> Tra
     observer.stage("preparing the simulator (compiled once, then kept)")
     parts = config.seed, config.env, config.lessons, config.train
     plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
-    training = Training(plan, exchange=exchange)
+    training = Training(plan, exchange=exchange, group=actors)
     for remark in training.remarks:
         observer.notice(remark)
     if start is not None:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.training.processes.judgement import STOPPED
 from aimbot_lab.training.processes.machines.task import Task, quieten
 from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
-from aimbot_lab.training.processes.workers import STOPPED
 
 if TYPE_CHECKING:
     from aimbot_lab.training.processes.machines.following import Correspondence

@@ -1,23 +1,40 @@
-"""What the ends of a training's processes mean for all of them; free of Ray.
+"""What the ends of a training's processes mean for all of them, whoever started these.
 
 Only a loss is mended by a new beginning: a signal, LostError's exit code, or a machine that is
-gone. Any other error would be met again, so it ends the run.
+gone. Any other error would be met again, so it ends the run. Once the process that leads has ended
+well, the run has its end, whatever the others do.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from aimbot_lab.training.processes.place import LostError
 
 MAX_RESTARTS = 3  # with no new checkpoint between
 STOPPED = 130
 
 
 class Ended(NamedTuple):
-    """How a process ended."""
+    """How a process of this or another machine ended."""
 
     rank: int
     code: int  # its exit code, negative for a signal
-    was_lost: bool
-    cause: str  # one line
+    cause: str  # in words, where it did not end well
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether all may begin again from a checkpoint after that."""
+        return self.code < 0 or self.code == LostError.exit_code
+
+    @property
+    def well(self) -> bool:
+        """Whether it did what it should."""
+        return self.code in (0, STOPPED)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it met an error that it would meet again."""
+        return not (self.well or self.was_lost)
 
 
 class Verdict(NamedTuple):
@@ -28,22 +45,24 @@ class Verdict(NamedTuple):
     error: str = ""  # of a process whose messages nobody has seen
 
 
-def machine_lost(rank: int, address: str) -> Ended:
-    """The end of a process whose machine, or the part of Ray that watches it, is gone."""
-    return Ended(rank, -9, was_lost=True, cause=f"rank {rank} was lost with its place on {address}")
+def led_to(ends: Sequence[Ended]) -> int | None:
+    """The exit code of the process that leads, if it ended well."""
+    return next((one.code for one in ends if one.rank == 0 and one.well), None)
 
 
 def judged(ends: Sequence[Ended], *, stopping: bool) -> Verdict:
     """What the ends of all processes mean; `stopping`: they were asked to."""
-    failed = [one for one in ends if one.code not in (0, STOPPED) and not one.was_lost]
+    if (code := led_to(ends)) is not None:
+        return Verdict(code)
+    failed = [one for one in ends if one.failed]
     lost = [one for one in ends if one.was_lost]
     if failed:
-        first = failed[0]
+        first = min(failed)
         return Verdict(first.code, error=first.cause if first.rank else "")  # the leader said so
     if lost and not stopping:
         # A signal is the cause; that the others lost that process is its effect.
         return Verdict(None, loss=min(lost, key=lambda one: one.code))
-    return Verdict(0 if all(one.code == 0 for one in ends) else STOPPED)
+    return Verdict(STOPPED)
 
 
 class Restarts:

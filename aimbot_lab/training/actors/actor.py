@@ -1,0 +1,124 @@
+"""An actor: a world and a policy that play blocks as they are ordered."""
+
+from collections import deque
+from typing import Any
+
+import torch as th
+from stable_baselines3.common.logger import Logger
+
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import dropped_episodes, new_notices
+from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order, Scenarios
+from aimbot_lab.training.actors.recorder import Recorder
+from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.algorithms.models import new_model
+from aimbot_lab.training.callbacks.agreement import columns_of_steps
+from aimbot_lab.training.checkpoint.all_rows import of_rows, own_part
+from aimbot_lab.training.checkpoint.model_state import SEEN, begin_episodes, model_state
+from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.shards import Shards
+from aimbot_lab.training.vec_env import new_vec_env
+from aimbot_lab.worlds.registry import make_world
+
+
+class Actor:
+    """Plays the rows of `plan`; one of its methods is called at a time.
+
+    Placed among the rows of all actors, its world and its random numbers are those that a training
+    in one process has for these rows. Else the world is one of its own.
+    """
+
+    def __init__(self, plan: ActorPlan) -> None:
+        self._plan = plan
+        made: Any = make_world(plan.env, plan.rows, one_thread=True)
+        self._world = made
+        self._numbers: GlobalNumbers | None = None
+        if plan.placed:
+            self._world.place(plan.first_row, plan.actors * plan.rows)
+        else:
+            self._numbers = GlobalNumbers(plan.number, plan.actors)
+        seed = derive_seed(plan.seed, "world")
+        self._env = new_vec_env(self._world, plan.train, seed=seed)
+        self._model = self._new_model()
+        if not plan.placed:  # the model has seeded the world as that of one process
+            self._env.seed(derive_seed(seed, "actor", plan.number, plan.life))
+        self._recorder = self._new_recorder()
+        self._has_begun = False
+        # What the networks are shown depends on running statistics, which the learner's may be
+        # ahead of; without a lag they are the same.
+        self._in_step = plan.train.actors is not None and not plan.train.actors.lag
+
+    def _new_model(self) -> HybridPPO:
+        plan, seed = self._plan, derive_seed(self._plan.seed, "learner")
+        shards = Shards(plan.actors, plan.number, 1, plan.rows)
+        spec = self._world.spec
+        model = new_model(plan.train, self._env, spec=spec, seed=seed, own_shards=shards)
+        assert isinstance(model, HybridPPO)
+        th.manual_seed(derive_seed(seed, "actor", plan.number, plan.life))
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        model.ep_info_buffer, model.ep_success_buffer = deque(maxlen=1), deque(maxlen=1)
+        return model
+
+    def _new_recorder(self) -> Recorder:
+        plan, actors = self._plan, self._plan.train.actors
+        settled = None if self._numbers is None else SettledEpisodes(self._numbers, plan.rows)
+        corrects = actors is not None and actors.correction != "none"
+        recorder = Recorder(self._env, settled, keeps_ends=corrects)
+        recorder.init_callback(self._model)
+        return recorder
+
+    def resume(self, state: bytes) -> int:
+        """The number of the scenario in force, where the packed `state` of all rows had come to."""
+        env, model = own_part(self._env, unpack(state), self._plan.first_row)
+        self._env.resume(env)
+        for name in SEEN:
+            setattr(self._model, name, model["seen"][name])
+        self._has_begun = True
+        return int(self._world.scenario_number)
+
+    def state(self, scenarios: Scenarios) -> bytes:
+        """What a checkpoint keeps of these rows, packed, once the new `scenarios` are set."""
+        self._begin(scenarios)
+        return pack(of_rows(self._env, model_state(self._model)))
+
+    def block(self, order: Order) -> bytes:
+        """The `Block` that `order` asks for, packed."""
+        model = self._model
+        if order.weights is not None:
+            model.policy.load_state_dict(unpack(order.weights))
+        self._begin(order.scenarios)
+        model.num_timesteps = order.step
+        self._recorder.begin(order)
+        model.collect_rollouts(self._env, self._recorder, model.rollout_buffer, model.n_steps)
+        return pack(self._block(order)._asdict())
+
+    def _begin(self, scenarios: Scenarios) -> None:
+        """Have what begins from now on drawn from the last of `scenarios`, the first episodes too.
+
+        A world that has not begun begins.
+        """
+        for number, scenario in scenarios:
+            own = self._world.set_scenario(scenario)
+            if self._numbers is not None:
+                self._numbers.scenarios[own] = number
+        if not self._has_begun:
+            begin_episodes(self._model, self._env.reset())
+            self._has_begun = True
+
+    def _block(self, order: Order) -> Block:
+        model, recorder = self._model, self._recorder
+        last: Any = model._last_obs
+        return Block(
+            actor=self._plan.number,
+            version=order.version,
+            columns={name: getattr(model.rollout_buffer, name) for name in COLUMNS},
+            shown=model.engine.shown() if self._in_step else None,
+            ends=recorder.ends(last),
+            episodes=columns_of_steps(recorder.steps, self._plan.first_row),
+            running=recorder.running,
+            unsettled=recorder.unsettled,
+            notices=tuple(new_notices(self._world)),
+            lost_episodes=dropped_episodes(self._world) or 0,
+            unread=tuple(recorder.unread),
+        )

@@ -1,0 +1,71 @@
+"""Where actors run; those of this process, one after the other, for tests."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.training.actors.actor import Actor
+from aimbot_lab.training.actors.block import ActorPlan
+from aimbot_lab.training.checkpoint.random_state import random_state, restore_random
+
+
+class Answer(NamedTuple):
+    """What came of a question to an actor."""
+
+    actor: int
+    value: Any = None
+    fault: str | None = None  # why it can't play, in a line
+    is_lost: bool = False  # whether it is gone, and the question with it
+
+
+class ActorGroup(Protocol):
+    """Actors by number; each is asked one thing at a time."""
+
+    def start(self, plan: ActorPlan) -> None:
+        """Have the actor `plan.number`, in place of a lost one of that number."""
+        ...
+
+    def ask(self, actor: int, what: str, *given: Any) -> None:
+        """Have `actor` call its method `what`; one that is gone answers so."""
+        ...
+
+    def answers(self, seconds: float) -> Sequence[Answer]:
+        """What has been answered; waits at most so long for the first."""
+        ...
+
+    def close(self) -> None:
+        """End all actors."""
+        ...
+
+
+class OwnActors:
+    """Actors of this process, each asked when the answer is fetched."""
+
+    def __init__(self) -> None:
+        self._actors: dict[int, Actor] = {}
+        self._asked: list[tuple[int, str, tuple[Any, ...]]] = []
+
+    def start(self, plan: ActorPlan) -> None:
+        """Make the actor; the learner's random numbers stay as they are."""
+        before = random_state(())
+        self._actors[plan.number] = Actor(plan)
+        restore_random(before, ())
+
+    def ask(self, actor: int, what: str, *given: Any) -> None:
+        """Note the question."""
+        self._asked.append((actor, what, given))
+
+    def answers(self, seconds: float) -> Sequence[Answer]:
+        """The answer to the oldest question."""
+        del seconds
+        return [self._answer(*self._asked.pop(0))] if self._asked else []
+
+    def _answer(self, actor: int, what: str, given: tuple[Any, ...]) -> Answer:
+        try:
+            return Answer(actor, getattr(self._actors[actor], what)(*given))
+        except LabError as error:
+            return Answer(actor, fault=str(error))
+
+    def close(self) -> None:
+        """Forget them."""
+        self._actors, self._asked = {}, []

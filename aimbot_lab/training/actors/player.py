@@ -1,0 +1,34 @@
+"""An actor in a process of its own, which says in a line what it can't do."""
+
+from typing import Any, NamedTuple
+
+import torch as th
+
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.training.actors.actor import Actor
+from aimbot_lab.training.actors.block import ActorPlan
+
+
+class Said(NamedTuple):
+    """What came of a question."""
+
+    value: Any = None
+    fault: str | None = None  # why the actor can't play
+
+
+class Player:
+    """The actor of `plan`, made where it is first asked."""
+
+    def __init__(self, plan: ActorPlan) -> None:
+        self._plan = plan
+        self._actor: Actor | None = None
+
+    def say(self, what: str, given: tuple[Any, ...]) -> Said:
+        """What the actor's method `what` gives."""
+        try:
+            if self._actor is None:
+                th.set_num_threads(1)
+                self._actor = Actor(self._plan)
+            return Said(getattr(self._actor, what)(*given))
+        except LabError as error:
+            return Said(fault=str(error))

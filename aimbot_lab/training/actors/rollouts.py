@@ -1,0 +1,168 @@
+"""Rollouts that actors have played, put into the buffer of the model that learns from them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.training.actors.block import COLUMNS, Block, Order
+from aimbot_lab.training.actors.correction import correct
+from aimbot_lab.training.actors.free_running import FreeRunning
+from aimbot_lab.training.actors.group import ActorGroup
+from aimbot_lab.training.actors.in_step import InStep
+from aimbot_lab.training.actors.placing import actor_plans, check_actors
+from aimbot_lab.training.actors.running import RunningEpisodes
+from aimbot_lab.training.actors.world import ActorsWorld
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.callbacks.agreement import steps_of_all
+from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.worlds.registry import spec_of
+
+MAX_GAIN = 1.39  # the simulator and the policy are 28 % of a training on the arena
+
+
+class ActorRollouts:
+    """Fills a model's rollouts with blocks of actors in `group`, and has callbacks see each step.
+
+    `world` stands for theirs; what the curriculum asks of it reaches them with their next order.
+    Raises ConfigurationError where actors can't play for `plan`.
+    """
+
+    def __init__(self, plan: TrainingPlan, group: ActorGroup) -> None:
+        check_actors(plan)
+        assert plan.train.actors is not None
+        self._settings, self._group, self._plans = plan.train.actors, group, actor_plans(plan)
+        self.world = ActorsWorld(spec_of(plan.env), len(self._plans) * self._plans[0].rows)
+        self.should_stop: Callable[[], bool] = lambda: False
+        self._in_step = InStep(group, self._plans, self.world.counts)
+        self._supply: InStep | FreeRunning = self._in_step
+        self._begin(0)
+
+    def join(self, model: Any, env: WorldVecEnv, progress: CurriculumProgress) -> None:
+        """Play for `model`, whose environment is `env`, what `progress` asks for."""
+        self._env, self._progress = env, progress
+        model.source = self
+
+    def _begin(self, life: int) -> None:
+        """Have all actors begin, none of them with the random numbers of an earlier `life`."""
+        plans = [plan._replace(life=life) for plan in self._plans]
+        counts = self.world.counts
+        self._running = RunningEpisodes(len(plans), counts.version)
+        self._since = 0, counts.version  # scenario in force, and the version by which it is
+        if self._settings.lag:
+            self._supply = FreeRunning(self._group, plans, self._settings, counts)
+        else:
+            self._supply = self._in_step = InStep(self._group, plans, counts)
+
+    @property
+    def _is_placed(self) -> bool:
+        return self._plans[0].placed
+
+    def rows(self, own: dict[str, Any]) -> list[dict[str, Any]]:
+        """What a checkpoint keeps of all rows, by actor; `own` where they can't be kept."""
+        if not self._is_placed:
+            return [own]
+        return [unpack(one) for one in self._in_step.states(self.world.take_scenarios())]
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on where a checkpoint's `state` was kept; worlds that can't be kept begin anew."""
+        if self._is_placed:
+            model = {"seen": state["model"]["seen"]}
+            packed = pack({"env": state["env"], "model": model})
+            self.world.scenario_number = self._in_step.resume(packed)
+            return
+        self._env.resume(state["env"])
+        self.world.remember(self._progress.scenario)
+        self._begin(self.world.counts.new_life())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know before it starts, each in a line."""
+        found = []
+        if self.world.spec.can("parts"):
+            found.append(
+                "train.actors: this world is played faster than it is learned from, so actors "
+                f"bring at most {MAX_GAIN} times the speed; run --processes uses cores better"
+            )
+        if not self._is_placed:
+            found.append(
+                "train.actors: their worlds are not kept in checkpoints: a resumed run begins new "
+                "episodes"
+            )
+        return tuple(found)
+
+    def close(self) -> None:
+        """End all actors."""
+        self._supply.close()
+
+    def collect(self, model: HybridPPO, callback: BaseCallback, *, steps: int) -> bool:
+        """Fill the buffer of `model`; False where `callback` ended it, or the wait for blocks."""
+        buffer = model.rollout_buffer
+        model.policy.set_training_mode(False)
+        buffer.reset()
+        self._env.episodes = None
+        callback.on_rollout_start()
+        first = self._progress.counts_from
+        blocks = self._supply.take(self._order(model, first), self.should_stop)
+        if blocks is None:
+            return callback.on_step() and False
+        self.world.counts.learn(blocks)
+        fill(model, blocks)
+        if self._settings.correction == "vtrace":
+            correct(model, blocks)
+        callback.update_locals(locals())
+        if not self._tell(model, callback, self._ended(blocks, first), steps=steps):
+            return False
+        callback.on_rollout_end()
+        return True
+
+    def _order(self, model: HybridPPO, first: int | None) -> Order:
+        version, scenarios = self.world.counts.version, self.world.take_scenarios()
+        if first is not None and first > self._since[0]:
+            self._since = first, version
+        weights = pack(dict(model.policy.state_dict()))
+        return Order(version, weights, model.num_timesteps, scenarios, first)
+
+    def _ended(self, blocks: Sequence[Block], first: int | None) -> Mapping[int, EpisodeBatch]:
+        """What ended in each step of `blocks`, by its place in them."""
+        if self._is_placed:
+            columns = [one.episodes for one in blocks]
+            steps = steps_of_all(columns, [one.running for one in blocks], first)
+        else:
+            steps = self._running.steps(blocks, first, self._since[1])
+        unread = {step: why for one in blocks for step, why in one.unread}
+        told = {one.step: one.episodes for one in steps}
+        return told | {step: told[step]._replace(unread=(why,)) for step, why in unread.items()}
+
+    def _tell(
+        self,
+        model: HybridPPO,
+        callback: BaseCallback,
+        ended: Mapping[int, EpisodeBatch],
+        *,
+        steps: int,
+    ) -> bool:
+        """Have `callback` see each step, with what `ended` in it; False where it stops there."""
+        for step in range(steps):
+            model.num_timesteps += model.all_rows
+            self._env.episodes = ended.get(step)
+            if not callback.on_step():
+                return False
+        return True
+
+
+def fill(model: HybridPPO, blocks: Sequence[Block]) -> None:
+    """Put `blocks` side by side into the rollout buffer of `model`."""
+    buffer: Any = model.rollout_buffer
+    for name in COLUMNS:
+        whole = np.concatenate([one.columns[name] for one in blocks], axis=1)
+        getattr(buffer, name)[...] = whole
+    buffer.pos, buffer.full = buffer.buffer_size, True
+    shown = [one.shown for one in blocks if one.shown is not None]
+    if shown:
+        model.engine.show(np.concatenate(shown, axis=1))

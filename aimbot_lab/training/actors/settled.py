@@ -1,0 +1,109 @@
+"""Episodes of an actor's own world, ranked among those of all actors, in the order they began."""
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.world import BoolArray, Int64Array
+from aimbot_lab.training.callbacks.agreement import joined_episodes
+from aimbot_lab.training.callbacks.taken_steps import NOBODY, oldest, with_running
+
+COUNT_BITS = 29  # of a rank, for the episodes that an actor begins by one version
+
+
+def first_rank(version: int, actor: int, actors: int) -> int:
+    """Rank of the first episode that `actor` of so many `actors` begins by `version`."""
+    return (version * actors + actor) << COUNT_BITS
+
+
+class GlobalNumbers:
+    """Ranks (version at the beginning, actor, count) and the learner's numbers of scenarios."""
+
+    def __init__(self, actor: int, actors: int) -> None:
+        self._actor, self._actors = actor, actors
+        self.scenarios: dict[int, int] = {}  # the learner's number by the world's
+        self._next = 0  # own rank of the next episode that begins
+        self._firsts: list[int] = []  # own rank of the first that began by each of the versions
+        self._versions: list[int] = []
+
+    def begin(self, version: int) -> None:
+        """What begins from now on does so by `version`."""
+        if not self._versions or version > self._versions[-1]:
+            self._firsts.append(self._next)
+            self._versions.append(version)
+
+    def ranks(self, own: Int64Array) -> Int64Array:
+        """Ranks among all of the world's `own` ones."""
+        if own.size:
+            self._next = max(self._next, int(own.max()) + 1)
+        return np.array([self._rank(one) for one in own.tolist()], np.int64)
+
+    def _rank(self, own: int) -> int:
+        at = bisect_right(self._firsts, own) - 1
+        return first_rank(self._versions[at], self._actor, self._actors) + own - self._firsts[at]
+
+    def of_scenarios(self, own: Int64Array) -> Int64Array:
+        """The learner's numbers of the world's `own` ones."""
+        return np.array([self.scenarios.get(one, one) for one in own.tolist()], np.int64)
+
+
+class SettledEpisodes:
+    """Gives episodes out only once no older one of the same actor runs any more.
+
+    So an actor that dies takes every episode from its oldest unfinished one on with it: the later
+    ones that had ended would be short ones, and in many worlds wins.
+    """
+
+    def __init__(self, numbers: GlobalNumbers, rows: int) -> None:
+        self.numbers, self._rows = numbers, rows
+        self._first: int | None = None
+        self._held: EpisodeBatch | None = None
+        self._running = NOBODY, NOBODY  # ranks and scenarios
+
+    @property
+    def running(self) -> int | None:
+        """Rank of the oldest episode that runs and counts, as far as it is known."""
+        return oldest(*self._running, self._first)
+
+    @property
+    def unsettled(self) -> int:
+        """Episodes that run, and those that wait for them."""
+        return self._rows + (0 if self._held is None else len(self._held.cell))
+
+    def begin(self, version: int, first: int | None) -> None:
+        """A block by `version` begins, in which episodes count from the scenario `first` on."""
+        self.numbers.begin(version)
+        self._first = first
+
+    def add(self, ended: EpisodeBatch) -> EpisodeBatch:
+        """What is settled once the episodes `ended` in a step of the world."""
+        numbers = self.numbers
+        order = numbers.ranks(ended.order)
+        scenario = numbers.of_scenarios(ended.scenario)
+        self._running = (
+            numbers.ranks(ended.running_order),
+            numbers.of_scenarios(ended.running_scenario),
+        )
+        new = ended._replace(order=order, scenario=scenario, unread=(), untold=())
+        waiting = new if self._held is None else joined_episodes([self._held, new])
+        oldest_rank = self.running
+        settled = waiting.order < (np.inf if oldest_rank is None else oldest_rank)
+        self._held = with_running(_some(waiting, ~settled), None, None)
+        return with_running(_some(waiting, settled), oldest_rank, self._first)
+
+
+def _some(batch: EpisodeBatch, which: BoolArray) -> EpisodeBatch:
+    """The episodes `which` [E] of `batch`, in the order in which they began."""
+    chosen = np.flatnonzero(which)
+    chosen = chosen[np.argsort(batch.order[chosen], kind="stable")]
+    arrays: dict[str, Any] = {
+        name: getattr(batch, name)[chosen]
+        for name in ("row", "agent", "order", "scenario", "outcome", "length", "terms")
+    }
+    return batch._replace(
+        **arrays,
+        cell=tuple(batch.cell[k] for k in chosen.tolist()),
+        columns={name: column[chosen] for name, column in batch.columns.items()},
+    )

@@ -1,0 +1,89 @@
+"""Actors in step learn, count and keep what one process does."""
+
+import os
+import signal
+from typing import Any
+
+import pytest
+from test_shared_training import VARIANTS, Record, learned, plan, without_times
+
+from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.training.actors.group import OwnActors
+from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.training import Training
+
+
+@pytest.fixture(autouse=True)
+def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+
+
+def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[Any, Record]:
+    made, record = plan(actors=ActorSettings(number=number), **given), Record()
+    training = Training(made, group=OwnActors())
+    if state is not None:
+        training.resume(state)
+    links = RunLinks(record=record, checkpoints=record)
+    ended = training.learn(record, SilentObserver(), lambda: False, links=links)
+    return ended, record
+
+
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("variant", ["plain", "hybrid, masks, running statistics"])
+def test_any_number_of_actors_in_step_ends_in_the_bits_of_one_process(
+    variant: str, number: int
+) -> None:
+    one, kept = learned(plan(**VARIANTS[variant]), 1)
+    ended, record = played(number, **VARIANTS[variant])
+    assert {ended.state_sha256} == one.sha256
+    assert record.files == one.files
+    assert '"kind": "lesson"' in one.files["events.jsonl"]  # a lesson was passed
+    for checkpoint, other in zip(kept.checkpoints, record.checkpoints, strict=True):
+        assert without_times(other) == without_times(checkpoint)
+
+
+def test_actors_go_on_from_what_one_process_kept_and_it_from_theirs() -> None:
+    one, kept = learned(plan(), 1)
+    _, record = played(2)
+    for checkpoint in (kept.checkpoints[2], record.checkpoints[2]):
+        ended, _ = played(4, state=checkpoint.state)
+        assert {ended.state_sha256} == one.sha256
+    resumed, _ = learned(plan(), 1, state=record.checkpoints[1].state)
+    assert resumed.sha256 == one.sha256
+
+
+def test_a_stop_while_the_learner_waits_counts_nothing_of_the_rollout() -> None:
+    asked = [0]
+
+    def should_stop() -> bool:
+        asked[0] += 1
+        return asked[0] > 80
+
+    made, record = plan(actors=ActorSettings(number=2)), Record()
+    ended = Training(made, group=OwnActors()).learn(record, SilentObserver(), should_stop)
+    assert ended.stopped
+    assert ended.steps in (0, 512, 1024, 1536)
+
+
+def test_processes_of_this_machine_end_in_the_bits_of_one_process() -> None:
+    made = plan(actors=ActorSettings(number=2))
+    ended = Training(made).learn(Record(), SilentObserver(), lambda: False)
+    assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
+
+
+def test_a_lost_actor_in_step_ends_the_run_with_a_way_on() -> None:
+    group = LocalActors()
+
+    def kill_one() -> bool:
+        if len(group.pids) == 2:
+            os.kill(group.pids[1], signal.SIGKILL)
+        return False
+
+    training = Training(plan(actors=ActorSettings(number=2)), group=group)
+    with pytest.raises(RunFailedError, match=r"actor 1 is gone, .* resume the run"):
+        training.learn(Record(), SilentObserver(), kill_one)
+    assert group.pids == {}

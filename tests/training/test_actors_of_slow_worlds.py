@@ -1,0 +1,127 @@
+"""Actors of worlds that are not ours: each has its own, learns with the rest, and may be lost."""
+
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from test_shared_training import Record
+
+from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.training.actors import rollouts
+from aimbot_lab.training.actors.block import Block
+from aimbot_lab.training.actors.correction import correct
+from aimbot_lab.training.actors.group import OwnActors
+from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+
+ROWS, STEPS = 8, 32
+
+
+def plan(actors: ActorSettings, *, rollouts: int = 4, **given: Any) -> TrainingPlan:
+    criteria = CompletionCriteria(threshold=0.001, min_lesson_length=8)
+    lessons = (
+        Lesson(name="one", targets={"task": 1.0}, completion_criteria=criteria),
+        Lesson(name="two", targets={"task": 1.0}),
+    )
+    env = GymnasiumSettings(
+        id="CartPole-v1", win=WinRule(length_above=15), max_episode_steps=20, num_envs=ROWS
+    )
+    train = {
+        "algo": "hybrid_ppo",
+        "total_steps": rollouts * ROWS * STEPS,
+        "n_steps": STEPS,
+        "batch_size": 64,
+        "n_epochs": 1,
+        "network": NetworkSettings(layers=(16,)),
+        "reward_scale": 1.0,
+        "actors": actors,
+        **given,
+    }
+    return TrainingPlan(seed=1, env=env, lessons=lessons, train=TrainSettings(**train))
+
+
+def trained(made: TrainingPlan, group: Any) -> tuple[Training, Record]:
+    record, training = Record(), Training(made, group=group)
+    links = RunLinks(record=record, checkpoints=record)
+    training.learn(record, SilentObserver(), lambda: False, links=links)
+    return training, record
+
+
+@pytest.mark.parametrize("engine", ["fused", "torch"])
+@pytest.mark.parametrize("objective", ["joint", "per_branch"])
+def test_in_step_the_correction_leaves_what_gae_gives(
+    monkeypatch: pytest.MonkeyPatch, engine: str, objective: str
+) -> None:
+    cuts = []
+
+    def corrected(model: HybridPPO, blocks: Sequence[Block]) -> None:
+        buffer = model.rollout_buffer
+        gae, returns = buffer.advantages.copy(), buffer.returns.copy()
+        correct(model, blocks)
+        np.testing.assert_allclose(buffer.advantages, gae, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(buffer.returns, returns, rtol=1e-3, atol=1e-4)
+        cuts.extend(len(one.ends["cut_steps"]) for one in blocks if one.ends is not None)
+
+    monkeypatch.setattr(rollouts, "correct", corrected)
+    actors = ActorSettings(number=2, correction="vtrace")
+    trained(plan(actors, engine=engine, objective=objective), OwnActors())
+    assert sum(cuts) > 0  # episodes were cut off, whose ends are valued
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_own_worlds_of_several_actors_pass_a_lesson_together(lag: int) -> None:
+    training, record = trained(plan(ActorSettings(number=4, lag=lag)), OwnActors())
+    assert training.model.num_timesteps == 4 * ROWS * STEPS
+    assert '"kind": "lesson"' in record.files["events.jsonl"]
+    rows = {line.split(",")[0] for line in record.files["episodes.csv"].splitlines()[1:]}
+    assert rows
+
+
+def test_actors_have_worlds_that_differ() -> None:
+    seen: list[np.ndarray] = []
+
+    class Watched(OwnActors):
+        def answers(self, seconds: float) -> Any:
+            found = super().answers(seconds)
+            for one in found:
+                seen.append(rollouts.unpack(one.value)["columns"]["observations"][0])
+            return found
+
+    trained(plan(ActorSettings(number=4), rollouts=1), Watched())
+    firsts = np.concatenate(seen)
+    assert len(np.unique(firsts, axis=0)) == len(firsts) == ROWS
+
+
+def test_a_killed_actor_comes_back_and_its_unfinished_episodes_are_dropped() -> None:
+    group, killed = LocalActors(), []
+
+    def should_stop() -> bool:
+        rollouts_so_far = training.model.num_timesteps // (ROWS * STEPS)
+        if len(killed) < min(2, rollouts_so_far) and 1 in group.pids:
+            pid = group.pids[1]
+            if pid not in killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+        counts = training.env.world.counts  # type: ignore[attr-defined]
+        return len(killed) == 2 and counts.restarts == 2
+
+    made = plan(ActorSettings(number=2, lag=2, correction="vtrace"), rollouts=10**5)
+    training = Training(made, group=group)
+    record = Record()
+    ended = training.learn(record, SilentObserver(), should_stop)
+    counts = training.env.world.counts  # type: ignore[attr-defined]
+    assert ended.stopped
+    assert counts.restarts == 2
+    assert counts.episodes_dropped >= 2 * 4  # what ran in its rows
+    assert group.pids == {}

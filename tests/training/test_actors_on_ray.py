@@ -1,0 +1,62 @@
+"""Actors that Ray places: the bits of one process in step, and another life for each that dies."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import psutil
+import pytest
+from test_shared_training import ROLLOUT, Record, learned, plan
+
+from aimbot_lab.cluster.actors import RayActors
+from aimbot_lab.cluster.connection import connected
+from aimbot_lab.foundation.errors import RunFailedError
+from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.training import Training
+
+pytestmark = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    with connected(2) as module:
+        yield module
+
+
+def kill_one() -> bool:
+    """Kill an actor's process that has begun; whether there was one."""
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # zombies are among these
+            if "ray::RayPlayer" in "".join(one.cmdline()[:1]):
+                one.kill()
+                return True
+    return False
+
+
+def test_actors_on_ray_in_step_end_in_the_bits_of_one_process(ray: Any) -> None:
+    made = plan(actors=ActorSettings(number=2))
+    ended = Training(made, group=RayActors(ray)).learn(Record(), SilentObserver(), lambda: False)
+    assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
+
+
+def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any) -> None:
+    killed: list[bool] = []
+
+    def should_stop() -> bool:
+        counts = training.env.world.counts  # type: ignore[attr-defined]
+        if not killed and counts.taken >= 4:
+            killed.append(kill_one())
+        return counts.restarts == 1 and counts.taken >= 40
+
+    actors = ActorSettings(number=2, lag=2, correction="vtrace")
+    training = Training(plan(actors=actors, total_steps=10**5 * ROLLOUT), group=RayActors(ray))
+    ended = training.learn(Record(), SilentObserver(), should_stop)
+    assert ended.stopped
+    assert training.env.world.counts.restarts == 1  # type: ignore[attr-defined]
+
+
+def test_an_actor_on_ray_that_is_lost_in_step_ends_the_run_in_a_line(ray: Any) -> None:
+    training = Training(plan(actors=ActorSettings(number=2)), group=RayActors(ray))
+    with pytest.raises(RunFailedError, match=r"actor \d is gone"):
+        training.learn(Record(), SilentObserver(), lambda: kill_one() and False)
