@@ -55,9 +55,7 @@ def resume(
     tracked once. Of its configuration only train.total_steps can be changed, which gives it more
     steps. A run that is finished, or that a process still trains, is refused: on this machine, in
     any container, until that process has ended; on another one until it has not renewed its lease
-    for 60 seconds.
-
-    Exit codes are those of `aimbot-lab run`.
+    for 60 seconds. Exit codes are those of `aimbot-lab run`.
 
     \b
     Example:
@@ -70,9 +68,8 @@ def resume(
 
     if is_one_of_several(own):
         return take_part(own, prepare, place, patience_s=spread.patience_s, as_json=as_json)
-    flags = {"--take-over": take_over, "--json": as_json}
-    words = [*options.repeated("--set", overrides), *options.place_words(place)]
-    words += [*(name for name, on in flags.items() if on), "--patience", str(spread.patience_s)]
+    flags = [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
+    words = _words(overrides, place, [*flags, "--patience", str(spread.patience_s)])
     meeting = meeting_of(spread)
     if meeting is not None and not meeting.leads:
         return follow(["resume", run, *words], team_of(spread, _about()), meeting)
@@ -84,6 +81,11 @@ def resume(
     if spread.on:
         return train_on_ray(words, spread.span, place.folder, resumed=run_id)
     return launch_processes(words, team, place.folder, resumed=run_id, meeting=meeting)
+
+
+def _words(overrides: tuple[str, ...], place: options.Place, others: list[str]) -> list[str]:
+    """What another process is told to resume, but the run."""
+    return [*options.repeated("--set", overrides), *options.place_words(place), *others]
 
 
 def _about() -> dict[str, str]:
