@@ -270,6 +270,7 @@ def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() 
         ({"moves": [["goto", 0.5]], "lock": ["free"], "unlock": []}, "locked weights sum to 0.25"),
         ({"moves": 7, "lock": [], "unlock": []}, "not a change of weights"),
         ({}, "not a change of weights"),
+        ({"kind": {"a": 1}}, "not a change of weights"),
     ],
 )
 def test_an_impossible_change_of_targets_changes_nothing_and_says_why(

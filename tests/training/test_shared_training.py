@@ -5,7 +5,8 @@ Here the processes are threads, which exchange what they have in memory; `test_e
 """
 
 from collections.abc import Callable, Mapping
-from threading import Barrier, BrokenBarrierError, Thread
+from dataclasses import replace
+from threading import Barrier, BrokenBarrierError, Lock, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,11 @@ import pytest
 from tiny_training import Sink
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
@@ -228,6 +231,28 @@ def test_where_one_is_asked_to_stop_all_do_and_the_training_goes_on_from_there()
     assert stopped.steps == record.checkpoints[-1].step == ROLLOUT
     resumed, _ = learned(made, 3, state=record.checkpoints[-1].state)
     assert resumed.sha256 == unbroken.sha256
+
+
+def test_every_process_evaluates_so_that_none_waits_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[tuple[int, str]] = []
+    evaluate, alone = EvaluationCallback._metrics, Lock()  # threads share torch's generator
+
+    def noted(self: EvaluationCallback, settings: EvaluationSettings) -> dict[str, float]:
+        with alone:
+            metrics = evaluate(self, settings)
+        found.append((self.num_timesteps, repr(metrics)))
+        return metrics
+
+    monkeypatch.setattr(EvaluationCallback, "_metrics", noted)
+    evaluated = replace(plan(), evaluation=EvaluationSettings(every=2 * ROLLOUT, episodes=30))
+    one, _ = learned(evaluated, 1)
+    once = sorted(found)
+    assert [step for step, _ in once] == [0, 2 * ROLLOUT, 4 * ROLLOUT]
+    found.clear()
+    assert learned(evaluated, 2)[0] == one
+    assert sorted(found) == sorted(once * 2)
 
 
 def test_a_process_that_learned_something_else_ends_the_training() -> None:

@@ -43,11 +43,6 @@ class Agreement:
         """Whether there is more than one process."""
         return self._exchange.place.count > 1
 
-    @property
-    def leads(self) -> bool:
-        """Whether this process tracks the training for all."""
-        return self._exchange.place.leads
-
     def of_all(self, told: Told, *, step: int, running: int | None, first: int | None) -> Told:
         """What all tell, the steps of all rows together, in the order of the rows.
 

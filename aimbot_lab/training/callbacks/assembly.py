@@ -1,7 +1,7 @@
 """The callbacks of a training, in the order in which they have to be called."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -85,8 +85,8 @@ class TrainingCallbacks:
             every_steps=every_steps,
             stopped=lambda: self.lessons.stopped,
         )
-        judged = plan if learner.agreement.leads else replace(plan, evaluation=None)
-        self.evaluation = EvaluationCallback(judged, sink)
+        # Of every process: the others wait for one no longer than their patience lasts.
+        self.evaluation = EvaluationCallback(plan, sink)
         self.all = CallbackList(self._in_order(learner, listeners))
 
     def _lesson_callback(self, learner: Learner, listeners: Listeners) -> LessonCallback:

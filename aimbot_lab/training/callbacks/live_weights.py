@@ -82,7 +82,7 @@ class LiveWeights:
 
     def _answered(self, document: Any, requests: Requests | None) -> dict[str, Any]:
         kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
-        if (answer := self._others.get(kind)) is not None:
+        if isinstance(kind, str) and (answer := self._others.get(kind)) is not None:
             return answer(document)
         try:
             change = read_change(document)
