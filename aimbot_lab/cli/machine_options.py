@@ -60,6 +60,27 @@ class Spread(NamedTuple):
         return f"{machines}--processes {self.span}{on}"
 
 
+_patience = click.option(
+    "--patience",
+    type=click.FloatRange(min=1, max=86_400),
+    default=120.0,
+    show_default=True,
+    metavar="S",
+    help="For how many seconds a silent process or machine of the training is waited for.",
+)
+
+
+def _check(processes: Span, machines: Span | None, *, on: str | None, meet: str | None) -> None:
+    """Raise UsageError for options that don't go together."""
+    if processes.is_elastic and on is None:
+        raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
+    if on is not None and machines is not None:
+        raise click.UsageError(f"--machines can't be used with --on {on}, which finds its own")
+    if (machines is None) != (meet is None):
+        one, other = ("--machines", "--meet") if meet is None else ("--meet", "--machines")
+        raise click.UsageError(f"{one} needs {other} too: how many machines, where they meet")
+
+
 def machine_options(command: Callable[..., Result]) -> Callable[..., Result]:
     """`command` with the options of processes and machines, which it is given as `spread`."""
 
@@ -77,14 +98,7 @@ def machine_options(command: Callable[..., Result]) -> Callable[..., Result]:
         help="Where the --machines meet: a machine that all reach, and a free port. It leads: it "
         "has the run's folder, shows and tracks.",
     )
-    @click.option(
-        "--patience",
-        type=click.FloatRange(min=1, max=86_400),
-        default=120.0,
-        show_default=True,
-        metavar="S",
-        help="For how many seconds a silent process or machine of the training is waited for.",
-    )
+    @_patience
     @wraps(command)
     def placed(
         processes: Span,
@@ -94,13 +108,7 @@ def machine_options(command: Callable[..., Result]) -> Callable[..., Result]:
         patience: float,
         **others: Any,
     ) -> Result:
-        if processes.is_elastic and on is None:
-            raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
-        if on is not None and machines is not None:
-            raise click.UsageError(f"--machines can't be used with --on {on}, which finds its own")
-        if (machines is None) != (meet is None):
-            one, other = ("--machines", "--meet") if meet is None else ("--meet", "--machines")
-            raise click.UsageError(f"{one} needs {other} too: how many machines, where they meet")
+        _check(processes, machines, on=on, meet=meet)
         both = None if machines is None or meet is None else Machines(machines, meet)
         return command(spread=Spread(processes, both, patience, on), **others)
 

@@ -13,11 +13,10 @@ from aimbot_lab.cli.processes.shared_training import (
     Prepared,
     follow,
     is_one_of_several,
-    launch_processes,
     own_place,
     take_part,
 )
-from aimbot_lab.cli.processes.training_on_ray import train_on_ray
+from aimbot_lab.cli.processes.training_launch import Launched, launch_training
 from aimbot_lab.cli.views.training import SHORT_ID, train
 
 if TYPE_CHECKING:
@@ -77,10 +76,8 @@ def resume(
     if not spread.shares(request.curriculum.config) or request.resume is None:
         return train(request, place.data_dir, as_json=as_json, news=news, on=spread.on)
     team, run_id = team_of(spread, _about(), request.curriculum.config), request.resume.run_id
-    words = ["resume", run_id, *words]
-    if spread.on:
-        return train_on_ray(words, spread.span, place.folder, resumed=run_id)
-    return launch_processes(words, team, place.folder, resumed=run_id, meeting=meeting)
+    launched = Launched(["resume", run_id, *words], place.folder, run_id)
+    return launch_training(launched, team, spread=spread, meeting=meeting)
 
 
 def _words(overrides: tuple[str, ...], place: options.Place, others: list[str]) -> list[str]:

@@ -16,12 +16,11 @@ from aimbot_lab.cli.processes.shared_training import (
     begun_run,
     follow,
     is_one_of_several,
-    launch_processes,
     own_place,
     run_key,
     take_part,
 )
-from aimbot_lab.cli.processes.training_on_ray import train_on_ray
+from aimbot_lab.cli.processes.training_launch import Launched, launch_training
 from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import train
 
@@ -152,10 +151,8 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         return follow(words, team, meeting)
     newest = newest_prepared(request).request.resume if given["resume"] else None
     resumed = None if newest is None else newest.run_id
-    folder, allowed = request.data_folder, given["allow_env"]
-    if spread.on:
-        return train_on_ray(words, spread.span, folder, resumed=resumed, allow_env=allowed)
-    return launch_processes(words, team, folder, resumed=resumed, meeting=meeting)
+    launched = Launched(words, request.data_folder, resumed, given["allow_env"])
+    return launch_training(launched, team, spread=spread, meeting=meeting)
 
 
 def _team(request: "RunRequest", given: RunOptions) -> "Team":
