@@ -2,12 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
-from aimbot_lab.training.networks.parts.network_summary import network_summary
-from aimbot_lab.training.processes.forecast import ON_PAPER, Costs, Work, expected
+from aimbot_lab.experiment.runs.processes.expected_work import work_of
+from aimbot_lab.training.processes.forecast import ON_PAPER, Costs, expected
 from aimbot_lab.training.processes.sharing import Shareable
 from aimbot_lab.training.processes.tree import share
-from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 
 class SharingPlan(NamedTuple):
@@ -38,18 +36,3 @@ def sharing_plan(plan: Shareable, processes: int, costs: Costs = ON_PAPER) -> Sh
     work = work_of(plan)
     shards = tuple(len(share(rank, processes, work.shards)) for rank in range(processes))
     return SharingPlan(processes, shards, expected(work, processes, costs).exchange_share)
-
-
-def work_of(plan: Shareable) -> Work:
-    """What a rollout and its update consist of."""
-    train, rows = plan.train, seats_in(plan.env)
-    parts = network_summary(train, spec_of(plan.env))
-    samples = rows * train.n_steps * train.samples.keep
-    return Work(
-        rows=rows,
-        shards=shard_count(train, type_of(plan.env).rows(plan.env)),
-        steps=train.n_steps,
-        epochs=train.n_epochs,
-        minibatches=-(-samples // train.batch_size),
-        weights=sum(part.weights for part in parts),
-    )
