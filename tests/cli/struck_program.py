@@ -9,12 +9,13 @@ signal. All wait PATIENCE_S for a silent process, and keep a checkpoint at every
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.training.processes import connect, launch
+from aimbot_lab.training.processes import connect
 
 PATIENCE_S = 15.0  # longer than it takes all to come on a busy machine
 STRIKE, STRUCK = Path("strike"), Path("struck")
@@ -23,14 +24,20 @@ PLACES = "rollout", "minibatch", "gathering", "checkpoint"
 a checkpoint of which half is written."""
 
 
-def of_ourselves(real: Callable[..., int]) -> Callable[..., int]:
-    """`launch`, with this program in the place of `aimbot-lab`."""
+def of_ourselves(command: Any) -> Any:
+    """`command`, with this program in the place of `aimbot-lab`."""
+    words = list(command)
+    if "aimbot_lab" in words:
+        place = words.index("aimbot_lab") - 1
+        words[place : place + 2] = [__file__]  # for -m aimbot_lab
+    return words
 
-    def launched(command: Sequence[str], *given: Any, **options: Any) -> int:
-        words = command[list(command).index("aimbot_lab") + 1 :]
-        return real([sys.executable, __file__, *words], *given, **options)
 
-    return launched
+class Started(subprocess.Popen):  # type: ignore[type-arg]
+    """A process that the launcher starts."""
+
+    def __init__(self, command: Any, **options: Any) -> None:
+        super().__init__(of_ourselves(command), **options)
 
 
 class Striker:
@@ -92,9 +99,11 @@ def prepare(rank: int) -> None:
 
 
 if __name__ == "__main__":
-    connect.connect.__kwdefaults__["patience_s"] = PATIENCE_S
-    launch.launch = of_ourselves(launch.launch)
-    if "RANK" in os.environ or "--processes" not in sys.argv:
+    meet = connect.connect
+    connect.connect = lambda place, **_: meet(place, patience_s=PATIENCE_S)
+    if "RANK" not in os.environ and "--processes" in sys.argv:
+        subprocess.Popen = Started
+    else:
         prepare(int(os.environ.get("RANK", "0")))
     from aimbot_lab.cli.main import main
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aimbot_lab.bench.scale.plan import ScaleBenchPlan, ScaleVariant
-from aimbot_lab.experiment.runs.processes.sharing_plan import work_of
+from aimbot_lab.experiment.runs.processes.expected_work import work_of
 from aimbot_lab.training.processes.forecast import ON_PAPER, Costs, Work, expected
 
 

@@ -2,11 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from aimbot_lab.training.networks.parts.network_summary import network_summary
-from aimbot_lab.training.processes.forecast import ON_PAPER, TEN_GIGABIT, Work, expected
+from aimbot_lab.experiment.runs.processes.expected_work import work_of
+from aimbot_lab.training.processes.forecast import ON_PAPER, TEN_GIGABIT, expected
 from aimbot_lab.training.processes.sharing import Shareable, check_sharing, shards_in
 from aimbot_lab.training.processes.tree import share
-from aimbot_lab.worlds.registry import seats_in, spec_of
 
 
 class SharingPlan(NamedTuple):
@@ -53,21 +52,6 @@ def sharing_plan(
     costs = ON_PAPER if machines[1] == 1 else TEN_GIGABIT
     exchange = expected(work_of(plan), most, costs).exchange_share
     return SharingPlan(shards_in(plan), (fewest, most), machines, exchange)
-
-
-def work_of(plan: Shareable) -> Work:
-    """What a rollout and its update consist of."""
-    train, rows = plan.train, seats_in(plan.env)
-    parts = network_summary(train, spec_of(plan.env))
-    samples = rows * train.n_steps * train.samples.keep
-    return Work(
-        rows=rows,
-        shards=shards_in(plan),
-        steps=train.n_steps,
-        epochs=train.n_epochs,
-        minibatches=-(-samples // train.batch_size),
-        weights=sum(part.weights for part in parts),
-    )
 
 
 def _range(fewest: int, most: int) -> str:
