@@ -12,7 +12,7 @@ import psutil
 import pytest
 from click import ClickException
 from click.testing import CliRunner
-from ray_project import FILE, RayProject, kept, trainers, worker
+from ray_project import FILE, WAIT_S, RayProject, kept, trainers, worker
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -208,7 +208,7 @@ def test_a_second_stop_request_ends_all_at_once(project: RayProject) -> None:
     process.send_signal(signal.SIGINT)
     project.wait_until(lambda: "again aborts" in project.messages)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=240)
+    output, _ = process.communicate(timeout=WAIT_S)
     assert (process.returncode, output) == (130, "")
     assert trainers(project.path) == []
 
@@ -243,7 +243,7 @@ def test_a_lost_head_ends_the_run_with_one_line(project: RayProject, cluster: Cl
     process = project.begin("run", FILE, *words, **cluster.variables)
     run_id, _ = project.wait_for_checkpoint()
     cluster.order("behead")
-    process.communicate(timeout=240)
+    process.communicate(timeout=WAIT_S)
     assert process.returncode == 1
     lost = [line for line in project.messages.splitlines() if "Ray's head" in line]
     assert len(lost) == 1
