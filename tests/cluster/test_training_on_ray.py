@@ -113,6 +113,14 @@ def test_ray_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert line == "--on ray: needs Ray: pip install 'aimbot-lab[ray]'"
 
 
+def test_a_training_begins_on_a_machine_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:9")
+    line = refused(tmp_path, *ON_RAY, "--processes", "2")
+    assert "begin a training on a machine of the cluster, with HOST:PORT or auto" in line
+
+
 def test_one_of_several_processes_asks_ray_for_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +130,7 @@ def test_one_of_several_processes_asks_ray_for_no_others(
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nonsense"])
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "auto", "nonsense"])
 def test_a_cluster_that_does_not_answer_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
