@@ -9,11 +9,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aimbot_lab.cluster.connection import HeadLostError, connected
+from aimbot_lab.cluster.connection import ADDRESS, HeadLostError, connected
 from aimbot_lab.cluster.growth import Growth
 from aimbot_lab.cluster.head import Head
 from aimbot_lab.cluster.life import Life, Told
 from aimbot_lab.cluster.places import Places, StoppedAtOnceError, machines_asked_for
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.processes.judgement import STOPPED, Ended, Restarts
 from aimbot_lab.training.processes.stop_signals import StopSignals
 
@@ -38,6 +39,11 @@ def launch_on_ray(asked: Asked, told: Told) -> int:
     Raises ConfigurationError where there is no Ray or a machine can't take part, and HeadLostError,
     after which only this process's end is left: Ray would not let go of it for a minute.
     """
+    if (address := os.environ.get(ADDRESS, "")).startswith("ray://"):
+        raise ConfigurationError(
+            f"--on ray: {ADDRESS}={address}: begin a training on a machine of the cluster, with "
+            "HOST:PORT or auto"
+        )
     with StopSignals() as signals, connected(asked.span[1]) as ray:
         signals.listen()  # Ray takes SIGTERM
         try:

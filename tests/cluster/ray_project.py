@@ -14,7 +14,7 @@ import psutil
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.tracking.data_folder import DataFolder
 
-WAIT_S = 240
+WAIT_S = 600
 FILE = "tiny.yaml"
 COMMAND = [sys.executable, "-m", "aimbot_lab"]
 CURRICULUM = """

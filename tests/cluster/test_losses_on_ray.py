@@ -30,8 +30,9 @@ def test_more_processes_begin_once_a_checkpoint_was_written_since_there_is_room(
     growing: tuple[Growth, Clock, dict[str, int]],
 ) -> None:
     growth, clock, there = growing
-    there["step"] = 2
     clock.now += SECONDS_BETWEEN_LOOKS
+    assert not growth.is_due
+    there["step"] = 2
     assert not growth.is_due, "there is no room"
     there["room"] = 1
     clock.now += SECONDS_BETWEEN_LOOKS

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from click import ClickException
 from click.testing import CliRunner
-from ray_project import FILE, RayProject, kept, trainers, worker
+from ray_project import FILE, WAIT_S, RayProject, kept, trainers, worker
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -113,6 +113,14 @@ def test_ray_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert line == "--on ray: needs Ray: pip install 'aimbot-lab[ray]'"
 
 
+def test_a_training_begins_on_a_machine_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:9")
+    line = refused(tmp_path, *ON_RAY, "--processes", "2")
+    assert "begin a training on a machine of the cluster, with HOST:PORT or auto" in line
+
+
 def test_one_of_several_processes_asks_ray_for_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +130,7 @@ def test_one_of_several_processes_asks_ray_for_no_others(
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nonsense"])
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "auto", "nonsense"])
 def test_a_cluster_that_does_not_answer_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
@@ -208,7 +216,7 @@ def test_a_second_stop_request_ends_all_at_once(project: RayProject) -> None:
     process.send_signal(signal.SIGINT)
     project.wait_until(lambda: "again aborts" in project.messages)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=240)
+    output, _ = process.communicate(timeout=WAIT_S)
     assert (process.returncode, output) == (130, "")
     assert trainers(project.path) == []
 
@@ -243,7 +251,7 @@ def test_a_lost_head_ends_the_run_with_one_line(project: RayProject, cluster: Cl
     process = project.begin("run", FILE, *words, **cluster.variables)
     run_id, _ = project.wait_for_checkpoint()
     cluster.order("behead")
-    process.communicate(timeout=240)
+    process.communicate(timeout=WAIT_S)
     assert process.returncode == 1
     lost = [line for line in project.messages.splitlines() if "Ray's head" in line]
     assert len(lost) == 1
