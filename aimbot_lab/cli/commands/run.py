@@ -110,6 +110,8 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
       aimbot-lab run goto --seeds 5
       aimbot-lab run goto --processes 2
     """
+    if given["on"] is not None and (given["seeds"] or given["processes"] > 1):
+        raise click.UsageError("--on can't be used with --seeds or --processes")
     own = own_place(given["processes"])
     if given["seeds"] is not None and max(own.count, given["processes"]) > 1:
         raise click.UsageError("--seeds can't be used with several processes for one training")
