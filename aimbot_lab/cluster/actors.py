@@ -6,12 +6,14 @@ from typing import Any
 from aimbot_lab.training.actors.block import ActorPlan, Order
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.player import Player, Said
+from aimbot_lab.training.networks.torch_threads import one_thread
 
 
 class RayPlayer:
     """A `Player` as an actor of Ray; the weights of an order come by themselves."""
 
     def __init__(self, plan: ActorPlan) -> None:
+        one_thread()
         self._player = Player(plan)
 
     def say(self, what: str, given: tuple[Any, ...], weights: bytes | None) -> Said:

@@ -153,7 +153,11 @@ def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurri
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
         of_a_worker = one_core_overrides(load_curriculum(path, overrides).config)
-        return load_curriculum(path, [*overrides, *of_a_worker])
+        base = load_curriculum(path, [*overrides, *of_a_worker])
     except ConfigurationError as error:
         faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]
         raise ConfigurationError(*origins.lines(faults)) from error
+    if base.config.train.actors is not None:
+        what = "has train.actors, but trials play alone: set it to null in overrides"
+        raise ConfigurationError(*origins.lines([Diagnostic(("base",), what)]))
+    return base

@@ -66,7 +66,7 @@ class ScriptedActors:
         self.lives.append((plan.number, plan.life))
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
-        assert what == "block"
+        assert what == "block"  # whoever plays has got ready
         self._asked.append((actor, *given))
         self.orders.append((actor, *given))
 

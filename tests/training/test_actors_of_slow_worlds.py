@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.actors import rollouts
-from aimbot_lab.training.actors.block import Block
+from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.group import OwnActors
 from aimbot_lab.training.actors.local_actors import LocalActors
@@ -94,8 +96,8 @@ def test_actors_have_worlds_that_differ() -> None:
     class Watched(OwnActors):
         def answers(self, seconds: float) -> Any:
             found = super().answers(seconds)
-            for one in found:
-                seen.append(rollouts.unpack(one.value)["columns"]["observations"][0])
+            packed = [one.value for one in found if one.value is not None]
+            seen.extend(unpacked_block(one).columns["observations"][0] for one in packed)
             return found
 
     trained(plan(ActorSettings(number=4), rollouts=1), Watched())
@@ -125,3 +127,14 @@ def test_a_killed_actor_comes_back_and_its_unfinished_episodes_are_dropped() -> 
     assert counts.restarts == 2
     assert counts.episodes_dropped >= 2 * 4  # what ran in its rows
     assert group.pids == {}
+
+
+def test_actors_whose_world_can_not_be_made_are_refused_before_anything_is_created() -> None:
+    class Elsewhere(OwnActors):
+        """Actors on a machine that lacks the environment."""
+
+        def start(self, plan: ActorPlan) -> None:
+            super().start(plan._replace(env=replace(plan.env, id="Missing-v0")))
+
+    with pytest.raises(ConfigurationError, match=r"actor 0: .*Missing"):
+        Training(plan(ActorSettings(number=2)), group=Elsewhere())

@@ -35,8 +35,10 @@ def order(version: int, first: int | None = 1) -> Order:
 
 def free(play: Callable[[ActorPlan, Order], Block | str | None]) -> tuple[FreeRunning, ...]:
     group, counts = ScriptedActors(play), ActorCounts()
-    made = plan(actors=FREE)
-    return FreeRunning(group, actor_plans(made), FREE, counts), group, counts  # type: ignore[return-value]
+    plans = actor_plans(plan(actors=FREE))
+    for one in plans:
+        group.start(one)
+    return FreeRunning(group, plans, FREE, counts), group, counts  # type: ignore[return-value]
 
 
 def test_the_oldest_blocks_are_learned_from_first_and_what_is_too_old_is_dropped() -> None:

@@ -42,7 +42,7 @@ class Actor:
         self._env = new_vec_env(self._world, plan.train, seed=seed)
         self._model = self._new_model()
         if not plan.placed:  # the model has seeded the world as that of one process
-            self._env.seed(derive_seed(seed, "actor", plan.number, plan.life))
+            self.begin_life(plan.life)
         self._recorder = self._new_recorder()
         self._has_begun = False
         # What the networks are shown depends on running statistics, which the learner's may be
@@ -55,7 +55,6 @@ class Actor:
         spec = self._world.spec
         model = new_model(plan.train, self._env, spec=spec, seed=seed, own_shards=shards)
         assert isinstance(model, HybridPPO)
-        th.manual_seed(derive_seed(seed, "actor", plan.number, plan.life))
         model.set_logger(Logger(folder=None, output_formats=[]))
         model.ep_info_buffer, model.ep_success_buffer = deque(maxlen=1), deque(maxlen=1)
         return model
@@ -67,6 +66,15 @@ class Actor:
         recorder = Recorder(self._env, settled, keeps_ends=corrects)
         recorder.init_callback(self._model)
         return recorder
+
+    def get_ready(self) -> None:
+        """Nothing: whoever can be asked is."""
+
+    def begin_life(self, life: int) -> None:
+        """Before the first block: have random numbers that no other `life` of any actor has."""
+        seed = derive_seed(self._plan.seed, "actor", self._plan.number, life)
+        self._env.seed(seed)
+        th.manual_seed(derive_seed(seed, "actions"))
 
     def resume(self, state: bytes) -> int:
         """The number of the scenario in force, where the packed `state` of all rows had come to."""

@@ -17,6 +17,7 @@ MAX_FRUITLESS_LIVES = 3  # of an actor in a row, each lost before its first bloc
 class FreeRunning:
     """Has each actor of `plans` play a block after the other, by the newest weights it can get.
 
+    They have been started.
     A thread orders and receives. An actor that is lost begins anew. Raises RunFailedError where one
     can't play, or is lost again and again.
     """
@@ -68,8 +69,6 @@ class FreeRunning:
 
     def _run(self) -> None:
         try:
-            for plan in self._plans:
-                self._group.start(plan)
             while not self._closing:
                 if self._order_all():
                     for answer in self._group.answers(LOOK_SECONDS):

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.actors.actor import Actor
 from aimbot_lab.training.actors.block import ActorPlan
+from aimbot_lab.training.actors.player import Player
 from aimbot_lab.training.checkpoint.random_state import random_state, restore_random
 
 
@@ -42,14 +41,12 @@ class OwnActors:
     """Actors of this process, each asked when the answer is fetched."""
 
     def __init__(self) -> None:
-        self._actors: dict[int, Actor] = {}
+        self._players: dict[int, Player] = {}
         self._asked: list[tuple[int, str, tuple[Any, ...]]] = []
 
     def start(self, plan: ActorPlan) -> None:
-        """Make the actor; the learner's random numbers stay as they are."""
-        before = random_state(())
-        self._actors[plan.number] = Actor(plan)
-        restore_random(before, ())
+        """Have a player for it."""
+        self._players[plan.number] = Player(plan)
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         """Note the question."""
@@ -61,11 +58,12 @@ class OwnActors:
         return [self._answer(*self._asked.pop(0))] if self._asked else []
 
     def _answer(self, actor: int, what: str, given: tuple[Any, ...]) -> Answer:
-        try:
-            return Answer(actor, getattr(self._actors[actor], what)(*given))
-        except LabError as error:
-            return Answer(actor, fault=str(error))
+        """What the actor says; the learner's random numbers stay as they are."""
+        before = random_state(())
+        said = self._players[actor].say(what, given)
+        restore_random(before, ())
+        return Answer(actor, said.value, said.fault)
 
     def close(self) -> None:
         """Forget them."""
-        self._actors, self._asked = {}, []
+        self._players, self._asked = {}, []

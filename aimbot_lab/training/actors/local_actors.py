@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from aimbot_lab.training.actors.block import ActorPlan
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.player import Player
+from aimbot_lab.training.networks.torch_threads import one_thread
 
 GONE = (EOFError, OSError)
 END_SECONDS = 5.0  # that an actor has to end by itself
@@ -91,6 +92,7 @@ def _end(one: _Process) -> None:
 def play(connection: Connection, plan: ActorPlan) -> None:
     """Be the actor of `plan` until the learner's end of `connection` is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the learner ends its actors
+    one_thread()
     player = Player(plan)
     with suppress(*GONE):
         while True:

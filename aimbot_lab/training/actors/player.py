@@ -1,8 +1,6 @@
-"""An actor in a process of its own, which says in a line what it can't do."""
+"""An actor that says in a line what it can't do."""
 
 from typing import Any, NamedTuple
-
-import torch as th
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.actors.actor import Actor
@@ -27,7 +25,6 @@ class Player:
         """What the actor's method `what` gives."""
         try:
             if self._actor is None:
-                th.set_num_threads(1)
                 self._actor = Actor(self._plan)
             return Said(getattr(self._actor, what)(*given))
         except LabError as error:

@@ -9,11 +9,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.training.actors.block import COLUMNS, Block, Order
 from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.free_running import FreeRunning
 from aimbot_lab.training.actors.group import ActorGroup
-from aimbot_lab.training.actors.in_step import InStep
+from aimbot_lab.training.actors.in_step import InStep, answers_of_all
 from aimbot_lab.training.actors.placing import actor_plans, check_actors
 from aimbot_lab.training.actors.running import RunningEpisodes
 from aimbot_lab.training.actors.world import ActorsWorld
@@ -30,7 +31,7 @@ class ActorRollouts:
     """Fills a model's rollouts with blocks of actors in `group`, and has callbacks see each step.
 
     `world` stands for theirs; what the curriculum asks of it reaches them with their next order.
-    Raises ConfigurationError where actors can't play for `plan`.
+    Making one starts the actors. Raises ConfigurationError where they can't play for `plan`.
     """
 
     def __init__(self, plan: TrainingPlan, group: ActorGroup) -> None:
@@ -39,25 +40,34 @@ class ActorRollouts:
         self._settings, self._group, self._plans = plan.train.actors, group, actor_plans(plan)
         self.world = ActorsWorld(spec_of(plan.env), len(self._plans) * self._plans[0].rows)
         self.should_stop: Callable[[], bool] = lambda: False
-        self._in_step = InStep(group, self._plans, self.world.counts)
-        self._supply: InStep | FreeRunning = self._in_step
-        self._begin(0)
+        self._since = 0, 0  # scenario in force, and the version by which it is
+        self._running = RunningEpisodes(len(self._plans), 0)
+        self._supply: InStep | FreeRunning = self._new_supply()
+        self._start()
 
     def join(self, model: Any, env: WorldVecEnv, progress: CurriculumProgress) -> None:
         """Play for `model`, whose environment is `env`, what `progress` asks for."""
         self._env, self._progress = env, progress
         model.source = self
 
-    def _begin(self, life: int) -> None:
-        """Have all actors begin, none of them with the random numbers of an earlier `life`."""
-        plans = [plan._replace(life=life) for plan in self._plans]
+    def _new_supply(self) -> InStep | FreeRunning:
         counts = self.world.counts
-        self._running = RunningEpisodes(len(plans), counts.version)
-        self._since = 0, counts.version  # scenario in force, and the version by which it is
         if self._settings.lag:
-            self._supply = FreeRunning(self._group, plans, self._settings, counts)
-        else:
-            self._supply = self._in_step = InStep(self._group, plans, counts)
+            return FreeRunning(self._group, self._plans, self._settings, counts)
+        return InStep(self._group, len(self._plans), counts)
+
+    def _start(self) -> None:
+        """Start all actors, and wait until all can play."""
+        try:
+            for plan in self._plans:
+                self._group.start(plan)
+            self._ask_all("get_ready", kind=ConfigurationError)
+        except BaseException:
+            self._group.close()
+            raise
+
+    def _ask_all(self, what: str, *given: Any, kind: type[LabError] = RunFailedError) -> None:
+        answers_of_all(self._group, range(len(self._plans)), what, *given, kind=kind)
 
     @property
     def _is_placed(self) -> bool:
@@ -67,18 +77,22 @@ class ActorRollouts:
         """What a checkpoint keeps of all rows, by actor; `own` where they can't be kept."""
         if not self._is_placed:
             return [own]
-        return [unpack(one) for one in self._in_step.states(self.world.take_scenarios())]
+        assert isinstance(self._supply, InStep)
+        return [unpack(one) for one in self._supply.states(self.world.take_scenarios())]
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on where a checkpoint's `state` was kept; worlds that can't be kept begin anew."""
         if self._is_placed:
             model = {"seen": state["model"]["seen"]}
             packed = pack({"env": state["env"], "model": model})
-            self.world.scenario_number = self._in_step.resume(packed)
+            assert isinstance(self._supply, InStep)
+            self.world.scenario_number = self._supply.resume(packed)
             return
         self._env.resume(state["env"])
         self.world.remember(self._progress.scenario)
-        self._begin(self.world.counts.new_life())
+        version = self.world.counts.version
+        self._since, self._running = (0, version), RunningEpisodes(len(self._plans), version)
+        self._ask_all("begin_life", self.world.counts.new_life())
 
     @property
     def remarks(self) -> tuple[str, ...]:

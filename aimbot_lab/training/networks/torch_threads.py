@@ -6,6 +6,11 @@ from contextlib import contextmanager
 import torch as th
 
 
+def one_thread() -> None:
+    """Have torch work with one thread from now on."""
+    th.set_num_threads(1)
+
+
 @contextmanager
 def one_torch_thread() -> Iterator[int]:
     """Have torch work with one thread; the number that it had before, and has again after."""
