@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -168,6 +169,14 @@ def refused(project: Project, *words: str) -> str:
         (["--processes", "2", "--set", "train.engine=torch"], "only hybrid_ppo with its fused"),
         (["--processes", "2", "--seeds", "2"], "--seeds can't be used"),
         (["--processes", "0"], "0 is not in the range"),
+        (["--machines", "2"], "--machines needs --meet too"),
+        (["--meet", "node1:29400"], "--meet needs --machines too"),
+        (["--machines", "3:2", "--meet", "node1:29400"], "1 <= MIN <= MAX <= 64 must hold"),
+        (["--machines", "two", "--meet", "node1:29400"], "neither N nor MIN:MAX"),
+        (["--machines", "2", "--meet", "node1"], "must be HOST:PORT"),
+        (["--machines", "2", "--meet", "node1.invalid:29400"], "no IPv4 address here"),
+        (["--machines", "2", "--meet", "node1:29400", "--seeds", "2"], "--seeds can't be used"),
+        (["--machines", "2", "--meet", "node1:29400", "--patience", "0"], "not in the range"),
     ],
 )
 def test_what_cant_be_shared_is_refused_before_anything_is_made(
@@ -187,11 +196,37 @@ def test_a_world_without_parts_and_self_play_are_refused(
     assert f"{what} can't be shared out" in refused(project, *words)
 
 
-def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_processes_on_all_machines_than_shards_are_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        meet = f"127.0.0.1:{probe.getsockname()[1]}"
+    words = ("--machines", "1:3", "--processes", "2", "--meet", meet)
+    said = refused(Project(tmp_path), *words)
+    assert "--machines 1:3 --processes 2: there are only 4 shards" in said
+
+
+@pytest.mark.parametrize("words", [("--processes", "2"), ("--machines", "2", "--meet", "a:29400")])
+def test_one_of_several_starts_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    told = invoke_plainly("run", Project(tmp_path).path / "tiny.yaml", "--processes", 2, wanted=2)
-    assert "--processes can't be used in one of several processes" in told.said
+    told = invoke_plainly("run", Project(tmp_path).path / "tiny.yaml", *words, wanted=2)
+    assert f"{words[0]} can't be used in one of several processes" in told.said
+
+
+def test_the_plan_tells_the_shards_of_each_process(tmp_path: Path) -> None:
+    file = Project(tmp_path).path / "tiny.yaml"
+    words = ("--processes", "1", "--machines", "1:3", "--meet", "127.0.0.1:29400", "--dry-run")
+    told = invoke_plainly("run", file, *words)
+    assert "processes: 1 to 3 on 1 to 3 machines, each with 4 or 1 to 2 of 4 shards" in told.output
+    large = ("env.num_envs=1024", "train.batch_size=32768")
+    changes = [word for one in large for word in ("--set", one)]
+    told = invoke_plainly("run", file, "--processes", "2", *changes, "--dry-run")
+    assert "each with 8 of 16 shards" in told.output
+    assert "minibatches above 16,384 samples" in told.said
+    told = invoke_plainly("run", file, *changes, "--dry-run")
+    assert "shards" not in told.output.partition("the whole configuration")[0]
+    assert "minibatches above" not in told.said
 
 
 @pytest.mark.slow

@@ -49,7 +49,10 @@ def meeting_of(spread: Spread, *, listens: bool = True) -> Meeting | None:
         return None
     quieten()
     point = find_meeting_point(spread.machines.meet)
-    return Meeting(point, listen(point) if point.held and listens else None)
+    listener = listen(point) if point.held and listens else None
+    if listener is not None:
+        click.get_current_context().call_on_close(listener.close)
+    return Meeting(point, listener)
 
 
 def team_of(spread: Spread, about: Mapping[str, str], plan: "Shareable | None" = None) -> "Team":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.processes.judgement import STOPPED
+from aimbot_lab.training.processes.machines.messages import FAILURES
 from aimbot_lab.training.processes.machines.task import Task, quieten
 from aimbot_lab.training.processes.machines.team import Team
 from aimbot_lab.training.processes.stop_signals import StoppedAtOnceError, StopSignals
@@ -69,6 +70,8 @@ def follow(task: Task, team: Team, point: "MeetingPoint") -> int:
                 talk = Correspondence(reached(point, until, signals), team.hello(point))
             except StoppedAtOnceError:
                 return STOPPED
+            except FAILURES:
+                continue  # it was lost again; nobody waits longer than `until`
             try:
                 return _followed(talk, task, team, point, signals)
             except LeaderLostError:
