@@ -90,7 +90,7 @@ class Agent(SimpleElasticAgent):
 
     @property
     def _led_to(self) -> int | None:
-        """The exit code of a leader that ended well: the run has its end, whatever the others do."""
+        """The exit code of a leader that ended well, which ends the run; None before."""
         codes = (worker.code for worker in self._workers if worker.rank == 0)
         return next((code for code in codes if code in (0, STOPPED)), None)
 
