@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.world import BoolArray
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.world import BoolArray, StepBuffers
 from aimbot_lab.worlds.testing import Subject, contract_laws, episode_laws, replay_laws
 from tests.worlds.race import ALONE, Race
 from tests.worlds.recorded_race import RACE, RaceReplays, RaceSettings
@@ -33,6 +34,18 @@ class Asked(Tanks):
 class NoChoice(Tanks):
     def action_masks(self, masks: BoolArray) -> None:
         masks[:] = self.numbers[:1].T > 0.0
+
+
+class Reusing(Tanks):
+    """Gives its episodes in arrays that the next ones overwrite."""
+
+    def step(self, actions: np.ndarray, buffers: StepBuffers) -> EpisodeBatch:
+        batch = super().step(actions, buffers)
+        if not hasattr(self, "kept"):
+            self.kept = np.zeros_like(self.counts[0])
+        order = self.kept[: len(batch.order)]
+        order[:] = batch.order
+        return batch._replace(order=order)
 
 
 class OtherLevel(TankReplays):
@@ -76,6 +89,11 @@ BROKEN = {
     "bounds do not rise": (contract_laws.the_spec_agrees_with_itself, tanks(Endless), "must rise"),
     "masks are not written": (MASKS, tanks(Unwritten), "a mask is not written"),
     "masks change the world": (MASKS, tanks(Asked), "equal|changes when"),
+    "what ended is overwritten": (
+        episode_laws.what_ended_stays_as_it_was,
+        tanks(Reusing),
+        "order",
+    ),
     "no choice is left": (MASKS, tanks(NoChoice), "a branch has no choice left"),
     "a replay sees other numbers": (REPLAYS, kept_by(OtherLevel()), "observations of a replay"),
     "a replay ends elsewhere": (REPLAYS, kept_by(OtherLength()), "at another decision|observ"),

@@ -9,19 +9,20 @@ from aimbot_lab.foundation.errors import AbortedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPING = "stopping after this minibatch and saving; again aborts"
+STOPPING_TOGETHER = "stopping where the next rollout begins, and saving; again aborts"
 
 
 class StopRequest:
     """Whether the user asked to stop; a training polls it after every step.
 
-    `notice` is called for a request that is accepted. It is called in a signal handler, in the
-    middle of anything, so it must neither wait nor use a buffered stream.
+    `notice` is called with `stopping` for a request that is accepted. It is called in a signal
+    handler, in the middle of anything, so it must neither wait nor use a buffered stream.
     """
 
-    def __init__(self, notice: Callable[[str], None]) -> None:
+    def __init__(self, notice: Callable[[str], None], stopping: str = STOPPING) -> None:
         self.requested = False
         self._polled = False
-        self._notice = notice
+        self._notice, self._stopping = notice, stopping
 
     def __call__(self) -> bool:
         """Whether to stop now."""
@@ -35,17 +36,19 @@ class StopRequest:
             return  # a closing terminal hangs up more than once
         if again or not self._polled:
             raise KeyboardInterrupt
-        self._notice(STOPPING)
+        self._notice(self._stopping)
 
 
 @contextmanager
-def stop_on_signals(notice: Callable[[str], None]) -> Iterator[StopRequest]:
+def stop_on_signals(
+    notice: Callable[[str], None], stopping: str = STOPPING
+) -> Iterator[StopRequest]:
     """A stop request that SIGINT, SIGTERM and SIGHUP set while the block runs.
 
     Raises AbortedError for an abort that the block leaves as KeyboardInterrupt: whoever opens a
     run reports its abort itself.
     """
-    request = StopRequest(notice)
+    request = StopRequest(notice, stopping)
     with handled_signals(request.receive):
         try:
             yield request

@@ -38,10 +38,11 @@ def train(
     any, are `on` Ray or processes of this machine.
     """
     from aimbot_lab.cli.processes.actors_on_ray import actors_on_ray
-    from aimbot_lab.cli.processes.stopping import stop_on_signals
+    from aimbot_lab.cli.processes.stopping import STOPPING, STOPPING_TOGETHER, stop_on_signals
     from aimbot_lab.cli.views.view import training_view
 
-    with training_view(request.run_name) as view, stop_on_signals(view.notice) as stop:
+    words = STOPPING_TOGETHER if crew is not None and crew.is_shared else STOPPING
+    with training_view(request.run_name) as view, stop_on_signals(view.notice, words) as stop:
         if news:
             view.notice(news)
         view.stage("loading")

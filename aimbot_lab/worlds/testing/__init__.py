@@ -25,6 +25,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     contract_laws.masks_leave_a_choice,
     contract_laws.a_row_can_be_drawn,
     episode_laws.episodes_are_counted_whole,
+    episode_laws.what_ended_stays_as_it_was,
     episode_laws.the_agents_of_a_row_end_together,
     episode_laws.result_lines_give_the_columns_back,
     episode_laws.only_what_ended_can_be_cut_off,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
+from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN, EpisodeBatch
 from aimbot_lab.foundation.result_lines import parse_lines, result_line
 from aimbot_lab.foundation.world import seats_of
 from aimbot_lab.worlds.testing.subject import (
@@ -10,6 +10,8 @@ from aimbot_lab.worlds.testing.subject import (
     begun,
     play,
 )
+
+EPISODE_ARRAYS = "row", "agent", "order", "scenario", "outcome", "length", "terms"
 
 
 def episodes_are_counted_whole(subject: Subject) -> None:
@@ -36,6 +38,29 @@ def episodes_are_counted_whole(subject: Subject) -> None:
             lengths[seat], returns[seat] = 0, 0.0
             ended += 1
     assert ended > 0, f"no episode ended in {subject.steps} steps: give the subject more"
+
+
+def what_ended_stays_as_it_was(subject: Subject) -> None:
+    """Later steps don't write to the columns of episodes that a step gave.
+
+    A training counts them where its next rollout begins.
+    """
+    world, steps = begun(subject, 2), subject.steps // 2
+    given, then = [], []
+    for step in play(world, subject, steps):
+        given.append(_columns(step.episodes))
+        then.append({name: column.copy() for name, column in given[-1].items()})
+    for _ in play(world, subject, steps):
+        pass
+    for columns, copies in zip(given, then, strict=True):
+        for name, column in columns.items():
+            np.testing.assert_array_equal(column, copies[name], err_msg=name)
+
+
+def _columns(batch: EpisodeBatch) -> dict[str, np.ndarray]:
+    """All that is kept of episodes that ended."""
+    own = {name: getattr(batch, name) for name in EPISODE_ARRAYS}
+    return {**own, **batch.columns}
 
 
 def the_agents_of_a_row_end_together(subject: Subject) -> None:
