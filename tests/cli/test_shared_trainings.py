@@ -247,6 +247,27 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     assert kept(told) == kept(alone)
 
 
+@pytest.mark.slow
+def test_two_launchers_that_meet_train_one_run_as_one_process_does(
+    project: Project, alone: dict[str, Any]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        meet = ("--machines", "2", "--meet", f"127.0.0.1:{probe.getsockname()[1]}")
+    pair = [project.begin("run", "tiny.yaml", *meet, "--json") for _ in range(2)]
+    ended = [process.communicate(timeout=WAIT_S) for process in pair]
+    assert [process.returncode for process in pair] == [1, 1], ended
+    ((output, _),) = (one for one in ended if one[0])
+    ((_, messages),) = (one for one in ended if not one[0])
+    joined, over = messages.splitlines()
+    assert joined.startswith("joined the training at 127.0.0.1:")
+    assert joined.endswith("rank 1 of 2")
+    assert over.endswith("ended with exit code 1")
+    told = json.loads(output)
+    assert told["state_sha256"] == alone["state_sha256"]
+    assert kept(told) == kept(alone)
+    assert len(list_runs(project.data)) == 1
+
+
 @long
 @pytest.mark.slow
 def test_two_processes_end_as_one_does(project: Project, alone: dict[str, Any]) -> None:

@@ -18,6 +18,8 @@ from aimbot_lab.training.processes.meeting import loopback_interface
 
 PROGRAM = Path(__file__).with_name("machine_program.py")
 WAIT_S = 90
+LONG = "AIMBOT_LAB_LONG_TESTS"
+long = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
 
 
 class Note(NamedTuple):
@@ -158,6 +160,7 @@ def test_an_error_on_one_machine_ends_all_and_the_leader_says_it(stage: Stage) -
     assert len(stage.notes()) == 2, "an error is not tried again"
 
 
+@long
 def test_a_machine_that_comes_late_vanishes_and_returns_is_taken_in(stage: Stage) -> None:
     leader = stage.lead("1:2", patience=3)
     assert places(stage.starts(1)) == [("a", "0/1")]
@@ -180,6 +183,7 @@ def test_a_machine_that_comes_late_vanishes_and_returns_is_taken_in(stage: Stage
     assert [line.partition(") ")[2] for line in lines] == [joins, silent, joins]
 
 
+@long
 def test_others_end_after_the_patience_once_the_leader_is_lost(stage: Stage) -> None:
     leader = stage.lead()
     follower = stage.begin("b", patience=3)
