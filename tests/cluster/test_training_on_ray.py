@@ -1,5 +1,6 @@
 """`run --on ray`: the bits of one process, whatever number Ray places and whatever dies."""
 
+import re
 import secrets
 import signal
 import subprocess
@@ -208,13 +209,21 @@ def test_a_training_of_one_process_goes_on_on_ray(
     assert kept(project.ended("resume", run_id[:12], "--processes", "1:2", *ON_RAY)) == alone
 
 
+def waits_for(process: psutil.Process, number: signal.Signals) -> bool:
+    """Whether a signal has come to a process that is halted."""
+    status = Path(f"/proc/{process.pid}/status").read_text("utf-8")
+    (pending,) = re.findall(r"(?m)^ShdPnd:\s+([0-9a-f]+)$", status)
+    return bool(int(pending, 16) >> (number - 1) & 1)
+
+
 @pytest.mark.ray
 def test_a_second_stop_request_ends_all_at_once(project: RayProject) -> None:
     process = project.begin("run", FILE, "--processes", "2", *ON_RAY, *LONG)
     project.wait_for_checkpoint()
-    worker(project.path, 1).suspend()  # so that nobody can save
+    halted = worker(project.path, 1)
+    halted.suspend()  # so that nobody can save
     process.send_signal(signal.SIGINT)
-    project.wait_until(lambda: "again aborts" in project.messages)
+    project.wait_until(lambda: waits_for(halted, signal.SIGINT))
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=WAIT_S)
     assert (process.returncode, output) == (130, "")
