@@ -33,6 +33,8 @@ CASES = [
     (("trials: 3", "trials: 3\noverrides: {train.gama: 1}"), "overrides: train.gama=1: "
      "train.gama: unknown key"),
     (("trials: 3", "trials: 3\noverrides: {seed: 4}"), "9:13: overrides.seed: has no effect here"),
+    (("trials: 3", "trials: 3\noverrides: {train.algo: hybrid_ppo, train.actors.number: 1}"),
+     "base: has train.actors, but trials play alone"),
     (("trials: 3", "trials: 3\nworkers: 4"), "workers: must be at most parallel, 2 (got 4)"),
     (("name: small", "name: a/b"), "name: must begin with a letter or digit and have at most 80 "
      "letters, digits, _, . and - (got 'a/b')"),

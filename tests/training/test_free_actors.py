@@ -221,6 +221,16 @@ def test_what_runs_of_an_older_scenario_holds_nothing_back() -> None:
     assert step.episodes.running_order.tolist() == [base + 1]  # actor 1 has what began later
 
 
+def test_what_ran_of_an_older_scenario_before_a_block_holds_nothing_back() -> None:
+    running = RunningEpisodes(2, 0)
+    base, other = (first_rank(3, actor, 2) for actor in range(2))
+    one = TakenStep(4, ended([base], [base + 1], scenario=2))
+    earlier = TakenStep(2, ended([other], [other + 1], scenario=2))
+    blocks = [block(0, 3, [one], base), block(1, 3, [earlier], other)]
+    first, _ = running.steps(blocks, first=2, since=3)
+    assert first.episodes.running_order.tolist() == [base]
+
+
 def test_free_actors_learn_pass_lessons_and_are_counted() -> None:
     made, record = plan(actors=FREE, total_steps=8 * ROLLOUT), Record()
     training = Training(made, group=OwnActors())

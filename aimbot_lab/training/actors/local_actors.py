@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NamedTuple
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.actors.block import ActorPlan
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.player import Player
@@ -35,7 +36,12 @@ class LocalActors:
         return {number: one.process.pid or 0 for number, one in self._processes.items()}
 
     def start(self, plan: ActorPlan) -> None:
-        """Begin a process that makes the actor."""
+        """Begin a process that makes the actor.
+
+        Raises ConfigurationError in the worker of a sweep, which must have no processes of its own.
+        """
+        if multiprocessing.current_process().daemon:
+            raise ConfigurationError("train.actors: can't be used by the trials of a sweep")
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=play, args=(theirs, plan), daemon=True)
