@@ -53,6 +53,13 @@ class Spread(NamedTuple):
         return self.span, ONE if self.machines is None else self.machines.span
 
     @property
+    def option(self) -> str:
+        """The option that asks for more than this process."""
+        if self.on is not None:
+            return "--on"
+        return "--processes" if self.machines is None else "--machines"
+
+    @property
     def words(self) -> str:
         """The options that say so."""
         machines = "" if self.machines is None else f"--machines {self.machines.span} "

@@ -7,8 +7,10 @@ import pytest
 import torch as th
 from guessing import ROWS, STEPS, new_model
 
+from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
 from aimbot_lab.training.fused.core.row_noise import fill_noise
 from aimbot_lab.training.fused.lanes import MAX_LANES, deal
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.shards import Shards, asked_count, divides, permutations, usual_count
 
 pytestmark = pytest.mark.filterwarnings("ignore:You have specified a mini-batch size")
@@ -97,3 +99,11 @@ def test_rows_of_a_shard_act_and_are_valued_alike_wherever_they_are() -> None:
     for first in range(0, ROWS, 2):
         for part, found in zip(whole, answers(slice(first, first + 2)), strict=True):
             np.testing.assert_array_equal(part[first : first + 2], found)
+
+
+def test_shards_are_of_no_use_to_the_torch_engine() -> None:
+    asked = {"algo": "hybrid_ppo", "batch_size": 1024}
+    assert shard_count(TrainSettings(**asked, engine="torch"), 64) == 1
+    assert shard_count(TrainSettings(**asked, shards=2), 64) == 2
+    with pytest.raises(ValueError, match="does nothing with train.engine: torch"):
+        shard_count(TrainSettings(**asked, engine="torch", shards=2), 64)

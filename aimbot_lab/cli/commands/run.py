@@ -144,7 +144,7 @@ def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
         on, as_json = spread.on, given["as_json"]
         return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     if str(file) == "-":
-        raise click.UsageError(f"{spread.words.split()[0]} can't be used with -")
+        raise click.UsageError(f"{spread.option} can't be used with -")
     team = _team(request, given)
     words = _words_of_worker(file, overrides, given, request.start)
     if meeting is not None and not meeting.leads:

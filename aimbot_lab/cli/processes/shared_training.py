@@ -45,7 +45,7 @@ def own_place(spread: Spread) -> "Place":
     several = place.count > 1 and (spread.processes > 1 or spread.on is not None)
     if several or (spread.machines is not None and RANK in os.environ):
         raise click.UsageError(
-            f"{spread.words.split()[0]} can't be used in one of several processes ({RANK} and "
+            f"{spread.option} can't be used in one of several processes ({RANK} and "
             f"{WORLD_SIZE} are set)"
         )
     return place

@@ -151,9 +151,6 @@ def rollout_diagnostics(
 
 
 def _shard_diagnostics(train: TrainSettings, rows: int) -> Iterator[Diagnostic]:
-    if train.engine == "torch" and train.shards != "auto":
-        what = "does nothing with train.engine: torch: leave one of the two out"
-        yield Diagnostic(("train", "shards"), what)
     try:
         shard_count(train, rows)
     except ValueError as error:

@@ -48,7 +48,7 @@ def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) 
         )
     if train.actors is not None:
         raise ConfigurationError(
-            f"--processes {processes}: train.actors feed one learner; leave one of the two out"
+            f"{asked}: train.actors feed one learner; leave one of the two out"
         )
     if not spec.can("parts") or spec.agents > 1 or plan.self_play is not None:
         what = "self_play" if plan.self_play is not None else f"the world {plan.env.world}"
