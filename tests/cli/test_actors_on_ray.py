@@ -1,23 +1,25 @@
-"""`run --on ray` is for actors, and refused in a line elsewhere."""
+"""`run --on ray` of a training with actors, and what does not go with it."""
 
 from pathlib import Path
 
 import pytest
 from tiny_runs import invoke_plainly
 
+ACTORS = ("--set", "train.actors.number=2")
+
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "--on ray: needs train.actors in the curriculum"),
-        (("--seeds", 2), "--on can't be used with --seeds or --processes"),
-        (("--processes", 2), "--on can't be used with --seeds or --processes"),
+        (("--seeds", 2), "--seeds can't be used with several processes for one training"),
+        (("--processes", 2), "--processes 2 --on ray: train.actors feed one learner"),
+        (("--machines", 2, "--meet", "127.0.0.1:1"), "--machines can't be used with --on ray"),
     ],
 )
-def test_on_ray_is_refused_where_there_are_no_actors(
+def test_what_does_not_go_with_actors_on_ray_is_refused(
     tmp_path: Path, words: tuple[object, ...], told: str
 ) -> None:
-    data = tmp_path / "data"
-    result = invoke_plainly("run", "goto", "--on", "ray", "--data-dir", data, *words, wanted=2)
+    place = ("--data-dir", tmp_path / "data")
+    result = invoke_plainly("run", "goto", "--on", "ray", *place, *ACTORS, *words, wanted=2)
     assert told in result.said
-    assert not data.exists()
+    assert not (tmp_path / "data").exists()

@@ -51,7 +51,7 @@ def take_over(
     (run,) = resumable_runs(data_folder)
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
-    monkeypatch.setattr(preparation, "Training", lambda _, exchange: trained(resume))
+    monkeypatch.setattr(preparation, "Training", lambda *_, **__: trained(resume))
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):

@@ -17,6 +17,7 @@ lessons:
   - name: right
     completion_criteria: {threshold: 0.6, min_lesson_length: 30}
 train: {algo: hybrid_ppo, total_steps: 40_000, n_steps: 32, batch_size: 64, learning_rate: 0.003}
+seed: 4
 """
 
 
