@@ -16,6 +16,7 @@ from aimbot_lab.training.processes.machines.launching import follow, lead
 from aimbot_lab.training.processes.machines.meeting_point import find_meeting_point, listen
 from aimbot_lab.training.processes.machines.task import Task
 from aimbot_lab.training.processes.machines.team import Team
+from aimbot_lab.training.processes.place import LostError
 
 FOLDER, NAME = Path(sys.argv[1]), sys.argv[2]
 WAIT_S = 60  # longer than any test
@@ -28,7 +29,7 @@ def note(word: str) -> None:
 
 
 def work() -> int:
-    """Stop as a training does when asked to, fail where the file `fail` says so, or end well."""
+    """Stop as a training does when asked to, fail or lose others as a file says, or end well."""
     asked: list[int] = []
 
     def receive(number: int, _frame: FrameType | None) -> None:
@@ -43,6 +44,8 @@ def work() -> int:
         if (FOLDER / f"fail {NAME}").exists():
             sys.stderr.write("MemoryError: 3 GB\n")
             return 3
+        if (FOLDER / f"lost {NAME}").exists():
+            return LostError.exit_code
         if (FOLDER / "done").exists():
             return 0
         time.sleep(0.02)

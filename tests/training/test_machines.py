@@ -154,7 +154,7 @@ def test_an_error_on_one_machine_ends_all_and_the_leader_says_it(stage: Stage) -
     follower = stage.begin("b")
     stage.starts(2)
     stage.make("fail b")
-    stage.make("done")
+    stage.make("lost a")  # which notices it
     assert ended(leader, 3)[-1] == "rank 1 ended with exit code 3: MemoryError: 3 GB"
     assert ended(follower, 3)[-1].endswith("ended with exit code 3")
     assert len(stage.notes()) == 2, "an error is not tried again"

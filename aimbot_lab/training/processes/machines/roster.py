@@ -109,9 +109,12 @@ class Roster:
 
     def _there(self) -> Iterator[Other]:
         """Machines that can take part, now or later."""
+        return (other for other in self._listening() if not other.refused)
+
+    def _listening(self) -> Iterator[Other]:
+        """Machines that hear orders, also those that were turned away."""
         for other in self._others.values():
-            gone = other.said.left or self.silence(other) > self._team.silence_s
-            if not (gone or other.refused):
+            if not (other.said.left or self.silence(other) > self._team.silence_s):
                 yield other
 
     def members(self) -> list[Other]:
@@ -184,4 +187,4 @@ class Roster:
 
     def all_left(self) -> bool:
         """Whether nobody still has to hear that order."""
-        return not list(self._there())
+        return not list(self._listening())
