@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
+from shared_project import WAIT_S, Project, alone, document, kept, project, store
 from struck_program import PLACES, STRIKE, STRUCK
-from test_shared_trainings import WAIT_S, Project, alone, document, kept, project, store
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_shared_trainings import COMMAND, WAIT_S, Project, document, worker
+from shared_project import COMMAND, WAIT_S, Project, document, worker
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.tracking.runs.history import list_runs

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aimbot_lab.experiment.runs.processes import crew
 from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
@@ -41,17 +42,24 @@ def resumed(start: InitialAgentRef | None) -> RunRequest:
     return request(resume=run)
 
 
+class Saying(Alone):
+    """The exchange of a leader; what it said is kept."""
+
+    place = Place(0, 2)
+
+    def __init__(self) -> None:
+        self.said: list[bytes] = []
+
+    def gather(self, data: bytes) -> list[bytes]:
+        self.said.append(data)
+        return [data]
+
+
 def compare(leader: RunRequest, follower: RunRequest) -> None:
     """Have a follower with its request meet a leader with another one."""
-    said: list[bytes] = []
-
-    class Saying(Alone):
-        def gather(self, data: bytes) -> list[bytes]:
-            said.append(data)
-            return [data]
-
-    Crew(Saying()).compare(leader)
-    Crew(Heard(said)).compare(follower)
+    saying = Saying()
+    Crew(saying).compare(leader)
+    Crew(Heard(saying.said)).compare(follower)
 
 
 def test_a_run_that_the_leader_resumes_began_with_the_agent_that_the_others_are_given() -> None:
@@ -64,3 +72,20 @@ def test_a_run_that_the_leader_resumes_began_with_the_agent_that_the_others_are_
 def test_another_agent_to_begin_with_is_refused(leader: RunRequest) -> None:
     with pytest.raises(ConfigurationError, match="process 1 has another agent to begin with"):
         compare(leader, request(AGENT))
+
+
+def test_what_the_leader_gives_is_taken_by_the_same_version_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        crew, "as_document", lambda request: {"seed": request.curriculum.config.seed}
+    )
+    monkeypatch.setattr(crew, "request_from", lambda document, folder: (document, folder))
+    saying, folder = Saying(), DataFolder(Path("mine"))
+    Crew(saying).give(request())
+    assert Crew(Heard(saying.said)).take(folder) == ({"seed": 1}, folder)
+    monkeypatch.setattr(crew.aimbot_lab, "__version__", "0.0.1")
+    follower = Crew(Heard(saying.said))
+    with pytest.raises(ConfigurationError, match=r"process 1 has another version .*: 0\.0\.1, not"):
+        follower.take(folder)
+    assert follower.failed, "nobody waits for another round"

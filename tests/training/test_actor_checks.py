@@ -32,7 +32,13 @@ MEMORY = "  network: {memory: {size: 8, sequence_length: 8}}\n  actors"
         ("number: 4}", "number: 4, rows: 8}", "8:11: train.actors: number * rows = 32"),
         ("number: 4}", "number: 4, lag: 2}", "8:28: train.actors.lag: must be at most 1"),
         ("number: 4}", "number: 0}", "8:20: train.actors.number: must be at least 1"),
-        ("number: 4}", "number: 4, preload: 3}", "train.actors.preload: must be 4 to 8"),
+        ("number: 4}", "number: 4, lag: 1, preload: 3}", "train.actors.preload: must be 4 to 8"),
+        ("number: 4}", "number: 4, preload: 4}", "train.actors.preload: does nothing without a"),
+        (
+            "number: 4}",
+            "number: 4, pool: 3}",
+            "8:28: train.actors.pool: does nothing without a lag",
+        ),
         (
             "number: 4}",
             "number: 4, correction: v}",

@@ -6,6 +6,7 @@ from aimbot_lab.foundation.settings import STRICT, Ge, Int, Le, dataclass
 
 MAX_ACTORS = 1024
 MAX_UNCORRECTED_LAG = 1  # updates, beyond which PPO's clip alone is no correction
+USUAL_POOL = 2
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -23,7 +24,7 @@ class ActorSettings:
     correction: Literal["none", "vtrace"] = "none"
     """`vtrace` works advantages out again, for the present policy, before each update; a lag
     beyond 1 needs it."""
-    pool: Annotated[Int, Ge(1), Le(64)] = 2
+    pool: Annotated[Int, Ge(1), Le(64)] = USUAL_POOL
     """With a lag: rollouts of each actor that may wait to be learned from; then actors wait."""
     preload: Annotated[Int, Ge(1)] | None = None
     """With a lag: rollouts that must wait before the first update. Left out, one of each actor."""
@@ -34,6 +35,9 @@ class ActorSettings:
                 f"lag must be at most {MAX_UNCORRECTED_LAG} without correction: vtrace "
                 f"(got {self.lag})"
             )
+        for key, usual in ("pool", USUAL_POOL), ("preload", None):
+            if not self.lag and getattr(self, key) != usual:
+                raise ValueError(f"{key} does nothing without a lag: leave it out")
         if self.preload is not None and not self.number <= self.preload <= self.room:
             raise ValueError(
                 f"preload must be {self.number} to {self.room}, number to number * pool "

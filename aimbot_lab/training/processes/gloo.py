@@ -71,7 +71,7 @@ class GlooWire:
 
     def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
         self._place = place
-        with self._waiting_for("all processes to come"):
+        with self._waiting_for("all processes to come, as many as WORLD_SIZE says"):
             dist.init_process_group(
                 "gloo",
                 store=meeting.store(place, patience_s),

@@ -79,24 +79,32 @@ class Crew:
 
     def compare(self, request: RunRequest) -> None:
         """Raise ConfigurationError where another process is about to train something else."""
-        said = [one["about"] for one in self._round({"about": about_request(request)})]
-        for rank, about in enumerate(said):
-            for what, own in said[0].items():
-                if about[what] != own:
-                    self.failed = True  # everyone sees it
-                    raise ConfigurationError(
-                        f"process {rank} has another {what} than process 0: {about[what]}, not "
-                        f"{own}; all must be given the same"
-                    )
+        self._check_same(self._round({"about": about_request(request)}))
 
     def give(self, request: RunRequest) -> None:
-        """Have the others train what is asked for; for the leader. Raises OtherFailedError."""
+        """Have the others train what is asked for; for the leader. Raises as `take`."""
         if self.is_shared:
-            self._round({"request": as_document(request)})
+            self._check_same(self._round({"request": as_document(request), "about": _version()}))
 
     def take(self, data_folder: DataFolder) -> RunRequest:
-        """What the leader gives; for the others. Raises OtherFailedError."""
-        return request_from(self._round({})[0]["request"], data_folder)
+        """What the leader gives; for the others.
+
+        Raises OtherFailedError, and ConfigurationError where a process has another version.
+        """
+        heard = self._round({"about": _version()})
+        self._check_same(heard)
+        return request_from(heard[0]["request"], data_folder)
+
+    def _check_same(self, heard: Sequence[Mapping[str, Any]]) -> None:
+        """Raise ConfigurationError where a process is about something else than the leader."""
+        for rank, one in enumerate(heard):
+            for what, leaders in heard[0]["about"].items():
+                if (own := one["about"][what]) != leaders:
+                    self.failed = True  # everyone sees it
+                    raise ConfigurationError(
+                        f"process {rank} has another {what} than process 0: {own}, not "
+                        f"{leaders}; all must be given the same"
+                    )
 
     def order(self, order: Order = READY) -> None:
         """Have all processes do that; for the leader. Raises OtherFailedError."""
@@ -151,8 +159,12 @@ def about_request(request: RunRequest) -> dict[str, str]:
         start = request.resume.record.start
     text = hashlib.sha256(curriculum.resolved_text.encode()).hexdigest()
     return {
-        "version of aimbot-lab": aimbot_lab.__version__,
+        **_version(),
         "seed": str(curriculum.config.seed),
         "curriculum": f"SHA-256 {text[:DIGITS]}",
         "agent to begin with": "none" if start is None else start.sha256[:DIGITS],
     }
+
+
+def _version() -> dict[str, str]:
+    return {"version of aimbot-lab": aimbot_lab.__version__}

@@ -1,0 +1,146 @@
+"""A project with a tiny curriculum that several processes train, for tests of such trainings."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
+
+WAIT_S = 240
+ROLLOUTS = 10 * 2048  # steps; more than a dead process's checkpoint can be behind
+LONG = "AIMBOT_LAB_LONG_TESTS"
+long = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
+COMMAND = [sys.executable, "-m", "aimbot_lab"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "aimbot_lab"]
+CURRICULUM = """
+name: tiny
+seed: 7
+env: {num_envs: 64, goto_win_radius: 12.0, time_limit: 3.0}
+lessons:
+  - name: first
+    targets: {goto: 1}
+    difficulty: {goto: [1, 0, 0, 0, 0]}
+    completion_criteria: {threshold: 0.01, min_lesson_length: 10}
+  - name: second
+    targets: {goto: 1}
+    difficulty: {goto: [1, 1, 0, 0, 0]}
+    completion_criteria: {threshold: 0.999, min_lesson_length: 10}
+train:
+  algo: hybrid_ppo
+  total_steps: 81_920
+  n_steps: 32
+  batch_size: 1024
+  n_epochs: 1
+  network: {layers: [16]}
+tracking: {experiment: tests}
+"""
+
+
+class Project:
+    """A folder with the curriculum, and the commands that were begun there."""
+
+    def __init__(self, path: Path, store: Path | None = None) -> None:
+        self.path, self.data = path, DataFolder(path / ".aimbot-lab")
+        self.begun: list[subprocess.Popen[str]] = []
+        (path / "tiny.yaml").write_text(CURRICULUM, encoding="utf-8")
+        (path / ".aimbot-lab").mkdir()
+        if store is not None:  # to make one takes longer than a training
+            shutil.copy(store, self.data.database)
+
+    def begin(self, *words: str, command: list[str] = COMMAND) -> "subprocess.Popen[str]":
+        """`aimbot-lab` with `words`."""
+        kept = {key: value for key, value in os.environ.items() if "AIMBOT_LAB" not in key}
+        kept.pop("MLFLOW_TRACKING_URI", None)
+        process = subprocess.Popen(
+            [*command, *words],
+            cwd=self.path,
+            env={**kept, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.begun.append(process)
+        return process
+
+    def ended(self, *words: str, wanted: int = 1, command: list[str] = COMMAND) -> dict[str, Any]:
+        """The JSON document of a training; by default one that spends its steps."""
+        return document(self.begin(*words, "--json", command=command), wanted)
+
+    def wait_for_checkpoint(self, after: int = 0) -> tuple[str, int]:
+        """The one run that trains, once it has a checkpoint after that step, and which step."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            for path in self.data.runs.glob("*/checkpoints"):
+                if (step := CheckpointFolder(path).newest_step or 0) > after:
+                    return path.parent.name, step
+            time.sleep(0.02)
+        raise AssertionError("no checkpoint came")
+
+
+def document(process: "subprocess.Popen[str]", wanted: int) -> dict[str, Any]:
+    output, messages = process.communicate(timeout=WAIT_S)
+    assert process.returncode == wanted, messages
+    assert "Traceback" not in messages
+    told: dict[str, Any] = json.loads(output)
+    return {**told, "messages": messages}
+
+
+def worker(process: "subprocess.Popen[str]", rank: int) -> psutil.Process:
+    """The process of that rank."""
+    children = psutil.Process(process.pid).children(recursive=True)
+    (found,) = (one for one in children if one.environ().get("RANK") == str(rank))
+    return found
+
+
+def kept(told: dict[str, Any]) -> dict[str, Any]:
+    """What the store has of a run that does not depend on the clock."""
+    from mlflow import MlflowClient
+
+    client, run_id = MlflowClient(told["tracking_uri"]), told["run_id"]
+    metrics = client.get_run(run_id).data.metrics
+    folder = Path(client.download_artifacts(run_id, ""))
+    return {
+        "metrics": {
+            name: [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
+            for name in metrics
+            if not name.startswith("time/")
+        },
+        **{name: (folder / name).read_bytes() for name in ("episodes.csv", "result.json")},
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store."""
+    data = DataFolder(tmp_path_factory.mktemp("store"))
+    connect(data, embedded_address(data))
+    return data.database
+
+
+@pytest.fixture
+def project(tmp_path: Path, store: Path) -> Iterator[Project]:
+    project = Project(tmp_path, store)
+    yield project
+    for process in project.begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[str, Any]:
+    """The training in one process."""
+    told = Project(tmp_path_factory.mktemp("alone"), store).ended("run", "tiny.yaml")
+    assert told["lessons"][0]["ended_at_step"] is not None
+    return told
