@@ -37,7 +37,7 @@ MEMORY = "  network: {memory: {size: 8, sequence_length: 8}}\n  actors"
         (
             "number: 4}",
             "number: 4, pool: 3}",
-            "8:28: train.actors.pool: does nothing without a lag",
+            "8:29: train.actors.pool: does nothing without a lag",
         ),
         (
             "number: 4}",
