@@ -60,7 +60,8 @@ def test_processes_take_turns_and_their_exchange_takes_a_share(
     assert 0.0 < two["exchange_share"] < 1.0
     training = QUICK.training
     minibatches = training.steps // training.batch_size * training.n_epochs
-    assert two["exchanges"] == minibatches + EXCHANGES, "as many as the model counts"
+    beside = two["exchanges"] - (minibatches + EXCHANGES)  # what the model counts
+    assert 0.0 <= beside <= 1.0, "a checkpoint that is due in a rollout takes another one"
     for row in (one, two):
         assert row["steps_per_second"] > 0.0
         assert row["processor_us_per_step"] > 0.0

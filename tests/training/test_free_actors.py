@@ -20,6 +20,7 @@ from aimbot_lab.training.actors.pool import BlockPool
 from aimbot_lab.training.actors.running import RunningEpisodes
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes, first_rank
+from aimbot_lab.training.callbacks import checkpoint_callback
 from aimbot_lab.training.callbacks.taken_steps import TakenStep
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
@@ -244,7 +245,10 @@ def test_free_actors_learn_pass_lessons_and_are_counted() -> None:
     assert '"kind": "lesson"' in record.files["events.jsonl"]
 
 
-def test_a_resumed_training_goes_on_counting_with_lives_that_none_had() -> None:
+def test_a_resumed_training_goes_on_counting_with_lives_that_none_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # one at each rollout
     made, record = plan(actors=FREE, total_steps=8 * ROLLOUT), Record()
     links = RunLinks(record=record, checkpoints=record)
     Training(made, group=OwnActors()).learn(record, SilentObserver(), lambda: False, links=links)

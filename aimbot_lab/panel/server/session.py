@@ -70,7 +70,9 @@ class Session:
         It ends with the page; a LabError that it raises is told to the page.
         """
         self.stop(part, name=name)
-        self._going_on[f"{part}/{name}"] = asyncio.create_task(self._told(part, work))
+        task = asyncio.create_task(self._told(part, work))
+        task.add_done_callback(lambda _: work.close())  # one that ended before it began
+        self._going_on[f"{part}/{name}"] = task
 
     def follow(
         self, part: str, kind: str, feed: Feed[Value], body: Callable[[Value], Any] = plain
