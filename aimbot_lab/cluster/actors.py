@@ -70,6 +70,10 @@ class RayActors:
             return Answer(actor, is_lost=True)
         return Answer(actor, said.value, said.fault)
 
+    def end(self, actor: int) -> None:
+        """Have Ray kill it."""
+        self._ray.kill(self._players[actor])
+
     def close(self) -> None:
         """End all actors."""
         for player in self._players.values():

@@ -59,6 +59,7 @@ class ScriptedActors:
         self._play, self.plans = play, {}
         self.orders: list[tuple[int, Order]] = []
         self.lives: list[tuple[int, int]] = []
+        self.ended: list[int] = []
         self._asked: list[tuple[int, Order]] = []
 
     def start(self, plan: ActorPlan) -> None:
@@ -82,6 +83,9 @@ class ScriptedActors:
         if isinstance(found, str):
             return Answer(actor, fault=found)
         return Answer(actor, pack(found._asdict()))
+
+    def end(self, actor: int) -> None:
+        self.ended.append(actor)
 
     def close(self) -> None:
         self.plans = {}

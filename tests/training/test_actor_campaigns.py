@@ -1,9 +1,13 @@
 """What actors bring and cost, measured: `make actors`."""
 
 import os
+import signal
+from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,10 +15,14 @@ from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.training.actors import rollouts
+from aimbot_lab.training.actors.block import Block
+from aimbot_lab.training.actors.local_actors import LocalActors
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
@@ -23,6 +31,8 @@ LONG = "AIMBOT_LAB_LONG_TESTS"
 pytestmark = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
 CURRICULA = Path(__file__).parents[2] / "curricula"
 SEEDS = range(1, 4)
+KILL_SECONDS = 10.0  # between two deaths of actors
+CAMPAIGN_SECONDS = 300.0
 TOTAL_STEPS = 20_000_000  # of the curriculum
 IN_STEP = ActorSettings(number=4)
 FREE = ActorSettings(number=4, lag=2, correction="vtrace")
@@ -79,3 +89,83 @@ def test_free_actors_of_hiccuping_worlds_make_1_4_times_the_steps_of_those_in_st
     )
     print(f"steps a second: {in_step:.0f} in step, {free:.0f} free")  # noqa: T201
     assert free >= 1.4 * in_step
+
+
+class Played(NamedTuple):
+    """What came of actors that played for a while."""
+
+    blocks: list[str]  # sha256 of what each that was learned from holds, in order
+    blocks_per_second: float
+    wins: list[bool]  # of the episodes that counted
+    restarts: int
+    dropped: int  # episodes
+
+
+def played(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, *, kill: Callable[[LocalActors], None]
+) -> Played:
+    """Eight actors of two rows each, from when all play; `kill` is called every KILL_SECONDS."""
+    env = GymnasiumSettings(
+        id="Uneven-v0", module="hiccuping_world", win=WinRule(return_above=0.5), num_envs=16
+    )
+    train = TrainSettings(
+        algo="hybrid_ppo",
+        total_steps=10**9,
+        n_steps=64,
+        batch_size=512,
+        n_epochs=1,
+        network=NetworkSettings(layers=(16,)),
+        actors=ActorSettings(number=8, lag=2, correction="vtrace"),
+    )
+    made = TrainingPlan(1, env, (Lesson(name="one", targets={"task": 1.0}),), train)
+    group, record, blocks, times = LocalActors(), Record(), [], []
+    fill = rollouts.fill
+
+    def noted(model: Any, taken: list[Block]) -> None:
+        now = monotonic()
+        times.extend([now] * len(taken))
+        blocks.extend(sha256(one.columns["observations"].tobytes()).hexdigest() for one in taken)
+        fill(model, taken)
+
+    monkeypatch.setattr(rollouts, "fill", noted)
+    training = Training(made, group=group)
+    deaths = [0]
+
+    def over() -> bool:
+        if not times:
+            return False
+        passed = monotonic() - times[0]
+        if passed > KILL_SECONDS * (deaths[0] + 1):
+            deaths[0] += 1
+            kill(group)
+        return passed > seconds
+
+    training.learn(record, SilentObserver(), over, links=RunLinks(record=record))
+    counts = training.env.world.counts  # type: ignore[attr-defined]
+    head, *lines = [line.split(",") for line in record.files["episodes.csv"].splitlines()]
+    wins = [line[head.index("won")] == "1" for line in lines]
+    rate = len(blocks) / (times[-1] - times[0])
+    return Played(blocks, rate, wins, counts.restarts, counts.episodes_dropped)
+
+
+def test_actors_killed_every_10_s_are_missed_little_and_favour_no_wins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(1)
+
+    def kill_one(group: LocalActors) -> None:
+        pids = group.pids
+        os.kill(pids[int(random.choice(sorted(pids)))], signal.SIGKILL)
+
+    calm = played(monkeypatch, 60.0, kill=lambda _: None)
+    killed = played(monkeypatch, CAMPAIGN_SECONDS, kill=kill_one)
+    for name, one in ("undisturbed", calm), ("killed", killed):
+        print(  # noqa: T201
+            f"{name}: {one.blocks_per_second:.1f} blocks a second, {one.restarts} deaths, "
+            f"{one.dropped} episodes dropped, {np.mean(one.wins):.4f} of {len(one.wins)} won"
+        )
+    assert killed.restarts >= 0.9 * CAMPAIGN_SECONDS / KILL_SECONDS - 1
+    assert len(set(killed.blocks)) == len(killed.blocks)
+    assert killed.blocks_per_second >= 0.8 * calm.blocks_per_second
+    deviation = 0.5 / len(killed.wins) ** 0.5
+    assert abs(np.mean(killed.wins) - 0.5) < 3.5 * deviation

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch as th
 from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.actors import rollouts
+from aimbot_lab.training.actors import patience, rollouts
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.group import OwnActors
@@ -81,6 +82,29 @@ def test_in_step_the_correction_leaves_what_gae_gives(
     assert sum(cuts) > 0  # episodes were cut off, whose ends are valued
 
 
+def test_an_update_from_older_samples_begins_at_ratios_of_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved: list[float] = []
+
+    def corrected(model: HybridPPO, blocks: Sequence[Block]) -> None:
+        correct(model, blocks)
+        buffer = model.rollout_buffer
+        seen, actions = (
+            th.as_tensor(one).flatten(end_dim=1) for one in (buffer.observations, buffer.actions)
+        )
+        with th.no_grad():
+            _, wanted, _ = model.policy.evaluate_actions(seen, actions)
+        np.testing.assert_allclose(buffer.log_probs.ravel(), wanted.numpy(), atol=1e-5)
+        made = np.concatenate([one.columns["log_probs"] for one in blocks], axis=1)
+        moved.append(float(np.abs(made - buffer.log_probs).max()))
+
+    monkeypatch.setattr(rollouts, "correct", corrected)
+    actors = ActorSettings(number=2, lag=2, correction="vtrace")
+    trained(plan(actors, rollouts=6), OwnActors())
+    assert max(moved) > 1e-3  # some were played by older weights
+
+
 @pytest.mark.parametrize("lag", [0, 1])
 def test_own_worlds_of_several_actors_pass_a_lesson_together(lag: int) -> None:
     training, record = trained(plan(ActorSettings(number=4, lag=lag)), OwnActors())
@@ -105,7 +129,12 @@ def test_actors_have_worlds_that_differ() -> None:
     assert len(np.unique(firsts, axis=0)) == len(firsts) == ROWS
 
 
-def test_a_killed_actor_comes_back_and_its_unfinished_episodes_are_dropped() -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
+    monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 2.0)  # of those that are stopped
+    monkeypatch.setattr(patience, "LONGEST_TIMES", 2.0)
     group, killed = LocalActors(), []
 
     def should_stop() -> bool:
@@ -113,7 +142,7 @@ def test_a_killed_actor_comes_back_and_its_unfinished_episodes_are_dropped() -> 
         if len(killed) < min(2, rollouts_so_far) and 1 in group.pids:
             pid = group.pids[1]
             if pid not in killed:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, how)
                 killed.append(pid)
         counts = training.env.world.counts  # type: ignore[attr-defined]
         return len(killed) == 2 and counts.restarts == 2

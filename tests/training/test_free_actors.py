@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from time import sleep
 
 import numpy as np
 import pytest
@@ -52,7 +53,34 @@ def test_the_oldest_blocks_are_learned_from_first_and_what_is_too_old_is_dropped
     assert [one.version for one in taken] == [1, 2, 3]
     assert counts.dropped == 1
     assert pool.take(3, 3) is None
-    assert pool.room == FREE.room - 1
+
+
+def test_room_shrinks_where_the_learner_finds_all_and_grows_where_it_waits() -> None:
+    pool, rooms = BlockPool(FREE, ActorCounts()), []
+    for version in range(6):
+        for actor in range(4):
+            pool.put(block(actor, version))
+        assert pool.take(4, version) is not None
+        rooms.append(pool.room)
+    assert rooms == [7, 6, 5, 4, 4, 4]
+    assert pool.take(4, 6) is None
+    for actor in range(4):
+        pool.put(block(actor, 6))
+    assert pool.take(4, 6) is not None
+    assert pool.room == FREE.room
+
+
+def test_blocks_of_actors_that_are_faster_than_the_learner_come_to_be_one_update_old() -> None:
+    running, _, _ = free(lambda plan, order: block(plan.number, order.version))
+    ages = []
+    for version in range(12):
+        while version and running._pool.room:  # until no actor has anything to play
+            sleep(0.001)
+        taken = running.take(order(version), lambda: False) or []
+        ages.append(max(version - one.version for one in taken))
+    running.close()
+    assert max(ages) == 2
+    assert ages[-4:] == [1] * 4
 
 
 def test_a_pool_that_is_full_takes_no_more() -> None:

@@ -12,24 +12,28 @@ from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 
 
 def correct(model: HybridPPO, blocks: Sequence[Block]) -> None:
-    """Set the rollout buffer's values, advantages and returns to those of V-trace.
+    """Set the rollout buffer's values, log-probabilities, advantages and returns anew.
 
-    The log-probabilities stay the actors' own, which PPO's clip compares with. `blocks` are those
-    in the buffer, side by side.
+    Advantages are those of V-trace, which bear the ratio of the policy that learns to the actor's.
+    So PPO's clip has to bound the update alone, and compares with the policy where it begins: the
+    decoupled objective of Hilton et al. 2022 (arXiv 2110.00641). Compared with the actor's, part
+    of the samples would be out of bounds before the first step. `blocks` are those in the buffer,
+    side by side.
     """
     buffer, row = model.rollout_buffer, 0
     for block in blocks:
-        steps = _valued(model, block)
-        found = v_trace(steps, gamma=model.gamma, gae_lambda=model.gae_lambda)
+        steps, log_probs = _valued(model, block)
+        advantages = v_trace(steps, gamma=model.gamma, gae_lambda=model.gae_lambda)
         rows = slice(row, row + steps.values.shape[1])
         buffer.values[:, rows] = steps.values
-        buffer.advantages[:, rows] = found.advantages
-        buffer.returns[:, rows] = found.targets
+        buffer.log_probs[:, rows] = log_probs
+        buffer.advantages[:, rows] = advantages
+        buffer.returns[:, rows] = steps.values + advantages
         row = rows.stop
 
 
-def _valued(model: HybridPPO, block: Block) -> Steps:
-    """What the present policy makes of `block`."""
+def _valued(model: HybridPPO, block: Block) -> tuple[Steps, Array]:
+    """What the present policy makes of `block`, and its log-probabilities [T, N, ...]."""
     assert block.ends is not None
     ends, made = Ends(**block.ends), block.columns["log_probs"]
     values, log_probs = _judged(model, block)
@@ -37,16 +41,18 @@ def _valued(model: HybridPPO, block: Block) -> Steps:
     if ends.cut_steps.size:
         after = _values(model, ends.cut_observations)
         rewards[ends.cut_steps, ends.cut_rows] += np.float32(model.gamma) * after
-    apart = log_probs.reshape(made.shape) - made
+    log_probs = log_probs.reshape(made.shape)
+    apart = log_probs - made
     if apart.ndim > values.ndim:  # by branch
         apart = apart.sum(axis=-1)
-    return Steps(
+    steps = Steps(
         rewards=rewards,
         ends=ends.ends,
         values=values,
         last_values=_values(model, ends.last_observations),
         ratios=np.exp(apart),
     )
+    return steps, log_probs
 
 
 def _judged(model: HybridPPO, block: Block) -> tuple[Array, Array]:

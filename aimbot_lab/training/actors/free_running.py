@@ -7,6 +7,7 @@ from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.actors.block import ActorPlan, Block, Order, Scenarios, unpacked_block
 from aimbot_lab.training.actors.counts import ActorCounts
 from aimbot_lab.training.actors.group import ActorGroup, Answer
+from aimbot_lab.training.actors.patience import Patience
 from aimbot_lab.training.actors.pool import BlockPool
 from aimbot_lab.training.actors.settings import ActorSettings
 
@@ -18,8 +19,8 @@ class FreeRunning:
     """Has each actor of `plans` play a block after the other, by the newest weights it can get.
 
     They have been started.
-    A thread orders and receives. An actor that is lost begins anew. Raises RunFailedError where one
-    can't play, or is lost again and again.
+    A thread orders and receives. An actor that is lost begins anew, as does one that hangs. Raises
+    RunFailedError where one can't play, or is lost again and again.
     """
 
     def __init__(
@@ -28,8 +29,10 @@ class FreeRunning:
         plans: Sequence[ActorPlan],
         settings: ActorSettings,
         counts: ActorCounts,
+        patience: Patience | None = None,
     ) -> None:
         self._group, self._plans, self._counts = group, list(plans), counts
+        self._patience = Patience() if patience is None else patience
         self._pool = BlockPool(settings, counts)
         self._unsettled = {plan.number: plan.rows for plan in plans}  # episodes, by actor
         self._changed = Condition()
@@ -71,8 +74,11 @@ class FreeRunning:
         try:
             while not self._closing:
                 if self._order_all():
-                    for answer in self._group.answers(LOOK_SECONDS):
+                    answers = self._group.answers(LOOK_SECONDS)
+                    for answer in answers:
                         self._hear(answer)
+                    if not answers:
+                        self._end_hanging()
         except BaseException as error:  # noqa: BLE001 raised again by `take`
             with self._changed:
                 self._failure = error
@@ -92,6 +98,7 @@ class FreeRunning:
             if not busy and not orders:
                 self._changed.wait(LOOK_SECONDS)
         for actor, order in orders.items():
+            self._patience.ask(actor)
             self._group.ask(actor, "block", order)
         return bool(busy or orders)
 
@@ -111,8 +118,10 @@ class FreeRunning:
         if answer.fault is not None:
             raise RunFailedError(f"actor {answer.actor}: {answer.fault}")
         if answer.is_lost:
+            self._patience.forget(answer.actor)
             self._begin_again(answer.actor)
             return
+        self._patience.hear(answer.actor)
         block = unpacked_block(answer.value)
         with self._changed:
             self._fruitless[answer.actor] = 0
@@ -121,8 +130,15 @@ class FreeRunning:
             self._pool.put(block)
             self._changed.notify_all()
 
+    def _end_hanging(self) -> None:
+        for actor, seconds in self._patience.hanging().items():
+            self._counts.notices.append(f"actor {actor} has played nothing for {seconds:.0f} s")
+            self._patience.forget(actor)
+            self._group.end(actor)
+
     def _begin_again(self, actor: int) -> None:
         self._fruitless[actor] += 1
+
         if self._fruitless[actor] > MAX_FRUITLESS_LIVES:
             raise RunFailedError(f"actor {actor}: is lost each time before it has played a rollout")
         plan = self._plans[actor]

@@ -32,6 +32,10 @@ class ActorGroup(Protocol):
         """What has been answered; waits at most so long for the first."""
         ...
 
+    def end(self, actor: int) -> None:
+        """End `actor`, whose answer is then that it is lost."""
+        ...
+
     def close(self) -> None:
         """End all actors."""
         ...
@@ -63,6 +67,9 @@ class OwnActors:
         said = self._players[actor].say(what, given)
         restore_random(before, ())
         return Answer(actor, said.value, said.fault)
+
+    def end(self, actor: int) -> None:
+        """Nothing: none of them hangs without this process."""
 
     def close(self) -> None:
         """Forget them."""

@@ -76,6 +76,10 @@ class LocalActors:
             _end(self._processes.pop(actor))
         return Answer(actor, is_lost=True)
 
+    def end(self, actor: int) -> None:
+        """Kill its process, which may be one that takes no other signal."""
+        self._processes[actor].process.kill()
+
     def close(self) -> None:
         """End the processes."""
         for one in self._processes.values():
