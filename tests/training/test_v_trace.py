@@ -41,9 +41,9 @@ def test_three_steps_by_hand_with_ratios_above_and_below_the_cuts() -> None:
     ratios = np.array([[0.5], [3.0], [0.25]], np.float32)
     ends, last = np.zeros((3, 1), np.bool_), np.array([4.0], np.float32)
     found = v_trace(Steps(column, ends, values, last, ratios), gamma=0.5, gae_lambda=1.0)
-    # d = 1 + .5 - .5 = 1; 2 + 1 - 1 = 2; -1 + 2 - 2 = -1. rho = c = .5, 1, .25.
+    # d = 1 + .5 - .5 = 1; 2 + 1 - 1 = 2; -1 + 2 - 2 = -1. rho = c = .5, 2, .25.
     third = 0.25 * -1.0  # v_3 - V_3
-    second = 1.0 * 2.0 + 0.5 * 1.0 * third
+    second = 2.0 * 2.0 + 0.5 * 2.0 * third
     first = 0.5 * 1.0 + 0.5 * 0.5 * second
     np.testing.assert_allclose(found[:, 0], [first, second, third])
 
@@ -52,7 +52,7 @@ def test_the_targets_are_the_sum_of_the_definition() -> None:
     steps, gamma = random_steps(1), 0.9
     targets = steps.values + v_trace(steps, gamma=gamma, gae_lambda=1.0)
     following = np.vstack([steps.values[1:], steps.last_values[None]])
-    cut = np.minimum(1.0, steps.ratios)
+    cut = np.minimum(2.0, steps.ratios)
     delta = cut * (steps.rewards + gamma * ~steps.ends * following - steps.values)
     for start in range(T):
         weight, total = np.ones(N), steps.values[start].astype(np.float64)
