@@ -30,7 +30,7 @@ from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 LONG = "AIMBOT_LAB_LONG_TESTS"
 pytestmark = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
 CURRICULA = Path(__file__).parents[2] / "curricula"
-SEEDS = range(1, 4)
+SEEDS = range(1, 5)
 KILL_SECONDS = 10.0  # between two deaths of actors
 CAMPAIGN_SECONDS = 300.0
 TOTAL_STEPS = 20_000_000  # of the curriculum

@@ -13,10 +13,12 @@ from aimbot_lab.training.actors.block import Order
 from aimbot_lab.training.actors.counts import ActorCounts
 from aimbot_lab.training.actors.free_running import FreeRunning
 from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.actors.in_step import InStep
-from aimbot_lab.training.actors.patience import LONGEST_TIMES, PATIENCE_SECONDS, Patience
-from aimbot_lab.training.actors.placing import actor_plans
+from aimbot_lab.training.actors.in_step import InStep, answers_of_all
+from aimbot_lab.training.actors.patience import LEAST_SECONDS, TIMES_THE_SLOWEST, Patience
+from aimbot_lab.training.actors.placing import actor_plans, patience_with
 from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.worlds.arena.settings import ArenaSettings
+from aimbot_lab.worlds.unity.settings import UnitySettings
 
 FREE = ActorSettings(number=4, lag=2, correction="vtrace")
 
@@ -26,7 +28,7 @@ class Hanging(ScriptedActors):
 
     def __init__(self) -> None:
         super().__init__(lambda plan, order: block(plan.number, order.version))
-        self._hanging, self._lost = False, 0
+        self._hanging = False
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         super().ask(actor, what, *given)
@@ -36,11 +38,10 @@ class Hanging(ScriptedActors):
             self._hanging = True
 
     def answers(self, seconds: float) -> Sequence[Answer]:
-        found = list(super().answers(seconds))
         if self._hanging and self.ended:
             self._hanging = False
-            found.append(Answer(1, is_lost=True))
-        return found
+            return [Answer(1, is_lost=True)]
+        return super().answers(seconds)
 
 
 def clock_of(step: float) -> Callable[[], float]:
@@ -53,30 +54,48 @@ def order(version: int) -> Order:
     return Order(version, b"weights", 0, (), 1)
 
 
-def test_nobody_hangs_before_a_block_was_made() -> None:
-    patience = Patience(clock_of(1000.0))
-    patience.ask(0)
+def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> None:
+    patience = Patience(clock=clock_of(1000.0))
+    patience.asked(0)
     assert patience.hanging() == {}
+    patience.answered(0)
+    patience.forget(0)
+    patience.asked(0)
+    assert patience.hanging() == {}
+    patience.forget(0)
+    patience.answered(0)  # a late one
 
 
 @pytest.mark.parametrize(
-    ("block_took", "limit"), [(1.0, PATIENCE_SECONDS), (60.0, LONGEST_TIMES * 60.0)]
+    ("block_took", "program", "limit"),
+    [
+        (1.0, 0.0, LEAST_SECONDS),
+        (60.0, 0.0, TIMES_THE_SLOWEST * 60.0),
+        (1.0, 300.0, 900.0),
+    ],
 )
-def test_who_hangs_takes_far_longer_than_any_block_so_far(block_took: float, limit: float) -> None:
+def test_who_hangs_takes_far_longer_than_any_block_so_far(
+    block_took: float, program: float, limit: float
+) -> None:
     now = [0.0]
-    patience = Patience(lambda: now[0])
-    patience.ask(0)
-    patience.ask(1)
+    patience = Patience(program_seconds=program, clock=lambda: now[0])
+    for actor in range(2):
+        patience.asked(actor)
     now[0] = block_took
-    patience.hear(0)
-    patience.ask(0)
-    now[0] = limit
+    for actor in range(2):
+        patience.answered(actor)
+    patience.asked(1)
+    now[0] += limit
     assert patience.hanging() == {}
-    now[0] = limit + block_took
-    assert patience.hanging() == {1: now[0]}
-    patience.forget(1)
+    patience.asked(0)
     now[0] += 1.0
-    assert set(patience.hanging()) == {0}
+    assert patience.hanging() == {1: limit + 1.0}
+
+
+def test_a_build_that_may_be_silent_makes_more_patient() -> None:
+    unity, arena = UnitySettings(num_envs=4, timeout_wait=300.0), ArenaSettings(num_envs=4)
+    assert patience_with(unity)._least == 900.0
+    assert patience_with(arena)._least == LEAST_SECONDS
 
 
 def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
@@ -84,11 +103,11 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
     plans = actor_plans(plan(actors=FREE))
     for one in plans:
         group.start(one)
-    running = FreeRunning(group, plans, FREE, counts, Patience(clock_of(40.0)))
+    running = FreeRunning(group, plans, FREE, counts, Patience(clock=clock_of(10.0)))
     version = 0
     while counts.restarts == 0:
-        assert version < 1000
-        running.take(order(version), lambda: False)
+        assert version < 10_000
+        running.take(order(version), lambda: counts.restarts > 0)
         version += 1
     running.close()
     assert group.ended == [1]
@@ -98,10 +117,43 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
     assert "begins again" in said[1]
 
 
+def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
+    group, patience = Hanging(), Patience(clock=clock_of(40.0))
+    plans = actor_plans(plan(actors=FREE))
+    for one in plans:
+        group.start(one)
+    running = FreeRunning(group, plans, FREE, ActorCounts(), patience)
+    patience.asked(1)
+    patience.answered(1)
+    patience.asked(1)
+    for _ in range(20):
+        patience.asked(0)
+        group.ask(0, "block", order(0))
+        running._pool.take(0, 99)  # makes room
+        running._look()
+    assert group.ended == [1]
+
+
 def test_in_step_an_actor_that_hangs_ends_the_run_with_a_way_on() -> None:
-    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock_of(40.0)))
+    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(10.0)))
     for one in actor_plans(plan(actors=ActorSettings(number=4))):
         supply._group.start(one)
     assert supply.take(order(0), lambda: False) is not None
     with pytest.raises(RunFailedError, match=r"actor 1 has played nothing for \d+ s: resume"):
         supply.take(order(1), lambda: False)
+
+
+def test_whoever_gets_ready_is_waited_for() -> None:
+    looks = [0]
+
+    class Slow(ScriptedActors):
+        def ask(self, actor: int, what: str, *given: Any) -> None:
+            pass
+
+        def answers(self, seconds: float) -> Sequence[Answer]:
+            del seconds
+            looks[0] += 1
+            return [Answer(looks[0] // 100)] if looks[0] % 100 == 0 else []
+
+    answers_of_all(Slow(lambda plan, order: None), [1, 2, 3], "get_ready")
+    assert looks == [300]

@@ -133,13 +133,14 @@ def test_actors_have_worlds_that_differ() -> None:
 def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
     monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 2.0)  # of those that are stopped
-    monkeypatch.setattr(patience, "LONGEST_TIMES", 2.0)
+    monkeypatch.setattr(patience, "LEAST_SECONDS", 2.0)  # of those that are stopped
+    monkeypatch.setattr(patience, "TIMES_THE_SLOWEST", 2.0)
     group, killed = LocalActors(), []
 
     def should_stop() -> bool:
-        rollouts_so_far = training.model.num_timesteps // (ROWS * STEPS)
-        if len(killed) < min(2, rollouts_so_far) and 1 in group.pids:
+        source: Any = training.model
+        has_played = 1 in source.source._supply._patience._proven
+        if len(killed) < 2 and has_played and 1 in group.pids:
             pid = group.pids[1]
             if pid not in killed:
                 os.kill(pid, how)

@@ -29,10 +29,10 @@ class FreeRunning:
         plans: Sequence[ActorPlan],
         settings: ActorSettings,
         counts: ActorCounts,
-        patience: Patience | None = None,
+        patience: Patience,
     ) -> None:
         self._group, self._plans, self._counts = group, list(plans), counts
-        self._patience = Patience() if patience is None else patience
+        self._patience = patience
         self._pool = BlockPool(settings, counts)
         self._unsettled = {plan.number: plan.rows for plan in plans}  # episodes, by actor
         self._changed = Condition()
@@ -74,11 +74,7 @@ class FreeRunning:
         try:
             while not self._closing:
                 if self._order_all():
-                    answers = self._group.answers(LOOK_SECONDS)
-                    for answer in answers:
-                        self._hear(answer)
-                    if not answers:
-                        self._end_hanging()
+                    self._look()
         except BaseException as error:  # noqa: BLE001 raised again by `take`
             with self._changed:
                 self._failure = error
@@ -98,7 +94,7 @@ class FreeRunning:
             if not busy and not orders:
                 self._changed.wait(LOOK_SECONDS)
         for actor, order in orders.items():
-            self._patience.ask(actor)
+            self._patience.asked(actor)
             self._group.ask(actor, "block", order)
         return bool(busy or orders)
 
@@ -114,6 +110,21 @@ class FreeRunning:
             step=self._counts.orders, weights=weights, scenarios=tuple(is_new)
         )
 
+    def _look(self) -> None:
+        """Hear what is answered within a while, and end those that hang."""
+        self._hear_all(LOOK_SECONDS)
+        if self._patience.hanging():
+            while self._hear_all(0.0):  # whoever has answered does not hang
+                pass
+            self._end_hanging()
+
+    def _hear_all(self, seconds: float) -> int:
+        """Hear what has been answered, within `seconds`; how many."""
+        answers = self._group.answers(seconds)
+        for answer in answers:
+            self._hear(answer)
+        return len(answers)
+
     def _hear(self, answer: Answer) -> None:
         if answer.fault is not None:
             raise RunFailedError(f"actor {answer.actor}: {answer.fault}")
@@ -121,7 +132,7 @@ class FreeRunning:
             self._patience.forget(answer.actor)
             self._begin_again(answer.actor)
             return
-        self._patience.hear(answer.actor)
+        self._patience.answered(answer.actor)
         block = unpacked_block(answer.value)
         with self._changed:
             self._fruitless[answer.actor] = 0

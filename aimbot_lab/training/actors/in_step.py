@@ -24,10 +24,10 @@ class InStep:
         group: ActorGroup,
         actors: int,
         counts: ActorCounts,
-        patience: Patience | None = None,
+        patience: Patience,
     ) -> None:
         self._group, self._actors, self._counts = group, range(actors), counts
-        self._patience = Patience() if patience is None else patience
+        self._patience = patience
 
     def resume(self, state: bytes) -> int:
         """The number of the scenario in force where the checkpoint's packed `state` was kept."""
@@ -67,22 +67,23 @@ def answers_of_all(
     """What each of `actors` answers to `what`, in their order; nothing where `should_stop` says so.
 
     Raises an error of `kind` for what one of them can't do, and RunFailedError where one is lost,
-    or has no `patience` left.
+    or hangs by the measure of `patience`; without one it is waited for.
     """
-    patience = patience or Patience()
     for actor in actors:
-        patience.ask(actor)
+        if patience is not None:
+            patience.asked(actor)
         group.ask(actor, what, *given)
     found: dict[int, Any] = {}
     while len(found) < len(actors):
         answers = group.answers(LOOK_SECONDS)
         found.update(_values(answers, kind))
-        for one in answers:
-            patience.hear(one.actor)
+        if patience is not None:
+            for one in answers:
+                patience.answered(one.actor)
+            if not answers:
+                _refuse(patience.hanging())
         if should_stop():
             return []
-        if not answers:
-            _refuse(patience.hanging())
     return [found[actor] for actor in actors]
 
 

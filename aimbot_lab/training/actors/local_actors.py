@@ -58,11 +58,19 @@ class LocalActors:
 
     def answers(self, seconds: float) -> Sequence[Answer]:
         """What the processes sent; one whose end of the line is closed is lost."""
-        lost = [self._lost(number) for number in self._unheard]
+        found = [self._lost(number) for number in self._unheard]
         self._unheard = []
-        numbers = {one.connection: number for number, one in self._processes.items()}
-        ready: Any = wait(list(numbers), 0.0 if lost else seconds)
-        return lost + [self._heard(numbers[connection]) for connection in ready]
+        every = dict(self._processes)
+        ends: list[Any] = [
+            end for one in every.values() for end in (one.connection, one.process.sentinel)
+        ]
+        ready = wait(ends, 0.0 if found else seconds)
+        for number, one in every.items():
+            if one.connection in ready:
+                found.append(self._heard(number))
+            elif one.process.sentinel in ready:  # a process of its own may hold the line open
+                found.append(self._lost(number))
+        return found
 
     def _heard(self, actor: int) -> Answer:
         try:

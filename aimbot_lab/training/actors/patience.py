@@ -3,37 +3,51 @@
 from collections.abc import Callable
 from time import monotonic
 
-PATIENCE_SECONDS = 120.0
-LONGEST_TIMES = 10.0
+LEAST_SECONDS = 120.0
+TIMES_THE_SLOWEST = 10.0
+TIMES_A_PROGRAM = 3.0
 
 
 class Patience:
     """Notes when actors are asked for blocks, and which of them hang.
 
-    An actor hangs once it has taken longer than PATIENCE_SECONDS, and LONGEST_TIMES as long as the
-    slowest block so far. Before any block nobody does, because the first may compile.
+    An actor hangs once it has taken longer than LEAST_SECONDS, TIMES_THE_SLOWEST as long as the
+    slowest block so far, and TIMES_A_PROGRAM the `program_seconds` that its world waits for a
+    program of its own. It is judged from its second block on: the first may wait for a machine, and
+    compile.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, *, program_seconds: float = 0.0, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._least = max(LEAST_SECONDS, TIMES_A_PROGRAM * program_seconds)
         self._clock = clock
         self._asked: dict[int, float] = {}  # when, by actor
-        self._longest: float | None = None
+        self._proven: set[int] = set()  # have given a block
+        self._slowest = 0.0
 
-    def ask(self, actor: int) -> None:
+    def asked(self, actor: int) -> None:
         """`actor` is asked for a block now."""
         self._asked[actor] = self._clock()
 
-    def hear(self, actor: int) -> None:
+    def answered(self, actor: int) -> None:
         """`actor` has given its block."""
-        self._longest = max(self._clock() - self._asked.pop(actor), self._longest or 0.0)
+        then = self._asked.pop(actor, None)
+        if then is not None:
+            self._slowest = max(self._clock() - then, self._slowest)
+            self._proven.add(actor)
 
     def forget(self, actor: int) -> None:
-        """No block of `actor` is waited for."""
+        """No block of `actor` is waited for, and who comes in its place is new."""
         self._asked.pop(actor, None)
+        self._proven.discard(actor)
 
     def hanging(self) -> dict[int, float]:
         """For how many seconds each actor has taken that hangs."""
-        if self._longest is None:
-            return {}
-        now, limit = self._clock(), max(PATIENCE_SECONDS, LONGEST_TIMES * self._longest)
-        return {actor: now - then for actor, then in self._asked.items() if now - then > limit}
+        now, limit = self._clock(), max(self._least, TIMES_THE_SLOWEST * self._slowest)
+        taken = {actor: now - then for actor, then in self._asked.items()}
+        return {
+            actor: seconds
+            for actor, seconds in taken.items()
+            if actor in self._proven and seconds > limit
+        }

@@ -1,8 +1,11 @@
-"""Which actor of a training has which rows."""
+"""Which actor of a training has which rows, and how long each may take."""
+
+from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.actors.block import ActorPlan
 from aimbot_lab.training.actors.checks import actor_faults
+from aimbot_lab.training.actors.patience import Patience
 from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
 from aimbot_lab.training.plan import TrainingPlan
 from aimbot_lab.worlds.registry import spec_of, type_of
@@ -37,3 +40,11 @@ def actor_plans(plan: TrainingPlan) -> list[ActorPlan]:
         )
         for number in range(actors.number)
     ]
+
+
+def patience_with(env: Any) -> Patience:
+    """For actors of worlds by the settings `env`, of which some name a `timeout_wait` in s.
+
+    Such a world itself starts its program again that says nothing for so long.
+    """
+    return Patience(program_seconds=getattr(env, "timeout_wait", 0.0))

@@ -9,7 +9,7 @@ class BlockPool:
     """Holds blocks up to a number; gives the oldest ones, and drops those that are too old.
 
     Blocks that wait grow old. So where the learner finds all that it needs, there is room for one
-    less next time, down to those of one update; where it has to wait, for those of one more update,
+    less next time, down to those of one update; once it has to wait, for those of one more update,
     up to the size that the settings name.
     """
 
@@ -42,12 +42,12 @@ class BlockPool:
         self._counts.dropped += len(self._blocks) - len(young)
         self._blocks = sorted(young, key=lambda one: one.version)
         if len(self._blocks) < max(count, self._wanted):
+            if not self._is_awaited:  # others may play on while one hangs
+                self._allowed = min(self._allowed + count, self._size)
             self._is_awaited = True
             return None
         self._wanted = 0
-        if self._is_awaited:
-            self._allowed = min(self._allowed + count, self._size)
-        else:
+        if not self._is_awaited:
             self._allowed = max(self._allowed - 1, count)
         self._is_awaited = False
         taken, self._blocks = self._blocks[:count], self._blocks[count:]

@@ -15,7 +15,7 @@ from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.free_running import FreeRunning
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.actors.in_step import InStep, answers_of_all
-from aimbot_lab.training.actors.placing import actor_plans, check_actors
+from aimbot_lab.training.actors.placing import actor_plans, check_actors, patience_with
 from aimbot_lab.training.actors.running import RunningEpisodes
 from aimbot_lab.training.actors.world import ActorsWorld
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
@@ -51,10 +51,10 @@ class ActorRollouts:
         model.source = self
 
     def _new_supply(self) -> InStep | FreeRunning:
-        counts = self.world.counts
+        counts, patience = self.world.counts, patience_with(self._plans[0].env)
         if self._settings.lag:
-            return FreeRunning(self._group, self._plans, self._settings, counts)
-        return InStep(self._group, len(self._plans), counts)
+            return FreeRunning(self._group, self._plans, self._settings, counts, patience)
+        return InStep(self._group, len(self._plans), counts, patience)
 
     def _start(self) -> None:
         """Start all actors, and wait until all can play."""

@@ -22,10 +22,11 @@ class ActorSettings:
     it. 0: in step, the learner waits for all actors, and they for it. More: nobody waits, and what
     is older is dropped."""
     correction: Literal["none", "vtrace"] = "none"
-    """`vtrace` works advantages out again, for the present policy, before each update; a lag
-    beyond 1 needs it."""
+    """`vtrace` works advantages, values and log-probabilities out again, for the present policy,
+    before each update; a lag beyond 1 needs it."""
     pool: Annotated[Int, Ge(1), Le(64)] = USUAL_POOL
-    """With a lag: rollouts of each actor that may wait to be learned from; then actors wait."""
+    """With a lag: rollouts of each actor that may wait to be learned from; then actors wait. Fewer,
+    down to one, where the learner never has to wait."""
     preload: Annotated[Int, Ge(1)] | None = None
     """With a lag: rollouts that must wait before the first update. Left out, one of each actor."""
 

@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 MAX_RATIO = 2.0
 """rho-bar and c-bar. At 1, where the paper has them, ratios below 1 shorten the traces and none
-lengthens them: one update apart by 5 % a step, with which goto.yaml took 1.4 times the steps."""
+lengthens them: one update apart by 5 % a step."""
 
 
 class Steps(NamedTuple):
