@@ -1,9 +1,17 @@
-"""The order of all tests."""
+"""The order of all tests, and what they share."""
 
 import pytest
+
+from aimbot_lab.cluster import connection
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with a slow test begin first, so that no worker is left alone with one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Ray reads once how it is protected, when it is imported: all of its tests are protected."""
+    if item.get_closest_marker("ray"):
+        connection._protect()
