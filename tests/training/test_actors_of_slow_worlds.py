@@ -82,8 +82,9 @@ def test_in_step_the_correction_leaves_what_gae_gives(
     assert sum(cuts) > 0  # episodes were cut off, whose ends are valued
 
 
+@pytest.mark.parametrize("objective", ["joint", "per_branch"])
 def test_an_update_from_older_samples_begins_at_ratios_of_1(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, objective: str
 ) -> None:
     moved: list[float] = []
 
@@ -95,13 +96,13 @@ def test_an_update_from_older_samples_begins_at_ratios_of_1(
         )
         with th.no_grad():
             _, wanted, _ = model.policy.evaluate_actions(seen, actions)
-        np.testing.assert_allclose(buffer.log_probs.ravel(), wanted.numpy(), atol=1e-5)
+        np.testing.assert_allclose(buffer.log_probs.ravel(), wanted.numpy().ravel(), atol=1e-5)
         made = np.concatenate([one.columns["log_probs"] for one in blocks], axis=1)
         moved.append(float(np.abs(made - buffer.log_probs).max()))
 
     monkeypatch.setattr(rollouts, "correct", corrected)
     actors = ActorSettings(number=2, lag=2, correction="vtrace")
-    trained(plan(actors, rollouts=6), OwnActors())
+    trained(plan(actors, rollouts=6, objective=objective), OwnActors())
     assert max(moved) > 1e-3  # some were played by older weights
 
 
