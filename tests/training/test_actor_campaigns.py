@@ -129,7 +129,7 @@ def played(
         fill(model, taken)
 
     monkeypatch.setattr(rollouts, "fill", noted)
-    training = Training(made, group=group)
+    training: Any = Training(made, group=group)
     deaths = [0]
 
     def over() -> bool:
@@ -142,16 +142,17 @@ def played(
         return passed > seconds
 
     training.learn(record, SilentObserver(), over, links=RunLinks(record=record))
-    counts = training.env.world.counts  # type: ignore[attr-defined]
+    counts = training.env.world.counts
     head, *lines = [line.split(",") for line in record.files["episodes.csv"].splitlines()]
     wins = [line[head.index("won")] == "1" for line in lines]
     rate = len(blocks) / (times[-1] - times[0])
     return Played(blocks, rate, wins, counts.restarts, counts.episodes_dropped)
 
 
-def test_actors_killed_every_10_s_are_missed_little_and_favour_no_wins(
+def test_actors_killed_every_10_s_are_missed_little_and_no_block_comes_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Prints win rates, which so few deaths hardly move: `test_free_actors.py` has many more."""
     random = np.random.default_rng(1)
 
     def kill_one(group: LocalActors) -> None:
@@ -168,5 +169,3 @@ def test_actors_killed_every_10_s_are_missed_little_and_favour_no_wins(
     assert killed.restarts >= 0.9 * CAMPAIGN_SECONDS / KILL_SECONDS - 1
     assert len(set(killed.blocks)) == len(killed.blocks)
     assert killed.blocks_per_second >= 0.8 * calm.blocks_per_second
-    deviation = 0.5 / len(killed.wins) ** 0.5
-    assert abs(np.mean(killed.wins) - 0.5) < 3.5 * deviation

@@ -13,7 +13,7 @@ from aimbot_lab.training.actors.block import Order
 from aimbot_lab.training.actors.counts import ActorCounts
 from aimbot_lab.training.actors.free_running import FreeRunning
 from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.actors.in_step import InStep, answers_of_all
+from aimbot_lab.training.actors.in_step import InStep
 from aimbot_lab.training.actors.patience import LEAST_SECONDS, TIMES_THE_SLOWEST, Patience
 from aimbot_lab.training.actors.placing import actor_plans, patience_with
 from aimbot_lab.training.actors.settings import ActorSettings
@@ -54,14 +54,30 @@ def order(version: int) -> Order:
     return Order(version, b"weights", 0, (), 1)
 
 
+class Clock:
+    """A clock that is set; `patience` looks at it each second."""
+
+    def __init__(self, **given: Any) -> None:
+        self.seconds = 0.0
+        self.patience = Patience(clock=lambda: self.seconds, **given)
+
+    def go_on(self, seconds: float) -> dict[int, float]:
+        """Who hangs after so many."""
+        for _ in range(round(seconds)):
+            self.seconds += 1.0
+            hanging = self.patience.hanging()
+        return hanging
+
+
 def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> None:
-    patience = Patience(clock=clock_of(1000.0))
+    clock = Clock()
+    patience = clock.patience
     patience.asked(0)
-    assert patience.hanging() == {}
+    assert clock.go_on(1000) == {}
     patience.answered(0)
     patience.forget(0)
     patience.asked(0)
-    assert patience.hanging() == {}
+    assert clock.go_on(20_000) == {}
     patience.forget(0)
     patience.answered(0)  # a late one
 
@@ -77,19 +93,27 @@ def test_nobody_hangs_in_a_first_block_and_who_is_forgotten_begins_anew() -> Non
 def test_who_hangs_takes_far_longer_than_any_block_so_far(
     block_took: float, program: float, limit: float
 ) -> None:
-    now = [0.0]
-    patience = Patience(program_seconds=program, clock=lambda: now[0])
+    clock = Clock(program_seconds=program)
+    patience = clock.patience
     for actor in range(2):
         patience.asked(actor)
-    now[0] = block_took
+    clock.go_on(block_took)
     for actor in range(2):
         patience.answered(actor)
     patience.asked(1)
-    now[0] += limit
-    assert patience.hanging() == {}
+    assert clock.go_on(limit) == {}
     patience.asked(0)
-    now[0] += 1.0
-    assert patience.hanging() == {1: limit + 1.0}
+    assert clock.go_on(1.0) == {1: limit + 1.0}
+
+
+def test_who_was_suspended_finds_nobody_hanging() -> None:
+    clock = Clock()
+    for _ in range(2):
+        clock.patience.asked(0)
+        clock.patience.answered(0)
+    clock.patience.asked(0)
+    clock.seconds += 10_000.0
+    assert clock.go_on(1.0) == {}
 
 
 def test_a_build_that_may_be_silent_makes_more_patient() -> None:
@@ -103,7 +127,7 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
     plans = actor_plans(plan(actors=FREE))
     for one in plans:
         group.start(one)
-    running = FreeRunning(group, plans, FREE, counts, Patience(clock=clock_of(10.0)))
+    running = FreeRunning(group, plans, FREE, counts, Patience(clock=clock_of(1.0)))
     version = 0
     while counts.restarts == 0:
         assert version < 10_000
@@ -118,7 +142,7 @@ def test_with_a_lag_an_actor_that_hangs_is_ended_and_begins_again() -> None:
 
 
 def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
-    group, patience = Hanging(), Patience(clock=clock_of(40.0))
+    group, patience = Hanging(), Patience(clock=clock_of(4.0))
     plans = actor_plans(plan(actors=FREE))
     for one in plans:
         group.start(one)
@@ -126,7 +150,7 @@ def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
     patience.asked(1)
     patience.answered(1)
     patience.asked(1)
-    for _ in range(20):
+    for _ in range(100):
         patience.asked(0)
         group.ask(0, "block", order(0))
         running._pool.take(0, 99)  # makes room
@@ -135,25 +159,9 @@ def test_who_hangs_is_found_though_others_answer_at_every_look() -> None:
 
 
 def test_in_step_an_actor_that_hangs_ends_the_run_with_a_way_on() -> None:
-    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(10.0)))
+    supply = InStep(Hanging(), 4, ActorCounts(), Patience(clock=clock_of(1.0)))
     for one in actor_plans(plan(actors=ActorSettings(number=4))):
         supply._group.start(one)
     assert supply.take(order(0), lambda: False) is not None
     with pytest.raises(RunFailedError, match=r"actor 1 has played nothing for \d+ s: resume"):
         supply.take(order(1), lambda: False)
-
-
-def test_whoever_gets_ready_is_waited_for() -> None:
-    looks = [0]
-
-    class Slow(ScriptedActors):
-        def ask(self, actor: int, what: str, *given: Any) -> None:
-            pass
-
-        def answers(self, seconds: float) -> Sequence[Answer]:
-            del seconds
-            looks[0] += 1
-            return [Answer(looks[0] // 100)] if looks[0] % 100 == 0 else []
-
-    answers_of_all(Slow(lambda plan, order: None), [1, 2, 3], "get_ready")
-    assert looks == [300]

@@ -1,7 +1,9 @@
 """Actors of worlds that are not ours: each has its own, learns with the rest, and may be lost."""
 
+import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,8 +18,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.actors import patience, rollouts
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
-from aimbot_lab.training.actors.group import OwnActors
-from aimbot_lab.training.actors.local_actors import LocalActors
+from aimbot_lab.training.actors.group import Answer, OwnActors
+from aimbot_lab.training.actors.local_actors import LocalActors, _Process
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
@@ -158,6 +160,18 @@ def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
     assert counts.restarts == 2
     assert counts.episodes_dropped >= 2 * 4  # what ran in its rows
     assert group.pids == {}
+
+
+def test_a_process_that_ended_is_lost_though_another_holds_its_line_open() -> None:
+    group, context = LocalActors(), multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()  # of which this process keeps both ends
+    process = context.Process(target=time.sleep, args=(600.0,), daemon=True)
+    process.start()
+    group._processes[0] = _Process(process, ours)
+    group.end(0)
+    assert group.answers(60.0) == [Answer(0, is_lost=True)]
+    assert group.pids == {}
+    theirs.close()
 
 
 def test_actors_whose_world_can_not_be_made_are_refused_before_anything_is_created() -> None:

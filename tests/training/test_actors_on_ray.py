@@ -40,17 +40,25 @@ def test_actors_on_ray_in_step_end_in_the_bits_of_one_process(ray: Any) -> None:
     assert {ended.state_sha256} == learned(plan(), 1)[0].sha256
 
 
-def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any) -> None:
+@pytest.mark.parametrize("by", ["a stranger", "its group"])
+def test_an_actor_on_ray_that_is_killed_begins_again(ray: Any, by: str) -> None:
     killed: list[bool] = []
+    group = RayActors(ray)
+
+    def kill() -> bool:
+        if by == "a stranger":
+            return kill_one()
+        group.end(0)
+        return True
 
     def should_stop() -> bool:
         counts = training.env.world.counts  # type: ignore[attr-defined]
         if not killed and counts.taken >= 4:
-            killed.append(kill_one())
+            killed.append(kill())
         return counts.restarts == 1 and counts.taken >= 40
 
     actors = ActorSettings(number=2, lag=2, correction="vtrace")
-    training = Training(plan(actors=actors, total_steps=10**5 * ROLLOUT), group=RayActors(ray))
+    training = Training(plan(actors=actors, total_steps=10**5 * ROLLOUT), group=group)
     ended = training.learn(Record(), SilentObserver(), should_stop)
     assert ended.stopped
     assert training.env.world.counts.restarts == 1  # type: ignore[attr-defined]

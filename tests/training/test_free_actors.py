@@ -36,12 +36,14 @@ def order(version: int, first: int | None = 1) -> Order:
     return Order(version, b"weights", 0, scenarios, first)
 
 
-def free(play: Callable[[ActorPlan, Order], Block | str | None]) -> tuple[FreeRunning, ...]:
+def free(
+    play: Callable[[ActorPlan, Order], Block | str | None],
+) -> tuple[FreeRunning, ScriptedActors, ActorCounts]:
     group, counts = ScriptedActors(play), ActorCounts()
     plans = actor_plans(plan(actors=FREE))
     for one in plans:
         group.start(one)
-    return FreeRunning(group, plans, FREE, counts, Patience()), group, counts  # type: ignore[return-value]
+    return FreeRunning(group, plans, FREE, counts, Patience()), group, counts
 
 
 def test_the_oldest_blocks_are_learned_from_first_and_what_is_too_old_is_dropped() -> None:

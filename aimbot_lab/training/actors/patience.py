@@ -6,6 +6,7 @@ from time import monotonic
 LEAST_SECONDS = 120.0
 TIMES_THE_SLOWEST = 10.0
 TIMES_A_PROGRAM = 3.0
+MAX_GAP_SECONDS = 5.0  # between two looks at the clock; what is beyond, all were suspended
 
 
 class Patience:
@@ -14,7 +15,8 @@ class Patience:
     An actor hangs once it has taken longer than LEAST_SECONDS, TIMES_THE_SLOWEST as long as the
     slowest block so far, and TIMES_A_PROGRAM the `program_seconds` that its world waits for a
     program of its own. It is judged from its second block on: the first may wait for a machine, and
-    compile.
+    compile. Of the time between two calls only MAX_GAP_SECONDS count, so `hanging` is to be called
+    often while blocks are waited for: who was suspended (Ctrl-Z) finds nobody hanging.
     """
 
     def __init__(
@@ -25,16 +27,23 @@ class Patience:
         self._asked: dict[int, float] = {}  # when, by actor
         self._proven: set[int] = set()  # have given a block
         self._slowest = 0.0
+        self._read, self._passed = clock(), 0.0
+
+    def _now(self) -> float:
+        read = self._clock()
+        self._passed += min(read - self._read, MAX_GAP_SECONDS)
+        self._read = read
+        return self._passed
 
     def asked(self, actor: int) -> None:
         """`actor` is asked for a block now."""
-        self._asked[actor] = self._clock()
+        self._asked[actor] = self._now()
 
     def answered(self, actor: int) -> None:
         """`actor` has given its block."""
         then = self._asked.pop(actor, None)
         if then is not None:
-            self._slowest = max(self._clock() - then, self._slowest)
+            self._slowest = max(self._now() - then, self._slowest)
             self._proven.add(actor)
 
     def forget(self, actor: int) -> None:
@@ -44,7 +53,7 @@ class Patience:
 
     def hanging(self) -> dict[int, float]:
         """For how many seconds each actor has taken that hangs."""
-        now, limit = self._clock(), max(self._least, TIMES_THE_SLOWEST * self._slowest)
+        now, limit = self._now(), max(self._least, TIMES_THE_SLOWEST * self._slowest)
         taken = {actor: now - then for actor, then in self._asked.items()}
         return {
             actor: seconds

@@ -1,4 +1,4 @@
-"""Advantages and targets of samples that an older policy made."""
+"""Advantages of samples that an older policy made."""
 
 from typing import NamedTuple
 
