@@ -79,6 +79,27 @@ def test_sums_have_the_bits_of_one_process(answers: list[dict[str, Any]]) -> Non
         assert answer["sums"] == expected
 
 
+def test_processes_of_a_machine_share_out_its_cores_for_as_long_as_they_are_connected(
+    answers: list[dict[str, Any]],
+) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    own = [answer["cores"] for answer in answers]
+    if len(usable) % len(answers):
+        assert own == [usable] * len(answers)
+    else:
+        assert sorted(core for cores in own for core in cores) == usable
+        assert {len(cores) for cores in own} == {len(usable) // len(answers)}
+    assert [answer["cores_afterwards"] for answer in answers] == [usable] * len(answers)
+
+
+def test_threads_of_the_exchange_do_not_interrupt_the_one_that_computes(
+    answers: list[dict[str, Any]],
+) -> None:
+    for answer in answers:
+        assert answer["computes_as"] == os.SCHED_OTHER
+        assert os.SCHED_BATCH in answer["threads"]
+
+
 def test_bytes_of_any_length_are_gathered(answers: list[dict[str, Any]]) -> None:
     expected = [said_by(rank).hex() for rank in range(len(answers))]
     assert [answer["gathered"] for answer in answers] == [expected] * len(answers)

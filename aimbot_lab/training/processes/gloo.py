@@ -6,8 +6,9 @@ everything listens on its loopback interface alone.
 """
 
 import atexit
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -18,13 +19,18 @@ import torch.distributed as dist
 
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.training.processes.cores import (
+    Cores,
+    keep_to,
+    own_share,
+    usable_cores,
+    yielding_threads,
+)
 from aimbot_lab.training.processes.exchange import Float32s, Float64s, Summed, Values
 from aimbot_lab.training.processes.meeting import Meeting
 from aimbot_lab.training.processes.node_sums import NodeSums, Widths, node_sums
 from aimbot_lab.training.processes.place import LostError, Place
 
-# Its older name, which warns where the newer one exists.
-_all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 SOURCE = re.compile(r"^\[[^]]*\] ")  # where in gloo's own code
 
 
@@ -36,6 +42,19 @@ class Gloo:
         self._wire = GlooWire(place, Meeting.from_environment(), patience_s)
         self._sums: NodeSums | None = None
         self._shape: tuple[int, Widths] | None = None
+        self._cores = usable_cores()
+        try:
+            self._keep_to_own_cores()
+        except LostError:
+            self.close()
+            raise
+
+    def _keep_to_own_cores(self) -> None:
+        found = [json.loads(one) for one in self.gather(json.dumps(self._cores).encode())]
+        everyones = [Cores(machine, tuple(numbers)) for machine, numbers in found]
+        own = own_share(everyones, self.place.rank)
+        if own is not None:
+            keep_to(own)
 
     def sum_up(self, gradients: Float32s, terms: Float64s, *, shards: int) -> Summed:
         """The root of the tree over all shards; the arrays are used up."""
@@ -63,6 +82,8 @@ class Gloo:
     def close(self) -> None:
         """Leave the others; what they still wait for is a LostError for them."""
         self._sums = None
+        if self._cores.numbers:
+            keep_to(self._cores.numbers)
         self._wire.close()
 
 
@@ -71,7 +92,8 @@ class GlooWire:
 
     def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
         self._place = place
-        with self._waiting_for("all processes to come, as many as WORLD_SIZE says"):
+        coming = "all processes to come, as many as WORLD_SIZE says"
+        with self._waiting_for(coming), yielding_threads():
             dist.init_process_group(
                 "gloo",
                 store=meeting.store(place, patience_s),
@@ -86,15 +108,22 @@ class GlooWire:
     def swap(self, other: int, mine: th.Tensor, theirs: th.Tensor) -> None:
         """Send `mine` to the process `other`, and receive `theirs` from it."""
         with self._waiting_for(f"rank {other}"):
-            received = self._group.recv([theirs], other, 0)
-            sent = self._group.send([mine], other, 0)
-            received.wait()
-            sent.wait()
+            self._swap({other: theirs}, mine)
 
     def all_gather(self, mine: th.Tensor, everyones: th.Tensor) -> None:
         """Receive what every process sent, in the order of ranks."""
+        own, count = self._place.rank, self._place.count
+        rows = everyones.view(count, -1)
+        rows[own].numpy()[:] = mine.view(-1).numpy()  # torch would wake up its threads for it
+        others = [(own + distance) % count for distance in range(1, count)]
         with self._waiting_for("all ranks"):
-            _all_gather(everyones.view(-1), mine.view(-1))
+            self._swap({other: rows[other] for other in others}, rows[own])
+
+    def _swap(self, theirs: Mapping[int, th.Tensor], mine: th.Tensor) -> None:
+        begun = [self._group.recv([row], other, 0) for other, row in theirs.items()]
+        begun += [self._group.send([mine], other, 0) for other in theirs]
+        for one in begun:
+            one.wait()
 
     def all_reduce(self, numbers: Float32s) -> None:
         """Make `numbers` everyone's sum, in gloo's own order: for `bench scale` to compare with."""
