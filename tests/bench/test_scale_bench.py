@@ -89,7 +89,7 @@ def test_without_json_it_is_tables_and_the_forecast_says_that_it_is_one(
     text = printed_and_found[0]
     ratio = r"\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\]"
     for line in (
-        rf"^16x16 +2 +1 +[\d,]+ +{ratio} +[\d.]+% +[\d.]+ +{ratio}$",
+        rf"^16x16 +2 +1 +[\d,]+ +{ratio} +[\d,]+ +\d+\.\d\d +[\d.]+% +[\d.]+ +{ratio}$",
         r"^Forecast by a model .*, not measured",
         r"^16x16 +2 +1 +[\d,]+ +\d+\.\d\d +[\d.]+% +\d+\.\d\d$",
         r"^1,000 +all_reduce +\d+\.\d{3} +1\.00$",
@@ -108,6 +108,11 @@ def test_the_full_bench_measures_what_the_pages_quote() -> None:
     assert (FULL.training.steps, train.batch_size, train.n_epochs) == (32_768, 4096, 4)
 
 
+def test_fastest_turns_are_compared_whenever_they_were() -> None:
+    rows = speeds(FULL, {ONE: [turn(100.0), turn(200.0)], TWO: [turn(150.0), turn(60.0)]})
+    assert [one.fastest_ratio for one in rows] == pytest.approx([1.0, 100.0 / 60.0])
+
+
 def test_each_turn_is_compared_with_the_one_of_one_process_beside_it() -> None:
     drifting = {
         ONE: [turn(100.0), turn(200.0), turn(400.0)],  # the machine becomes busier
@@ -117,6 +122,8 @@ def test_each_turn_is_compared_with_the_one_of_one_process_beside_it() -> None:
     one, two, threads = speeds(FULL, drifting)
     assert one.ratio_to_one_process == pytest.approx((1.0, 1.0, 1.0))
     assert two.ratio_to_one_process == pytest.approx((2.0, 2.0, 2.0))
+    assert two.fastest_ratio == pytest.approx(2.0)
+    assert two.fastest_steps_per_second == pytest.approx(1e3 * FULL.training.steps / 50.0)
     assert two.exchange_share == pytest.approx(15.0 / 350.0)
     assert two.steps_per_second == pytest.approx(FULL.training.steps / 0.1)
     assert threads.processor_ratio == pytest.approx((1.5, 1.5, 1.5))

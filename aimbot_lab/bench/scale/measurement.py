@@ -45,7 +45,9 @@ class ScaleSpeed:
     exchanges: float  # of a rollout
     processor_us_per_step: float  # of all processes together, of the median turn
     main_thread_ms: float  # of a rollout, of the median turn
-    ratio_to_one_process: MeanRatio  # of speeds
+    ratio_to_one_process: MeanRatio  # of speeds, turn by turn
+    fastest_steps_per_second: float  # of the fastest turn, which other programs disturbed least
+    fastest_ratio: float  # of these speeds, to one process's
     processor_ratio: MeanRatio  # of the processor's time for a step, to one process's
     forecast: Expectation | None  # a model, not a measurement; None with several threads
 
@@ -121,6 +123,8 @@ def _turn(members: group.Group, *, rollouts: int) -> Turn:
 def speeds(plan: ScaleBenchPlan, turns: Mapping[ScaleVariant, Sequence[Turn]]) -> list[ScaleSpeed]:
     """The rows of a net, from the turns of each variant; the first is one process."""
     first = next(iter(turns.values()))
+    fastest = {variant: min(one.rollout_ms for one in own) for variant, own in turns.items()}
+    fastest_first = next(iter(fastest.values()))
     medians = {variant: median(one.rollout_ms for one in own) for variant, own in turns.items()}
     forecasts = expectations(plan, medians)
 
@@ -137,6 +141,8 @@ def speeds(plan: ScaleBenchPlan, turns: Mapping[ScaleVariant, Sequence[Turn]]) -
             processor_us_per_step=1e3 * processor_ms / plan.training.steps,
             main_thread_ms=median(one.main_thread_ms for one in own),
             ratio_to_one_process=mean_ratio([a.rollout_ms / b.rollout_ms for a, b in pairs]),
+            fastest_steps_per_second=1e3 * plan.training.steps / fastest[variant],
+            fastest_ratio=fastest_first / fastest[variant],
             processor_ratio=mean_ratio([b.processor_ms / a.processor_ms for a, b in pairs]),
             forecast=forecasts.get(variant),
         )

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from aimbot_lab.bench.timing.ratios import MeanRatio
 
 WHO = "net", "processes", "threads"
-MEASURED = (*WHO, "training", "over one process", "exchange", "processor", "over one process's")
+MEASURED = (
+    *WHO,
+    "training",
+    "over one process",
+    "fastest turn",
+    "over its fastest",
+    "exchange",
+    "processor",
+    "over one process's",
+)
 FORECAST = (*WHO, "training", "over one process", "exchange", "over measured")
 SETTINGS = "num_envs", "n_steps", "batch_size", "n_epochs"
 
@@ -95,6 +104,8 @@ def _measured(found: "ScaleBench") -> str:
             *_who(row),
             f"{row.steps_per_second:,.0f}",
             _words(row.ratio_to_one_process),
+            f"{row.fastest_steps_per_second:,.0f}",
+            f"{row.fastest_ratio:.2f}",
             f"{row.exchange_share:.1%}",
             f"{row.processor_us_per_step:.2f}",
             _words(row.processor_ratio),
