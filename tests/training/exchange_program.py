@@ -1,9 +1,12 @@
 """What one of several processes does: `python exchange_program.py speak|SIGNAL PATIENCE`."""
 
+import hashlib
 import json
 import os
 import signal
 import sys
+import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +55,23 @@ def given_by(rank: int) -> Any:
     return (np.arange(12, dtype=np.uint64).reshape(3, 4) + np.uint64(2**63 + rank))[:, ::2]
 
 
+def large_of(rank: int) -> bytes:
+    """More than sockets hold."""
+    return b"%d" % rank * 8_000_000 + bytes(rank)
+
+
+def threads_named(name: str) -> list[int]:
+    """The ids of this process's threads with a name."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(one.name) for one in tasks if (one / "comm").read_text().strip() == name]
+
+
+def how_it_runs(thread: int) -> dict[str, Any]:
+    """By which policy, and on which cores."""
+    cores = sorted(os.sched_getaffinity(thread))
+    return {"policy": os.sched_getscheduler(thread), "cores": cores}
+
+
 def speak(exchange: Exchange) -> None:
     rank = exchange.place.rank
     answer = {
@@ -60,12 +80,16 @@ def speak(exchange: Exchange) -> None:
         "nothing": [data.hex() for data in exchange.gather(b"")],
         "arrays": exchange.gather_arrays(given_by(rank)).tolist(),
         "empty": list(exchange.gather_arrays(np.empty((0, 3))).shape),
-        "cores": sorted(os.sched_getaffinity(0)),
-        "computes_as": os.sched_getscheduler(0),
-        "threads": [os.sched_getscheduler(int(one)) for one in os.listdir("/proc/self/task")],
+        "large": [hashlib.sha256(data).hexdigest() for data in exchange.gather(large_of(rank))],
+        "computing": how_it_runs(0),
+        "carrying": [how_it_runs(thread) for thread in threads_named("gloo_tcp_loop")],
     }
+    seen = threading.Event()
+    begun_meanwhile = threading.Thread(target=seen.wait)
+    begun_meanwhile.start()
     exchange.close()
-    answer["cores_afterwards"] = sorted(os.sched_getaffinity(0))
+    answer["afterwards"] = [how_it_runs(0), how_it_runs(begun_meanwhile.native_id or 0)]
+    seen.set()
     sys.stdout.write(json.dumps(answer))
 
 

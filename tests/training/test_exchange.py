@@ -1,5 +1,6 @@
 """Processes tell each other sums and bytes, and notice who is gone."""
 
+import hashlib
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from exchange_program import (
     MINIBATCHES,
     SHARDS,
     given_by,
+    large_of,
     leaves,
     minibatch_sums,
     said_by,
@@ -26,12 +28,14 @@ from exchange_program import (
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.cores import own_share, usable_cores
 from aimbot_lab.training.processes.exchange import Alone
 from aimbot_lab.training.processes.meeting import Meeting
 from aimbot_lab.training.processes.place import ALONE, LostError, Place, place_from_environment
 
 PROGRAM = Path(__file__).with_name("exchange_program.py")
 ROOT = PROGRAM.parents[2]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="cores are Linux's to choose")
 
 
 def free_port() -> int:
@@ -79,25 +83,31 @@ def test_sums_have_the_bits_of_one_process(answers: list[dict[str, Any]]) -> Non
         assert answer["sums"] == expected
 
 
+@linux
 def test_processes_of_a_machine_share_out_its_cores_for_as_long_as_they_are_connected(
     answers: list[dict[str, Any]],
 ) -> None:
-    usable = sorted(os.sched_getaffinity(0))
-    own = [answer["cores"] for answer in answers]
-    if len(usable) % len(answers):
-        assert own == [usable] * len(answers)
-    else:
-        assert sorted(core for cores in own for core in cores) == usable
-        assert {len(cores) for cores in own} == {len(usable) // len(answers)}
-    assert [answer["cores_afterwards"] for answer in answers] == [usable] * len(answers)
+    usable = usable_cores()
+    expected = [own_share([usable] * len(answers), rank) for rank in range(len(answers))]
+    everything = {"policy": os.sched_getscheduler(0), "cores": sorted(usable.numbers)}
+    for answer, share in zip(answers, expected, strict=True):
+        cores = sorted(usable.numbers if share is None else share)
+        assert answer["computing"] == {**everything, "cores": cores}
+        assert [one["cores"] for one in answer["carrying"]] == [cores]
+        assert answer["afterwards"] == [everything] * 2
 
 
-def test_threads_of_the_exchange_do_not_interrupt_the_one_that_computes(
+@linux
+def test_what_carries_messages_interrupts_nobody_who_computes(
     answers: list[dict[str, Any]],
 ) -> None:
     for answer in answers:
-        assert answer["computes_as"] == os.SCHED_OTHER
-        assert os.SCHED_BATCH in answer["threads"]
+        assert [one["policy"] for one in answer["carrying"]] == [os.SCHED_BATCH]
+
+
+def test_messages_larger_than_sockets_hold_are_gathered(answers: list[dict[str, Any]]) -> None:
+    expected = [hashlib.sha256(large_of(rank)).hexdigest() for rank in range(len(answers))]
+    assert [answer["large"] for answer in answers] == [expected] * len(answers)
 
 
 def test_bytes_of_any_length_are_gathered(answers: list[dict[str, Any]]) -> None:
@@ -127,11 +137,14 @@ def test_a_killed_process_is_noticed_at_once(count: int) -> None:
         assert time.monotonic() - begin < 20  # of the 60 s that it would wait
 
 
-def test_a_silent_process_is_lost_after_the_patience() -> None:
-    with processes(2, "SIGSTOP", patience_s=3) as (waiting, _silent):
+@pytest.mark.parametrize(("count", "waited_for"), [(2, "rank 1"), (3, "all ranks")])
+def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str) -> None:
+    with processes(count, "SIGSTOP", patience_s=3) as (waiting, *_others):
         out, err = waiting.communicate(timeout=120)
         assert waiting.returncode == LostError.exit_code, err
-        assert "rank 0 of 2 lost another process while it waited for rank 1: Timed out" in out
+        lost = f"rank 0 of {count} lost another process while it waited for {waited_for}"
+        assert out.startswith(lost)
+        assert "imed out" in out
 
 
 def test_who_never_comes_is_lost_after_the_patience() -> None:

@@ -1,72 +1,152 @@
 """Processes share out a machine's cores, and gloo's threads interrupt none that compute."""
 
+import json
 import os
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.distributed import HashStore  # type: ignore[attr-defined]
 
-from aimbot_lab.training.processes.cores import Cores, own_share, usable_cores, yielding_threads
+from aimbot_lab.training.processes import cores
+from aimbot_lab.training.processes.cores import (
+    Cores,
+    OwnCores,
+    own_share,
+    usable_cores,
+    yielding_threads,
+)
+from aimbot_lab.training.processes.place import Place
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are Linux's to choose")
 
 
-@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 3))
+def chip(*physical: tuple[int, ...], boot: str = "boot") -> Cores:
+    return Cores(boot, physical)
+
+
+def shares(everyones: list[Cores]) -> list[frozenset[int] | None]:
+    return [own_share(everyones, rank) for rank in range(len(everyones))]
+
+
+@given(st.integers(2, 8), st.integers(1, 4), st.integers(1, 2), st.integers(1, 3))
 def test_shares_are_equal_disjoint_and_all_that_there_is(
-    processes: int, size: int, machines: int
+    processes: int, size: int, threads: int, machines: int
 ) -> None:
-    cores = [Cores(f"boot-{number}", tuple(range(processes * size))) for number in range(machines)]
-    everyones = cores * processes  # their ranks alternate
-    for machine in cores:
-        shares = [
-            own_share(everyones, rank) for rank, own in enumerate(everyones) if own == machine
-        ]
-        given_out = [core for own in shares if own is not None for core in own]
-        assert sorted(given_out) == list(machine.numbers)
-        assert [len(own) for own in shares if own is not None] == [size] * processes
+    number = processes * size
+    physical = [tuple(range(core, number * threads, number)) for core in range(number)]
+    boots = [chip(*physical, boot=f"boot-{machine}") for machine in range(machines)]
+    everyones = boots * processes  # their ranks alternate
+    for boot in boots:
+        found = [own for own, one in zip(shares(everyones), everyones, strict=True) if one == boot]
+        given_out = [one for own in found if own is not None for one in own]
+        assert sorted(given_out) == list(range(number * threads))
+        assert [len(own) for own in found if own is not None] == [size * threads] * processes
 
 
-def test_neighbours_on_the_chip_stay_together() -> None:
-    hardware_threads = Cores("boot", (0, 4, 1, 5))  # 0 and 4 are of one core
-    assert own_share([hardware_threads] * 2, 0) == frozenset({0, 4})
-    assert own_share([hardware_threads] * 2, 1) == frozenset({1, 5})
+def test_a_physical_core_is_given_whole_and_of_each_kind_everyone_gets_some() -> None:
+    four = chip((0, 4), (1, 5), (2,), (3,))
+    assert shares([four] * 2) == [frozenset({0, 4, 2}), frozenset({1, 5, 3})]
+
+
+def test_hardware_threads_are_dealt_out_where_there_is_one_for_each() -> None:
+    assert shares([chip((0, 2), (1, 3))] * 4) == [frozenset({core}) for core in range(4)]
 
 
 @pytest.mark.parametrize(
     "everyones",
     [
-        [Cores("boot", (0, 1, 2))] * 2,  # uneven
-        [Cores("boot", (0, 1))] * 4,  # too few
-        [Cores("", ())] * 2,  # can't be chosen
+        [chip((0,), (1,))],  # alone
+        [chip((0,), (1,), (2,))] * 2,  # uneven
+        [chip((0, 3), (1, 4), (2, 5))] * 2,
+        [chip((0,), (1,))] * 4,  # too few
+        [chip(boot="")] * 2,  # can't be chosen
+        [chip((0,), (1,)), chip((2,), (3,))],  # given out by somebody else
+        [chip((0,), (1,)), chip((0,), (1,), boot="another")],
     ],
 )
-def test_who_would_get_no_whole_part_keeps_all(everyones: list[Cores]) -> None:
-    assert [own_share(everyones, rank) for rank in range(len(everyones))] == [None] * len(everyones)
+def test_elsewhere_all_keep_what_they_may_use(everyones: list[Cores]) -> None:
+    assert shares(everyones) == [None] * len(everyones)
 
 
-def test_who_was_given_its_own_cores_keeps_all_of_them() -> None:
-    everyones = [Cores("boot", (0, 1)), Cores("boot", (2, 3))]
-    found = [own_share(everyones, rank) for rank in (0, 1)]
-    assert found == [frozenset({0, 1}), frozenset({2, 3})]
+def test_usable_cores_are_told_by_physical_core(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number, (package, core) in enumerate([(0, 0), (1, 0), (0, 0), (0, 1)]):
+        folder = tmp_path / f"cpu{number}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text(f"{package}\n")
+        (folder / "core_id").write_text(f"{core}\n")
+    monkeypatch.setattr(cores, "TOPOLOGY", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 9})
+    assert usable_cores().physical == ((9,), (0, 2), (3,), (1,))  # nothing is known of 9
 
 
-def test_usable_cores_are_those_of_this_process() -> None:
-    found = usable_cores()
-    assert set(found.numbers) == os.sched_getaffinity(0)
-    assert found.machine
-    assert usable_cores() == found
+def refuse(*_: object) -> None:
+    raise PermissionError
+
+
+def test_where_cores_cannot_be_chosen_nothing_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cores, "BOOT", tmp_path / "boot_id")
+    assert usable_cores() == Cores("", ())
+    for name in "sched_getscheduler", "sched_setscheduler":
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, refuse)
+            assert policy_in_the_block() == os.SCHED_OTHER
+    for name in "sched_getscheduler", "SCHED_BATCH":
+        with monkeypatch.context() as patch:
+            patch.delattr(os, name)
+            assert policy_in_the_block() == os.SCHED_OTHER
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_share_is_kept_until_it_is_given_back(
+    monkeypatch: pytest.MonkeyPatch, *, refused: bool
+) -> None:
+    usable = os.sched_getaffinity(0)
+    two, store, asked = chip(*((number,) for number in range(2 * len(usable)))), HashStore(), []
+    monkeypatch.setattr(cores, "usable_cores", lambda: two)
+    monkeypatch.setattr(cores, "_threads", lambda: [1, 2])
+    share = two.numbers - frozenset(range(1, 2 * len(usable), 2))
+    monkeypatch.setattr(os, "sched_getaffinity", {1: share, 2: usable}.get)
+
+    def set_affinity(thread: int, numbers: frozenset[int]) -> None:
+        asked.append((thread, numbers))
+        if refused:
+            raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setaffinity", set_affinity)
+    store.set("cores/1", json.dumps(two))
+    own = OwnCores(store, Place(0, 2))
+    assert asked == [(0, share)]
+    own.give_back()
+    own.give_back()
+    assert asked[1:] == [(1, two.numbers)]
+
+
+policy = os.sched_getscheduler  # also where a test replaces it
 
 
 def policy_of_a_new_thread() -> int:
-    found = []
-    thread = threading.Thread(target=lambda: found.append(os.sched_getscheduler(0)))
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(policy(0)))
     thread.start()
     thread.join()
     return found[0]
 
 
-def test_only_threads_that_begin_in_the_block_yield() -> None:
+def policy_in_the_block() -> int:
     with yielding_threads():
-        assert policy_of_a_new_thread() == os.SCHED_BATCH
+        return policy_of_a_new_thread()
+
+
+def test_only_threads_that_begin_in_the_block_yield() -> None:
+    assert policy_in_the_block() == os.SCHED_BATCH
     assert policy_of_a_new_thread() == os.SCHED_OTHER
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
     with pytest.raises(KeyError), yielding_threads():

@@ -1,71 +1,113 @@
 """On which cores a process of several computes, and which of its threads waits for which.
 
-Gloo reads its sockets in threads of its own, which ask for a lock again and again while the
-computing thread holds it. Where one of them interrupts that thread in the middle of a send, it
-spins until the scheduler's next tick, 4 ms later with Linux's usual 250 Hz: longer than a minibatch
-takes. So they begin as SCHED_BATCH, whose threads interrupt no other when they wake up, and each
-process keeps to cores of its own, where they run while the process waits.
+Gloo reads its sockets in a thread of its own, which asks for a lock again and again while the
+computing thread holds it. Where it interrupts that thread in the middle of a send, it spins until
+the scheduler's next tick, 4 ms later with Linux's usual 250 Hz: longer than a minibatch takes. So
+gloo's threads are SCHED_BATCH, which interrupt no other when they wake up, and each process keeps
+to cores of its own, where gloo's threads run while the process waits.
+
+All this is of Linux; elsewhere, and in containers that refuse such calls, everything works without.
 """
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from torch.distributed import Store  # type: ignore[attr-defined]
+
+from aimbot_lab.training.processes.place import Place
+
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 TOPOLOGY = Path("/sys/devices/system/cpu")
+THREADS = Path("/proc/self/task")
 
 
 class Cores(NamedTuple):
-    """The cores that a process may use, neighbours on the chip side by side."""
+    """The cores that a process may use."""
 
     machine: str  # an id of its present boot; empty where cores can't be chosen
-    numbers: tuple[int, ...]
+    physical: tuple[tuple[int, ...], ...]  # the numbers of each one's hardware threads
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Of all hardware threads."""
+        return frozenset(number for core in self.physical for number in core)
+
+
+class OwnCores:
+    """A process's share of the cores of its machine, until it is given back."""
+
+    def __init__(self, store: Store, place: Place) -> None:
+        self._usable = usable_cores()
+        store.set(f"cores/{place.rank}", json.dumps(self._usable))
+        told = [json.loads(store.get(f"cores/{rank}")) for rank in range(place.count)]
+        everyones = [Cores(machine, tuple(map(tuple, physical))) for machine, physical in told]
+        self._share = own_share(everyones, place.rank)
+        if self._share is not None:
+            _keep_to(self._share)
+
+    def give_back(self) -> None:
+        """Let threads that began meanwhile use all cores again, too."""
+        share, self._share = self._share, None
+        if share is None:
+            return
+        for thread in _threads():
+            with suppress(OSError):  # it has just ended
+                if share == os.sched_getaffinity(thread):
+                    _keep_to(self._usable.numbers, thread)
 
 
 def usable_cores() -> Cores:
     """Those of this process."""
     try:
         machine, numbers = BOOT.read_text().strip(), os.sched_getaffinity(0)
-    except (AttributeError, OSError):  # no Linux
+    except (AttributeError, OSError):
         return Cores("", ())
-    return Cores(machine, tuple(sorted(numbers, key=_on_the_chip)))
+    ordered = groupby(sorted(numbers, key=_on_the_chip), _on_the_chip)
+    return Cores(machine, tuple(tuple(sorted(threads)) for _, threads in ordered))
 
 
 def own_share(everyones: Sequence[Cores], rank: int) -> frozenset[int] | None:
-    """The cores of process `rank` alone, where those of its machine come out even.
+    """The cores of process `rank` alone; None where it keeps all that it may use.
 
-    Processes share out what they may all use, in equal parts; who may use other cores than they is
-    on another machine or has been given its own. None where a process would get no whole part.
+    Processes that may use the same cores of a machine deal them out one by one, so that each gets
+    of every kind, if they come out even: physical cores, or hardware threads where there is one
+    for each. Those that may use different cores were given them by somebody else.
     """
     own = everyones[rank]
     sharing = [other for other, cores in enumerate(everyones) if cores == own]
-    size, rest = divmod(len(own.numbers), len(sharing))
-    if rest or not size:
+    place, count = sharing.index(rank), len(sharing)
+    if count == 1 or not own.physical:
         return None
-    begin = size * sharing.index(rank)
-    return frozenset(own.numbers[begin : begin + size])
+    if len(own.physical) % count == 0:
+        return frozenset(number for core in own.physical[place::count] for number in core)
+    if len(own.numbers) == count:
+        return frozenset({sorted(own.numbers)[place]})
+    return None
 
 
 @contextmanager
 def yielding_threads() -> Iterator[None]:
-    """Threads that begin in the block interrupt no thread that computes (on Linux)."""
-    usual = getattr(os, "SCHED_OTHER", None)
-    if usual is None or os.sched_getscheduler(0) != usual:
+    """Threads that begin in the block interrupt no thread that computes."""
+    if not _is_of_the_usual_policy():
         yield
         return
     _schedule(os.SCHED_BATCH)
     try:
         yield
     finally:
-        _schedule(usual)
+        _schedule(os.SCHED_OTHER)
 
 
-def keep_to(cores: Iterable[int]) -> None:
-    """Have this thread, and those that it begins from now on, run on `cores` alone."""
-    with suppress(OSError):  # some containers refuse it; all works without, only slower
-        os.sched_setaffinity(0, cores)
+def _is_of_the_usual_policy() -> bool:
+    try:
+        return os.sched_getscheduler(0) == os.SCHED_OTHER and hasattr(os, "SCHED_BATCH")
+    except (AttributeError, OSError):
+        return False
 
 
 def _schedule(policy: int) -> None:
@@ -73,13 +115,22 @@ def _schedule(policy: int) -> None:
         os.sched_setscheduler(0, policy, os.sched_param(0))
 
 
-def _on_the_chip(core: int) -> tuple[int, int, int]:
-    """By package, then by physical core, whose hardware threads come side by side."""
-    folder = TOPOLOGY / f"cpu{core}" / "topology"
+def _keep_to(numbers: Iterable[int], thread: int = 0) -> None:
+    with suppress(OSError):
+        os.sched_setaffinity(thread, numbers)
+
+
+def _threads() -> list[int]:
+    return [int(path.name) for path in THREADS.iterdir()]
+
+
+def _on_the_chip(number: int) -> tuple[int, int]:
+    """The package and the physical core of a hardware thread."""
+    folder = TOPOLOGY / f"cpu{number}" / "topology"
     try:
-        package, physical = (
+        package, core = (
             int((folder / name).read_text()) for name in ("physical_package_id", "core_id")
         )
     except (OSError, ValueError):
-        return 0, core, core
-    return package, physical, core
+        return -1, number
+    return package, core

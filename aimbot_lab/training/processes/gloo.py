@@ -6,7 +6,6 @@ everything listens on its loopback interface alone.
 """
 
 import atexit
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,18 +18,13 @@ import torch.distributed as dist
 
 from aimbot_lab.foundation.errors import MAX_REASON
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.training.processes.cores import (
-    Cores,
-    keep_to,
-    own_share,
-    usable_cores,
-    yielding_threads,
-)
+from aimbot_lab.training.processes.cores import OwnCores, yielding_threads
 from aimbot_lab.training.processes.exchange import Float32s, Float64s, Summed, Values
 from aimbot_lab.training.processes.meeting import Meeting
 from aimbot_lab.training.processes.node_sums import NodeSums, Widths, node_sums
 from aimbot_lab.training.processes.place import LostError, Place
 
+SWAP, GATHERING = 0, 1  # tags, so that neither receives what the other sends
 SOURCE = re.compile(r"^\[[^]]*\] ")  # where in gloo's own code
 
 
@@ -42,19 +36,6 @@ class Gloo:
         self._wire = GlooWire(place, Meeting.from_environment(), patience_s)
         self._sums: NodeSums | None = None
         self._shape: tuple[int, Widths] | None = None
-        self._cores = usable_cores()
-        try:
-            self._keep_to_own_cores()
-        except LostError:
-            self.close()
-            raise
-
-    def _keep_to_own_cores(self) -> None:
-        found = [json.loads(one) for one in self.gather(json.dumps(self._cores).encode())]
-        everyones = [Cores(machine, tuple(numbers)) for machine, numbers in found]
-        own = own_share(everyones, self.place.rank)
-        if own is not None:
-            keep_to(own)
 
     def sum_up(self, gradients: Float32s, terms: Float64s, *, shards: int) -> Summed:
         """The root of the tree over all shards; the arrays are used up."""
@@ -82,8 +63,6 @@ class Gloo:
     def close(self) -> None:
         """Leave the others; what they still wait for is a LostError for them."""
         self._sums = None
-        if self._cores.numbers:
-            keep_to(self._cores.numbers)
         self._wire.close()
 
 
@@ -92,15 +71,21 @@ class GlooWire:
 
     def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
         self._place = place
-        coming = "all processes to come, as many as WORLD_SIZE says"
-        with self._waiting_for(coming), yielding_threads():
-            dist.init_process_group(
-                "gloo",
-                store=meeting.store(place, patience_s),
-                rank=place.rank,
-                world_size=place.count,
-                timeout=timedelta(seconds=patience_s),
-            )
+        with self._waiting_for("all processes to come, as many as WORLD_SIZE says"):
+            store = meeting.store(place, patience_s)
+            self._cores = OwnCores(store, place)  # gloo's threads inherit them
+            try:
+                with yielding_threads():
+                    dist.init_process_group(
+                        "gloo",
+                        store=store,
+                        rank=place.rank,
+                        world_size=place.count,
+                        timeout=timedelta(seconds=patience_s),
+                    )
+            except BaseException:
+                self._cores.give_back()
+                raise
         # At the end of the interpreter gloo would abort a process that has not left the others.
         atexit.register(self.close)
         self._group: Any = dist.group.WORLD  # its own calls: those of `dist` take twice the time
@@ -108,7 +93,7 @@ class GlooWire:
     def swap(self, other: int, mine: th.Tensor, theirs: th.Tensor) -> None:
         """Send `mine` to the process `other`, and receive `theirs` from it."""
         with self._waiting_for(f"rank {other}"):
-            self._swap({other: theirs}, mine)
+            self._swap({other: theirs}, mine, tag=SWAP)
 
     def all_gather(self, mine: th.Tensor, everyones: th.Tensor) -> None:
         """Receive what every process sent, in the order of ranks."""
@@ -117,11 +102,11 @@ class GlooWire:
         rows[own].numpy()[:] = mine.view(-1).numpy()  # torch would wake up its threads for it
         others = [(own + distance) % count for distance in range(1, count)]
         with self._waiting_for("all ranks"):
-            self._swap({other: rows[other] for other in others}, rows[own])
+            self._swap({other: rows[other] for other in others}, rows[own], tag=GATHERING)
 
-    def _swap(self, theirs: Mapping[int, th.Tensor], mine: th.Tensor) -> None:
-        begun = [self._group.recv([row], other, 0) for other, row in theirs.items()]
-        begun += [self._group.send([mine], other, 0) for other in theirs]
+    def _swap(self, theirs: Mapping[int, th.Tensor], mine: th.Tensor, *, tag: int) -> None:
+        begun = [self._group.recv([row], other, tag) for other, row in theirs.items()]
+        begun += [self._group.send([mine], other, tag) for other in theirs]
         for one in begun:
             one.wait()
 
@@ -134,6 +119,7 @@ class GlooWire:
         """Leave the others."""
         if self._group is not None:
             self._group = None
+            self._cores.give_back()
             atexit.unregister(self.close)
             dist.destroy_process_group()
 
