@@ -108,12 +108,12 @@ def test_where_cores_cannot_be_chosen_nothing_is(
 def test_a_share_is_kept_until_it_is_given_back(
     monkeypatch: pytest.MonkeyPatch, *, refused: bool
 ) -> None:
-    usable = os.sched_getaffinity(0)
-    two, store, asked = chip(*((number,) for number in range(2 * len(usable)))), HashStore(), []
+    two, store, asked = chip((0,), (1,), (2,), (3,)), HashStore(), []
     monkeypatch.setattr(cores, "usable_cores", lambda: two)
     monkeypatch.setattr(cores, "_threads", lambda: [1, 2])
-    share = two.numbers - frozenset(range(1, 2 * len(usable), 2))
-    monkeypatch.setattr(os, "sched_getaffinity", {1: share, 2: usable}.get)
+    share = frozenset({0, 2})
+    chosen_by_others = frozenset({0})
+    monkeypatch.setattr(os, "sched_getaffinity", {1: share, 2: chosen_by_others}.get)
 
     def set_affinity(thread: int, numbers: frozenset[int]) -> None:
         asked.append((thread, numbers))
