@@ -1,5 +1,7 @@
 """The order of all tests, and what they share."""
 
+import os
+
 import pytest
 
 from aimbot_lab.cluster import connection
@@ -15,3 +17,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ray reads once how it is protected, when it is imported: all of its tests are protected."""
     if item.get_closest_marker("ray"):
         connection._protect()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _logs_of_sb3(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """stable-baselines3 makes a folder for each model that has no logger: here, not beside us."""
+    os.environ["SB3_LOGDIR"] = str(tmp_path_factory.mktemp("sb3"))
