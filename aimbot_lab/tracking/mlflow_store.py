@@ -1,11 +1,14 @@
 """MLflow, the only file that imports it: stores, experiments, runs, and what is sent to them."""
 
+import atexit
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar, cast
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
@@ -35,6 +38,7 @@ from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities import Experiment, Metric, Param, Run, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository  # noqa: E402
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository  # noqa: E402
 from mlflow.store.db.utils import create_sqlalchemy_engine  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
@@ -142,12 +146,25 @@ class MlflowStore:
         return sorted(MetricPoint(m.step, m.timestamp, m.value) for m in found)
 
     def download(self, run_id: str, name: str) -> Path:
-        """Where the artifact `name` of a run can be read: in place, or as a fresh copy."""
+        """Where the artifact `name` of a run, a file or a folder, can be read.
+
+        In place, or as a copy that lasts as long as this process; the next call renews it.
+        """
         with _translated(self.address):
             files = self.client.get_run(run_id).info.artifact_uri
             # The client's own download copies even what lies on this machine.
             repository = get_artifact_repository(files, tracking_uri=self.address.uri)
-            return Path(repository.download_artifacts(name))  # type: ignore[no-untyped-call]
+            if isinstance(repository, LocalArtifactRepository):
+                return Path(repository.download_artifacts(name))  # type: ignore[no-untyped-call]
+            copies = _copies()
+            copies.mkdir(exist_ok=True)
+            with TemporaryDirectory(dir=copies) as fresh:
+                repository.download_artifacts(name, fresh)  # type: ignore[no-untyped-call]
+                for path in [path for path in Path(fresh).rglob("*") if path.is_file()]:
+                    copy = copies / run_id / path.relative_to(fresh)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    path.replace(copy)  # as a whole: another thread may be reading the last one
+            return copies / run_id / name
 
     def run(self, run_id: str, folder: Path) -> "MlflowRun":
         """The sink for the journal of a run, whose kept files lie under `folder`."""
@@ -205,6 +222,14 @@ class MlflowRun:
         # Gone means that it was uploaded before, and only the note of that was lost.
         if path.exists():
             self._client.log_artifact(self._run_id, str(path), entry.folder or None)
+
+
+@cache
+def _copies() -> Path:
+    """The folder of this process's copies of artifacts, which ends with the process."""
+    folder = Path(mkdtemp(prefix="aimbot-lab-copies-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _ask(uri: str) -> None:

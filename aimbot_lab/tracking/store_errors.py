@@ -11,6 +11,8 @@ _OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
 _CAUSE = re.compile(r"Caused by \w+\([\"'](?:\w+\([^)]*\): )?(.*?)[\"']\)+$")
 _TIMED_OUT = re.compile(r"timed out\.? \(\w+ timeout=([\d.]+)\)")
 _AUTOFLUSH = re.compile(r"^\(raised as a result of [^)]*\) ")  # advice of SQLAlchemy to us
+# MLflow: ... from ADDRESS: ##### File NAME ##### why it failed
+_ARTIFACT = re.compile(r"##### File (.+?) ##### (.*)")
 _TAILS = (" [SQL:", " (Background on", " Response body:")
 
 
@@ -32,6 +34,8 @@ def _reason(text: str) -> str:
         return f"no answer within {float(waited[1]):g} s"
     if quoted := _CAUSE.search(text):
         return quoted[1]
+    if artifact := _ARTIFACT.search(text):
+        text = f"artifact {artifact[1]}: {artifact[2]}"
     for tail in _TAILS:
         text = text.partition(tail)[0]
     return text[:300]

@@ -62,17 +62,15 @@ def fetch_agent_files(
     """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
     close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=uri)
-
-    def fetch(name: str) -> Path:
-        return download_artifact(
-            data_folder, found.run_id, name=f"{AGENT_FOLDER}/{which}/{name}", tracking_uri=uri
-        )
-
+    place = f"{AGENT_FOLDER}/{which}"
     try:
-        weights, _ = [fetch(name) for name in (WEIGHTS, DESCRIPTION)]
+        folder = download_artifact(data_folder, found.run_id, name=place, tracking_uri=uri)
+        for name in (WEIGHTS, DESCRIPTION):
+            if not (folder / name).is_file():  # what saves it may be at work
+                raise StoreError(f"{place}/{name} is missing")
     except StoreError as error:
         raise LabError(_without_agent(found, which, error)) from error
-    return AgentFiles(found, weights.parent)
+    return AgentFiles(found, folder)
 
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
