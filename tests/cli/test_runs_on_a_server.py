@@ -12,8 +12,12 @@ import pytest
 from mlflow_servers import IN_PLACE, SERVED, Servers, mlflow_servers
 from tiny_runs import Told, invoke, invoke_plainly, write
 
+from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
 from aimbot_lab.tracking.runs.history import download_artifact, list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
 
 POLE = """
 name: pole
@@ -144,3 +148,48 @@ def test_self_play_on_a_server_has_its_snapshots_and_replays(
     lab("record", lab.run, "--against", "first", "-o", tmp_path / "match.json")
     for kept in [tmp_path / "match.json", *lab.artifact(lab.run, "replays").glob("*.json")]:
         assert invoke_plainly("replay", kept, "--json").document["decisions"]
+
+
+def test_what_a_server_refuses_of_a_deleted_experiment_arrives_once_that_is_restored(
+    lab: Lab,
+) -> None:
+    folder, told = DataFolder(lab.data), list[str]()
+    store = connect(folder, choose_address(folder, explicit=lab.uri))
+    settings, description = TrackingSettings(experiment="to delete"), RunDescription("n")
+    tracker = open_run(folder, settings, description, tracking_uri=lab.uri, on_outage=told.append)
+    store.client.delete_experiment(tracker.experiment_id)
+    tracker.log_metrics(1, {"a": 1.0})
+    tracker.log_text("x", "a.txt")
+    assert tracker.finish("FINISHED", wait_seconds=0.5).waiting
+    way = f"mlflow experiments restore --experiment-id {tracker.experiment_id}"
+    assert f"experiment 'to delete' is deleted in {lab.uri}; restore it: " in told[0]
+    assert way in told[0]
+    assert way in lab("runs").said
+    store.client.restore_experiment(tracker.experiment_id)
+    assert "could not be delivered" not in lab("runs").said
+    run = store.client.get_run(tracker.run_id)
+    assert (run.info.status, run.data.metrics) == ("FINISHED", {"a": 1.0})
+    assert lab.artifact(tracker.run_id, "a.txt").read_text() == "x"
+
+
+def test_files_that_a_server_keeps_on_s3_wait_alone_and_a_reader_is_told_the_package(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    folder = DataFolder(lab.data)
+    store = connect(folder, choose_address(folder, explicit=lab.uri))
+    store.client.create_experiment("far", artifact_location="s3://none/x")
+    settings, description = TrackingSettings(experiment="far"), RunDescription("n")
+    tracker = open_run(folder, settings, description, tracking_uri=lab.uri)
+    tracker.log_metrics(1, {"a": 1.0})
+    tracker.log_text("x", "agent/last/agent.json")
+    tracker.log_metrics(2, {"a": 2.0})
+    assert tracker.finish("KILLED", wait_seconds=0.5).waiting == 1
+    run = store.client.get_run(tracker.run_id)
+    assert (run.info.status, run.data.metrics) == ("KILLED", {"a": 2.0})
+    said = lab("evaluate", tracker.run_id, wanted=1).said
+    assert "pip install boto3" in said
+    assert "still trains" not in said
+    assert "was stopped" not in said
+    assert f"run {tracker.run_id}: 1 tracked entry" in lab("runs").said
+    folder.run_folder(tracker.run_id).rename(lab.data / "given-up")

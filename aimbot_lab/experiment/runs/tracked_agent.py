@@ -10,9 +10,11 @@ from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.delivery import FilesHeldError
 from aimbot_lab.tracking.runs.agent_names import AGENT_FOLDER, saved_agents
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.store_errors import NoArtifactError
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
 
 
@@ -75,7 +77,9 @@ def fetch_agent_files(
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
     """Why there is nothing to fetch: agents are saved at the end of a training, or on request."""
-    if saved := saved_agents(run.tags):
+    if isinstance(error, FilesHeldError) and not isinstance(error, NoArtifactError):
+        reason = str(error)
+    elif saved := saved_agents(run.tags):
         reason = f"it was asked to save {', '.join(saved)}"
     elif run.status == "RUNNING":
         reason = (
