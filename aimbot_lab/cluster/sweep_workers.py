@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify
 
 LISTEN_SECONDS = 1.0  # between two words of a worker
@@ -117,4 +118,8 @@ class RayWorkers:
 def _told(error: Any) -> LabError:
     """What ended a worker, in one line."""
     cause = error.cause
-    return cause if isinstance(cause, LabError) else StoreError(f"a worker failed: {cause!r}")
+    return (
+        cause
+        if isinstance(cause, LabError)
+        else StoreError(without_password(f"a worker failed: {cause!r}"))
+    )
