@@ -5,6 +5,7 @@ them. They do what the commands of these names do, and raise `foundation.errors.
 those would tell an error. Nothing heavy is imported before one of them is called.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -33,8 +34,9 @@ def train(
 ) -> "RunResult":
     """Train by the curriculum in `file`, each `KEY=VALUE` of `overrides` put in, and track it.
 
-    `init_from` is a run, or a folder with an agent, to begin with. A run whose steps were spent
-    before its last lesson passed returns too, with status FAILED.
+    The run is called `name`, else as MLFLOW_RUN_NAME says, else as the curriculum. `init_from` is a
+    run, or a folder with an agent, to begin with. A run whose steps were spent before its last
+    lesson passed returns too, with status FAILED.
     """
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.runs.request import RunRequest
@@ -43,7 +45,7 @@ def train(
     from aimbot_lab.training.observer import SilentObserver
 
     check_training(file, overrides, tags)
-    place = _place(data_dir)
+    place, name = _place(data_dir), name or os.environ.get("MLFLOW_RUN_NAME") or None
     start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
         load_curriculum(file, overrides), place, name, tags=dict(tags or {}), start=start

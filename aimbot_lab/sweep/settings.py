@@ -202,7 +202,7 @@ class SweepFile:
     lease: Annotated[Float, Ge(1), Le(86_400)] = 60.0
     """Seconds of silence after which a worker on another machine counts as dead; one on the same
     machine is noticed at once."""
-    tracking: TrackingSettings = TrackingSettings()
+    tracking: TrackingSettings = field(default_factory=TrackingSettings)
     """Where the runs are tracked."""
 
     @property

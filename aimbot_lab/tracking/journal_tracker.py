@@ -1,7 +1,7 @@
 """The tracker that trainings use: everything goes to a journal, and from there to the store."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -67,6 +67,7 @@ class JournalTracker:
         self._events = events
         self._last: list[Entry] = []
         self._report: FinishReport | None = None
+        self._finish_too: Callable[[], None] = lambda: None
 
     @property
     def run_id(self) -> str:
@@ -154,7 +155,13 @@ class JournalTracker:
                 self._folder.settle(self._report.status)
             else:
                 self._folder.release()
+            self._finish_too()
         return self._report
+
+    def finishing(self, too: Callable[[], None]) -> "JournalTracker":
+        """This tracker, which calls `too` once it has finished."""
+        self._finish_too = too
+        return self
 
     def _end(self, status: RunStatus, wait_seconds: float) -> bool:
         """Whether the store has all of the run, its end included."""

@@ -3,7 +3,7 @@
 import atexit
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -38,12 +38,14 @@ quieten_mlflow()
 
 from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities import Experiment, Metric, Param, Run, RunInfo, RunTag  # noqa: E402
+from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.store.artifact.artifact_repo import ArtifactRepository  # noqa: E402
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository  # noqa: E402
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository  # noqa: E402
 from mlflow.store.db.utils import create_sqlalchemy_engine  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor  # noqa: E402
 from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
 from mlflow.utils.rest_utils import http_request_safe  # noqa: E402
 from sqlalchemy import Engine, event  # noqa: E402
@@ -190,6 +192,20 @@ class MlflowStore:
         except Exception as error:
             raise file_error(error, self.address, place) from error
 
+    def monitor_system(self, run_id: str, *, resumed: bool) -> Callable[[], None]:
+        """Have MLflow log the machine's load to a run, if the environment says so; what ends that.
+
+        MLflow's monitor knows no journal: the first outage ends it.
+        """
+        with _translated(self.address):
+            if not MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get():  # type: ignore[no-untyped-call]
+                return lambda: None
+            monitor = SystemMetricsMonitor(  # type: ignore[no-untyped-call]
+                run_id, resume_logging=resumed, tracking_uri=self.address.uri
+            )
+            monitor.start()  # type: ignore[no-untyped-call]
+            return monitor.finish
+
     def run(self, run_id: str, folder: Path) -> "MlflowRun":
         """The sink for the journal of a run, whose kept files lie under `folder`."""
         return MlflowRun(self, run_id, folder)
@@ -254,7 +270,9 @@ class MlflowRun:
         # Gone means that it was uploaded before, and only the note of that was lost.
         if path.exists():
             with self._store.files(self._run_id) as repository:
-                repository.log_artifact(str(path), entry.folder or None)
+                repository.log_artifact(  # type: ignore[no-untyped-call]
+                    str(path), entry.folder or None
+                )
 
 
 @cache

@@ -5,6 +5,11 @@ from pathlib import Path
 import pytest
 from tiny_runs import invoke, train, write
 
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.settings import TrackingSettings
+
 CURRICULUM = """
 name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 8}}
@@ -32,3 +37,37 @@ def test_small_returns_are_shown_with_their_decimals(data: Path) -> None:
     output = invoke(data, "evaluate", "latest", "--episodes", 9, "--seed", 2).output
     row = next(line.split() for line in output.splitlines() if line.startswith("sampled"))
     assert "." in row[-1]
+
+
+def test_a_run_heeds_the_variables_of_mlflow_below_its_own_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path, text=CURRICULUM)
+    for name, value in {
+        "MLFLOW_EXPERIMENT_NAME": "from outside",
+        "MLFLOW_RUN_NAME": "walker",
+        "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "true",
+        "MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL": "0.05",
+    }.items():
+        monkeypatch.setenv(name, value)
+    invoke(tmp_path, "run", file, wanted=(0, 1))
+    (heeded,) = list_runs(DataFolder(tmp_path))
+    assert (heeded.name, heeded.experiment) == ("walker", "from outside")
+    assert "system/cpu_utilization_percentage" in heeded.metrics
+    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")
+    named = ("--name", "mine", "--set", "tracking.experiment=own")
+    invoke(tmp_path, "run", file, *named, wanted=(0, 1))
+    newest = list_runs(DataFolder(tmp_path))[0]
+    assert (newest.name, newest.experiment) == ("mine", "own")
+    assert not [key for key in newest.metrics if key.startswith("system/")]
+
+
+def test_an_experiment_of_the_environment_is_checked_and_a_blank_one_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", " ")
+    assert TrackingSettings().experiment == "aimbot-lab"
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "x" * 251)
+    with pytest.raises(ConfigurationError, match="variable MLFLOW_EXPERIMENT_NAME: must have at"):
+        TrackingSettings()
+    assert TrackingSettings(experiment="own").experiment == "own"

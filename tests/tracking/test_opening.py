@@ -163,3 +163,24 @@ def test_every_user_name_will_do(data_folder, monkeypatch):
     tracker = open_run(data_folder, SETTINGS, RunDescription("nameless"))
     assert raw_run(data_folder, tracker.run_id).data.tags["mlflow.user"] == "unknown"
     tracker.finish("FINISHED")
+
+
+def test_variables_that_others_heed_are_said_to_have_no_effect(data_folder, monkeypatch):
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "7")
+    monkeypatch.setenv("MLFLOW_RUN_ID", "a1")
+    told = []
+    open_run(data_folder, SETTINGS, RunDescription("n"), on_outage=told.append).finish("FINISHED")
+    assert [text.partition(";")[0] for text in told] == [
+        "environment variable MLFLOW_EXPERIMENT_ID is not heeded",
+        "environment variable MLFLOW_RUN_ID is not heeded",
+    ]
+
+
+def test_no_parameter_and_no_tag_has_a_password(data_folder):
+    login = "redis://me:secret@host"
+    description = RunDescription("n", {"env.url": login}, {"why": f"see {login}"})
+    tracker = open_run(data_folder, SETTINGS, description)
+    run = raw_run(data_folder, tracker.run_id)
+    assert run.data.params["env.url"] == "redis://me:***@host"
+    assert run.data.tags["why"] == "see redis://me:***@host"
+    tracker.finish("FINISHED")

@@ -66,7 +66,11 @@ class RunOptions(TypedDict):
     "report their common result. Each is a run of its own.",
 )
 @machine_options
-@click.option("--name", help="Name of the run in tables and charts. [default: the curriculum's]")
+@click.option(
+    "--name",
+    envvar="MLFLOW_RUN_NAME",
+    help="Name of the run in tables and charts. [env: MLFLOW_RUN_NAME; default: the curriculum's]",
+)
 @options.tags
 @click.option(
     "--dry-run",

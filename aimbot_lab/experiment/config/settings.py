@@ -47,7 +47,7 @@ class CurriculumFile:
     they all play."""
     train: AnyTrain = TrainSettings()
     """The algorithm and its hyper-parameters."""
-    tracking: TrackingSettings = TrackingSettings()
+    tracking: TrackingSettings = field(default_factory=TrackingSettings)
     """Where the run is tracked."""
 
     def __post_init__(self) -> None:

@@ -1,9 +1,11 @@
 """Beginning a run: in the store, in the data folder, and the thread between the two."""
 
 import getpass
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import aimbot_lab
@@ -20,6 +22,14 @@ from aimbot_lab.tracking.tracker import Tracker
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
+
+_NOT_HEEDED: Mapping[str, str] = MappingProxyType(
+    {
+        "MLFLOW_EXPERIMENT_ID": "MLFLOW_EXPERIMENT_NAME or tracking.experiment name the experiment",
+        "MLFLOW_RUN_ID": "a training is a new run; aimbot-lab resume resumes one",
+    }
+)
+"""What others who log to MLflow read, and what has its effect here."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,12 @@ def open_run(
         run = RunAddress(run_id, experiment_id, address.shown)
         sink = store.run(run_id, folder.path)
         notify = never_raising(on_outage)
-        return start_tracker(run, folder, sink=sink, notify=notify, events=settings.tensorboard)
+        for name, instead in _NOT_HEEDED.items():
+            if os.environ.get(name):
+                notify(f"environment variable {name} is not heeded; {instead}")
+        monitor_end = store.monitor_system(run_id, resumed=False)
+        tracker = start_tracker(run, folder, sink=sink, notify=notify, events=settings.tensorboard)
+        return tracker.finishing(monitor_end)
     except BaseException:
         _undo(store, folder)
         raise

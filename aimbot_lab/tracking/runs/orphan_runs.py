@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.address import kept_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.delivery import (
@@ -115,7 +115,8 @@ def _deliver(
 
     Raises FilesHeldError where the store has all but files.
     """
-    journal, fault = Journal(folder.path), None
+    journal = Journal(folder.path)
+    fault: StoreError | None = None
     try:
         while journal.entries_wait or (journal.files_wait and fault is None):
             try:

@@ -152,4 +152,6 @@ def _start(
     run: RunAddress, folder: RunFolder, store: "MlflowStore", *, on_outage: Notify
 ) -> JournalTracker:
     sink = store.run(run.run_id, folder.path)
-    return start_tracker(run, folder, sink=sink, notify=never_raising(on_outage), resumed=True)
+    monitor_end = store.monitor_system(run.run_id, resumed=True)
+    tracker = start_tracker(run, folder, sink=sink, notify=never_raising(on_outage), resumed=True)
+    return tracker.finishing(monitor_end)
