@@ -37,6 +37,7 @@ def train(
     before its last lesson passed returns too, with status FAILED.
     """
     from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.run import run_curriculum
     from aimbot_lab.experiment.runs.starting import find_initial_agent
@@ -46,7 +47,11 @@ def train(
     place = _place(data_dir)
     start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
-        load_curriculum(file, overrides), place, name, tags=dict(tags or {}), start=start
+        load_curriculum(file, overrides, may_run=always),
+        place,
+        name,
+        tags=dict(tags or {}),
+        start=start,
     )
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.coordinator import StartWorkers
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
@@ -23,7 +24,7 @@ def checked(
 ) -> tuple[LoadedSweep, DataFolder, StorageAddress]:
     """The sweep, its data folder and its storage, once all are found to be usable."""
     storage, data_dir, tracking_uri = where
-    loaded = load_sweep(sweep, values)
+    loaded = load_sweep(sweep, values, may_run=always)
     folder = locate_data_folder(data_dir)
     check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     address = choose_storage(folder, loaded.config.name, storage)

@@ -12,6 +12,8 @@ from pydantic import TypeAdapter
 
 import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.experiment.config.validation import MayRun, never
+from aimbot_lab.experiment.runs.stored_curriculum import noted_in
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
@@ -141,7 +143,7 @@ def begin(
     return load(storage, config.name)
 
 
-def load(storage: Storage, name: str) -> SweepRecord:
+def load(storage: Storage, name: str, *, may_run: MayRun = never) -> SweepRecord:
     """The sweep `name` that was started. Raises ConfigurationError if there is none."""
     try:
         study = optuna.load_study(study_name=name, storage=storage.optuna)
@@ -151,7 +153,9 @@ def load(storage: Storage, name: str) -> SweepRecord:
         raise ConfigurationError(f"no sweep {name!r} in {shown}") from None
     config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
     files = json.loads(stored.get("base_files", "{}"))
-    base = parse_curriculum(stored["base"], stored["base_file"], find=files.__getitem__)
+    base = parse_curriculum(
+        stored["base"], stored["base_file"], find=files.__getitem__, may_run=may_run
+    )
     return SweepRecord(storage, study, config, base)
 
 
@@ -168,7 +172,7 @@ def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRec
             f"sweep {name!r} has not begun here (there is no file {address.file}); begin it with: "
             f"aimbot-lab sweep {sweep}"
         )
-    return load(open_storage(address), name)
+    return load(open_storage(address), name, may_run=noted_in(folder))
 
 
 def fingerprint(sweep: LoadedSweep) -> str:

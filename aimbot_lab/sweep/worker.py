@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
@@ -87,7 +88,7 @@ def work(connection: Connection, arguments: WorkerArguments) -> None:
     _ignore_signals(line)
     try:
         storage = open_storage(StorageAddress(arguments.storage))
-        _work_through(load(storage, arguments.sweep), arguments, line)
+        _work_through(load(storage, arguments.sweep, may_run=always), arguments, line)
     except (LabError, *STORAGE_ERRORS) as error:
         line.say(WorkerMessage("error", text=str(storage_error(error) or error)))
         raise SystemExit(ERROR_EXIT_CODE) from None

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.world import new_notices
 from aimbot_lab.worlds.gymnasium.settings import WinRule
@@ -22,7 +23,7 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
     assert old in text
     (tmp_path / "c.yaml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml")
+        load_curriculum(tmp_path / "c.yaml", may_run=always)
     return [line.partition("c.yaml:")[2] for line in caught.value.faults]
 
 
@@ -52,7 +53,7 @@ def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
     text = "name: x\nlessons:\n  - name: one\n"
     (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml")
+        load_curriculum(tmp_path / "c.yaml", may_run=always)
     assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
         "3:5: lessons.0.targets: is missing"
     ]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "unless it is of an older version: end such a one yourself.",
 )
 @machine_options
+@options.trust
 @options.place
 @options.as_json
 def resume(

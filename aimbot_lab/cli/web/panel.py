@@ -30,6 +30,7 @@ OPEN_TO_ALL = (
     help="Port to listen on; 0: any that is free.",
 )
 @click.option("--browser/--no-browser", "opens", default=True, help="Whether a browser is opened.")
+@options.trust
 @options.place
 def panel(run: str | None, host: str, port: int, opens: bool, place: options.Place) -> int:
     """Open a page to start trainings on, watch and steer them, until Ctrl-C.

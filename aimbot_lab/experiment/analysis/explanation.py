@@ -7,8 +7,8 @@ from pathlib import Path
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay, World, replays
-from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -47,7 +47,7 @@ def explain_run(
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
-    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+    config = stored_curriculum(fetch).config
     world = World(
         config.lessons,
         spec_of(config.learned_env).difficulties,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.stored_curriculum import noted_in, stored_curriculum
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -52,8 +52,8 @@ def fetch_agent(
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
 
-    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
-    return TrackedAgent(found, which, config, load_agent(folder))
+    curriculum = stored_curriculum(fetch, may_run=noted_in(data_folder))
+    return TrackedAgent(found, which, curriculum.config, load_agent(folder))
 
 
 def fetch_agent_files(
