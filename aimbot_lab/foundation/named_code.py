@@ -51,10 +51,13 @@ def allow_everything() -> None:
     os.environ[TRUST] = EVERYTHING
 
 
-def is_allowed(code: NamedCode | None) -> bool:
-    """Whether this process may run `code`; it may where settings name none."""
-    trusted = os.environ.get(TRUST, "").split(",")
-    return code is None or EVERYTHING in trusted or code.sha256 in trusted
+def is_allowed(code: NamedCode | None, *, trusted: str | None = None) -> bool:
+    """Whether this process may run `code`, or one in which TRUST is `trusted`.
+
+    It may where settings name none.
+    """
+    known = (os.environ.get(TRUST, "") if trusted is None else trusted).split(",")
+    return code is None or EVERYTHING in known or code.sha256 in known
 
 
 def require_allowed(code: NamedCode | None) -> None:

@@ -159,10 +159,13 @@ def load(storage: Storage, name: str, *, may_run: MayRun = never) -> SweepRecord
     return SweepRecord(storage, study, config, base)
 
 
-def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRecord:
+def find_record(
+    folder: DataFolder, sweep: str, storage: str | None, *, may_run: MayRun | None = None
+) -> SweepRecord:
     """The sweep of that name, or of the file at that path, in `storage` or the data folder.
 
-    Nothing is created. Raises ConfigurationError if there is none.
+    Nothing is created. Code that its base names may run where `may_run` says so; without it, where
+    a training in `folder` began with it. Raises ConfigurationError if there is none.
     """
     name = load_sweep(sweep).config.name if is_path(sweep) else sweep
     address = choose_storage(folder, name, storage)
@@ -172,7 +175,7 @@ def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRec
             f"sweep {name!r} has not begun here (there is no file {address.file}); begin it with: "
             f"aimbot-lab sweep {sweep}"
         )
-    return load(open_storage(address), name, may_run=noted_in(folder))
+    return load(open_storage(address), name, may_run=may_run or noted_in(folder))
 
 
 def fingerprint(sweep: LoadedSweep) -> str:

@@ -1,8 +1,10 @@
 """Agents, runs and curricula name modules and programs: reading them runs none of these."""
 
+import asyncio
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,11 @@ from tiny_runs import invoke, invoke_plainly, write
 
 from aimbot_lab.cli.commands.files import check
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST, UntrustedCodeError
+from aimbot_lab.panel.server.curricula import Curricula
+from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.parts.watch import _Theatre
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.worlds.registry import WORLDS
 
@@ -275,3 +281,66 @@ def test_code_that_ends_or_hangs_costs_no_other_file(
     first, *others = found.said.splitlines()
     assert first == f"{bad}: env.module: the module ending {what}"
     assert [line.startswith(f"{worse}:") for line in others] == [True]
+
+
+def looks(project: Project, *, seconds: float = 60.0) -> tuple[list[str], dict[str, Any]]:
+    """Why the panel showed nothing of the run, each reason once, and the scene it then showed."""
+    lab = Lab(DataFolder(project.data), here=project.folder)
+    run_id = project.artifacts().parent.name
+
+    async def watched() -> tuple[list[str], dict[str, Any]]:
+        theatre, reasons, until = _Theatre(lab, run_id, ""), list[str](), time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = await theatre._look()
+            if "scene" in found:
+                return reasons, found
+            reasons.append(found["waiting"])
+            if "is not run" in found["waiting"] or "ended the process" in found["waiting"]:
+                break
+        return list(dict.fromkeys(reasons)), {}
+
+    return asyncio.run(watched())
+
+
+def test_the_panel_plays_code_in_a_process_of_its_own(project: Project) -> None:
+    found: list[Any] = []
+    assert project.marked_by(lambda: found.append(looks(project)))
+    reasons, scene = found[0]
+    assert reasons == ["the module marking is started, in a process of its own"]
+    assert scene["agent_step"] == 256
+    assert "marking" not in sys.modules
+
+
+def test_the_panel_plays_no_code_of_somebody_else(foreign: Project) -> None:
+    found: list[Any] = []
+    assert not foreign.marked_by(lambda: found.append(looks(foreign)))
+    assert found[0][0][-1].startswith("env.module: the module marking is not run")
+
+
+def test_what_a_user_trusts_the_panel_plays(
+    foreign: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TRUST, EVERYTHING)
+    assert foreign.marked_by(lambda: looks(foreign))
+    assert "marking" not in sys.modules
+
+
+def test_code_that_ends_its_process_leaves_the_panel_a_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = project.folder / "marking.py"
+    monkeypatch.syspath_prepend(project.folder)
+    before = module.read_text()
+    module.write_text(f"{before}\nimport os\nos._exit(7)\n")
+    try:
+        reasons, _ = looks(project)
+    finally:
+        module.write_text(before)
+    assert reasons[-1] == "the module marking ended the process that plays it (exit code 7)"
+
+
+def test_the_start_page_reads_curricula_and_names_their_code(project: Project) -> None:
+    found: list[Any] = []
+    assert not project.marked_by(lambda: found.extend(Curricula(project.folder).look()))
+    (own,) = (one for one in found if not one.shipped)
+    assert (own.code, own.faults) == ("module marking", [])

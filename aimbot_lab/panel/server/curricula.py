@@ -29,6 +29,7 @@ class Choice:
     lessons: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     total_steps: int = 0
+    code: str = ""  # that its world is made of, and that a training runs; empty: none is named
     faults: list[str] = field(default_factory=list)  # line by line, as `check` gives them
 
 
@@ -109,6 +110,7 @@ def _fit(key: str, loaded: LoadedCurriculum, about: str, *, shipped: bool) -> Ch
         lessons=[one.name for one in config.lessons],
         targets=[*targets],
         total_steps=config.train.total_steps,
+        code="" if loaded.unasked is None else loaded.unasked.shown,
     )
 
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.loading import AGENTS, STORE
@@ -15,6 +16,7 @@ from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
 from aimbot_lab.panel.server.session import Session, failure_words
 
 if TYPE_CHECKING:
+    from aimbot_lab.panel.server.watching.own_process import OwnProcess
     from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +29,7 @@ class _Theatre:
 
     def __init__(self, lab: Lab, run_id: str, name: str) -> None:
         self._lab, self._run, self._name = lab, lab.live_run(run_id), name
-        self._agent: WatchedAgent | None = None
+        self._agent: WatchedAgent | OwnProcess | None = None
         self._due = 0.0
         self.feed = Feed(self._look, seconds=0.0)
 
@@ -53,14 +55,23 @@ class _Theatre:
         return {"waiting": why}
 
     def _decided(self) -> dict[str, Any]:
-        if self._agent is None:
-            lab = self._lab
-            lab.loader.need(*STORE, *AGENTS)
-            from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
+        self._lab.loader.need(*STORE, *AGENTS)
+        from aimbot_lab.panel.server.watching.own_process import OwnProcess, PlayedRun
+        from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent, code_of_run
 
-            uri = lab.tracking_uri
-            self._agent = WatchedAgent(self._run, lab.data_folder, uri=uri, name=self._name)
-        return self._agent.play.decide()
+        agent, (folder, uri) = self._agent, (self._lab.data_folder, self._lab.tracking_uri)
+        if agent is None or (isinstance(agent, OwnProcess) and agent.is_over):
+            code = code_of_run(self._run, folder, uri=uri)
+            if code is not None:
+                if not self._lab.may_run(code):
+                    require_allowed(code)
+                played = PlayedRun(self._run.run_id, self._name, str(folder.root), uri)
+                self._agent = OwnProcess(played, code)
+                raise LabError(f"the {code.shown} is started, in a process of its own")
+            agent = self._agent = WatchedAgent(self._run, folder, uri=uri, name=self._name)
+        if isinstance(agent, OwnProcess):
+            return agent.decide(self._run.status)
+        return agent.play.decide()
 
 
 async def watch(session: Session, asked: OfAgent) -> Done:

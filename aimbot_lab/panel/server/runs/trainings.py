@@ -1,14 +1,16 @@
 """Trainings that are started from the page: ordinary processes, which outlive the panel."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -38,15 +40,21 @@ class Started:
 class Trainings:
     """The training of this panel: there is one at a time, also after the panel began anew.
 
-    `program` is what runs `aimbot-lab`.
+    `program` is what runs `aimbot-lab`, with variables of `environment` beside this process's.
     """
 
     def __init__(
-        self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
+        self,
+        data_folder: DataFolder,
+        *,
+        here: Path,
+        tracking_uri: str | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._data_folder, self._here, self._tracking_uri = data_folder, here, tracking_uri
         self._folder = data_folder.root / FOLDER
         self._started = self._remembered()
+        self._environment = environment
         self.program: Sequence[str] = PROGRAM
 
     def look(self) -> Started | None:
@@ -79,6 +87,7 @@ class Trainings:
             process = subprocess.Popen(
                 [*self.program, *words, *place],
                 cwd=self._here,
+                env={**os.environ, **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
