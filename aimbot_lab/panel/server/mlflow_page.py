@@ -8,7 +8,7 @@ import sys
 import time
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.loading import STORE, Loader
+from aimbot_lab.panel.server.loading import STORE, Loader, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
 
 WAIT_SECONDS = 90.0  # for the page to answer, the first time
@@ -30,14 +30,14 @@ class MlflowPage:
 
     async def address_of(self, run_id: str) -> str:
         """Where the run's own page is. Raises LabError where there is none."""
-        part, server = await asyncio.to_thread(self._part_of, run_id)
+        part, server = await in_thread(self._part_of, run_id)
         if server is not None:
             return server + part
         async with self._starting:
             if self._process is None or self._process.poll() is not None:
-                await asyncio.to_thread(self._start)
+                await in_thread(self._start)
             until = time.monotonic() + WAIT_SECONDS
-            while not await asyncio.to_thread(self._answers):
+            while not await in_thread(self._answers):
                 if self._has_ended() or time.monotonic() > until:
                     raise LabError("MLflow's page did not start: aimbot-lab ui says why")
                 await asyncio.sleep(PAUSE)

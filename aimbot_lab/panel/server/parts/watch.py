@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import AGENTS, STORE
+from aimbot_lab.panel.server.loading import AGENTS, STORE, in_thread
 from aimbot_lab.panel.server.messages import Done
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
@@ -28,6 +29,7 @@ class _Theatre:
     def __init__(self, lab: Lab, run_id: str, name: str) -> None:
         self._lab, self._run, self._name = lab, lab.live_run(run_id), name
         self._agent: WatchedAgent | None = None
+        self._deciding = threading.Lock()  # a look that was broken off decides to the end
         self._due = 0.0
         self.feed = Feed(self._look, seconds=0.0)
 
@@ -38,7 +40,7 @@ class _Theatre:
             self._run.wants_agent_until = now + WANTED_SECONDS
         await asyncio.sleep(max(0.0, self._due - now))
         try:
-            document = await asyncio.to_thread(self._decided)
+            document = await in_thread(self._decided)
         except LabError as error:
             return self._waiting(str(error))
         except Exception as error:  # it is begun anew
@@ -53,20 +55,21 @@ class _Theatre:
         return {"waiting": why}
 
     def _decided(self) -> dict[str, Any]:
-        if self._agent is None:
-            lab = self._lab
-            lab.loader.need(*STORE, *AGENTS)
-            from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
+        lab = self._lab
+        lab.loader.need(*STORE, *AGENTS)
+        from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
-            uri = lab.tracking_uri
-            self._agent = WatchedAgent(self._run, lab.data_folder, uri=uri, name=self._name)
-        return self._agent.play.decide()
+        with self._deciding:
+            if self._agent is None:
+                uri = lab.tracking_uri
+                self._agent = WatchedAgent(self._run, lab.data_folder, uri=uri, name=self._name)
+            return self._agent.play.decide()
 
 
 async def watch(session: Session, asked: OfAgent) -> Done:
     """Show an agent of a run at play, from now on."""
     lab, what = session.lab, f"watch/{asked.run}/{asked.agent}"
-    line = await asyncio.to_thread(lab.run_list.line, asked.run)
+    line = await in_thread(lab.run_list.line, asked.run)
     if asked.agent and (line is None or asked.agent not in line.saved):
         raise ConfigurationError(f"{asked.agent}: the run has saved no such agent")
 
