@@ -22,12 +22,13 @@ def has_browser() -> bool:
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in SCREENS)
 
 
-def open_privately(address: str, folder: Path) -> None:
-    """Open `address` in the browser by a file in `folder` that only this account can read.
+def open_privately(address: str, folder: Path) -> Path:
+    """The file by which the browser opens `address`; only this account can read it.
 
     Everyone sees the arguments of a browser's process; a file's name there gives no token away.
-    The file redirects to the address, and is deleted when this process ends. It is not in the
-    folder of temporary files, which a browser that is packaged as a snap does not see.
+    The file redirects to the address, and is deleted when this process ends. It is in `folder`,
+    not among temporary files, which a browser that is packaged as a snap does not see.
+    Raises OSError where it can't be written.
     """
     descriptor, name = mkstemp(prefix="open-", suffix=".html", dir=folder)  # with mode 0600
     file = Path(name)
@@ -36,3 +37,4 @@ def open_privately(address: str, folder: Path) -> None:
         opened.write(REDIRECT.format(address=escape(address)))
     # Some browsers in BROWSER return only once they are closed.
     Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
+    return file

@@ -1,6 +1,5 @@
 """What all pages share: where the runs are, and what is looked up for them."""
 
-import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +11,7 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.loading import Loader, in_thread
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.panel.server.replays.replay_list import ReplayList
 from aimbot_lab.panel.server.runs.live_run import LiveRun
@@ -72,7 +71,7 @@ class Lab:
         """The training that was started last, looked up while somebody wants it."""
 
         async def look() -> Started | None:
-            return await asyncio.to_thread(self.trainings.look)
+            return await in_thread(self.trainings.look)
 
         return Feed(look, seconds=0.5)
 

@@ -8,7 +8,7 @@ import time
 
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.loading import STORE, Loader
+from aimbot_lab.panel.server.loading import STORE, Loader, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.ui import UiCommand, page_of, ui_command
 
@@ -31,14 +31,14 @@ class MlflowPage:
 
     async def address_of(self, run_id: str) -> str:
         """Where the run's own page is. Raises LabError where there is none."""
-        part, server = await asyncio.to_thread(self._part_of, run_id)
+        part, server = await in_thread(self._part_of, run_id)
         if server is not None:
             return server + part
         async with self._starting:
             if self._command is None or self._has_ended():
-                self._command = await asyncio.to_thread(self._start)
+                self._command = await in_thread(self._start)
             until = time.monotonic() + WAIT_SECONDS
-            while not await asyncio.to_thread(self._command.answers):
+            while not await in_thread(self._command.answers):
                 if self._has_ended() or time.monotonic() > until:
                     raise LabError("MLflow's page did not start: aimbot-lab ui says why")
                 await asyncio.sleep(PAUSE)

@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 import psutil
+from pydantic import TypeAdapter
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.durable import put_file
 from aimbot_lab.tracking.runs.run_folder import living_folders
@@ -100,7 +102,7 @@ class Trainings:
         return started
 
     def _lives(self, started: Started) -> bool:
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, ValueError, OverflowError):  # no process can have such a number
             process = psutil.Process(started.pid)
             same = abs(process.create_time() - started.created) < 1.0
             return same and process.status() != psutil.STATUS_ZOMBIE
@@ -121,7 +123,10 @@ class Trainings:
             put_file(self._folder / STATE_NAME, json.dumps(asdict(started)).encode())
 
     def _remembered(self) -> Started | None:
-        with suppress(OSError, ValueError, TypeError):
-            found = Started(**json.loads((self._folder / STATE_NAME).read_bytes()))
+        with suppress(LabError):
+            found = read_document(self._folder / STATE_NAME, _STARTED)
             return found if found.alive else None
         return None
+
+
+_STARTED = TypeAdapter(Started)

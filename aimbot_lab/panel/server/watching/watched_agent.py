@@ -138,7 +138,7 @@ def shown_mix(config: CurriculumFile, status: Any) -> Scenario | None:
         return None
     known = spec_of(config.learned_env).difficulties
     written = lesson_scenario(config.lessons[status["lesson"]], known)
-    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
+    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=False)
     targets = {name: weight for name, weight in pairs if weight > 0 and name in known}
     if not targets:
         return written
