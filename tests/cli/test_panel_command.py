@@ -64,7 +64,7 @@ def test_a_browser_finds_the_token_in_a_private_file_that_goes_with_the_panel(
     token = (tmp_path / "data" / "panel" / "token").read_text()
     (address,) = re.findall(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32,}", said)
     assert address.endswith(token)
-    assert f'content="0; url={address}"' in page
+    assert f'content="0;url={address}"' in page
     assert (token in command_line, mode) == (False, "600")
     file = Path(command_line.removeprefix("file://"))
     assert file.parent == tmp_path / "data" / "panel"

@@ -11,10 +11,10 @@ from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.loading import AGENTS, STORE, in_thread
-from aimbot_lab.panel.server.messages import Done
+from aimbot_lab.panel.server.messages import Done, failure_words
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
-from aimbot_lab.panel.server.session import Session, failure_words
+from aimbot_lab.panel.server.session import Session
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.watching.own_process import OwnProcess
