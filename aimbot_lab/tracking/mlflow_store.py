@@ -1,17 +1,22 @@
 """MLflow, the only file that imports it: stores, experiments, runs, and what is sent to them."""
 
+import atexit
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar, cast
 
-from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
+from aimbot_lab.tracking.journal.delivery import RunRefusedError, StoreRefusedError
 from aimbot_lab.tracking.journal.durable import sync_file
 from aimbot_lab.tracking.journal.entries import (
     EndEntry,
@@ -26,15 +31,17 @@ from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_P
 from aimbot_lab.tracking.mlflow_environment import quieten_mlflow
 from aimbot_lab.tracking.runs.owner import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.store_errors import store_error
+from aimbot_lab.tracking.store_errors import file_error, store_error
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()
 
 from mlflow import MlflowClient  # noqa: E402
-from mlflow.entities import Experiment, Metric, Param, Run, RunTag  # noqa: E402
+from mlflow.entities import Experiment, Metric, Param, Run, RunInfo, RunTag  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.store.artifact.artifact_repo import ArtifactRepository  # noqa: E402
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository  # noqa: E402
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository  # noqa: E402
 from mlflow.store.db.utils import create_sqlalchemy_engine  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
@@ -77,13 +84,20 @@ class MlflowStore:
             experiment = self.client.get_experiment_by_name(name) or self._new_experiment(name)
             if experiment.lifecycle_stage != "active":
                 raise ConfigurationError(
-                    f"experiment {name!r} is deleted in {self.address.shown}; choose another name "
-                    f"or run `mlflow experiments restore -x {experiment.experiment_id}`"
+                    f"experiment {name!r} is deleted in {self.address.shown}; choose another name, "
+                    f"or restore it: {self._restoring(experiment)}"
                 )
             number = str(experiment.experiment_id)
             for key in EXPERIMENT_TAGS.keys() - experiment.tags.keys():
                 self.client.set_experiment_tag(number, key, EXPERIMENT_TAGS[key])
             return number
+
+    def _restoring(self, deleted: Experiment | RunInfo) -> str:
+        """The command that restores it, for a shell."""
+        what = f"experiments restore --experiment-id {deleted.experiment_id}"
+        if isinstance(deleted, RunInfo):
+            what = f"runs restore --run-id {deleted.run_id}"
+        return f"MLFLOW_TRACKING_URI={quote(self.address.shown)} mlflow {what}"
 
     def _new_experiment(self, name: str) -> Experiment:
         location = None if self.address.is_server else self._data_folder.artifacts.as_uri()
@@ -109,19 +123,25 @@ class MlflowStore:
 
     def discard_run(self, run_id: str) -> None:
         """Delete a run and its files; it stays among the store's deleted runs."""
-        with _translated(self.address):
-            files = self.client.get_run(run_id).info.artifact_uri
-            self.client.delete_run(run_id)
-            repository = get_artifact_repository(files, tracking_uri=self.address.uri)
+        with self.files(run_id) as repository:  # first, so that it can be tried again
             repository.delete_artifacts()  # type: ignore[no-untyped-call]
+        with _translated(self.address):
+            self.client.delete_run(run_id)
 
     def experiment_of(self, run_id: str) -> str:
-        """The id of a run's experiment. Raises StoreError where there is no such run any more."""
-        with _translated(self.address):
-            info = self.client.get_run(run_id).info
-        if info.lifecycle_stage != "active":
-            raise StoreError(f"run {run_id} is deleted in {self.address.shown}")
-        return str(info.experiment_id)
+        """The id of a run's experiment. RunRefusedError where the run is deleted or unknown."""
+        try:
+            with _translated(self.address):
+                info = self.client.get_run(run_id).info
+                experiment = self.client.get_experiment(info.experiment_id)
+        except StoreRefusedError as error:
+            raise RunRefusedError(str(error)) from error
+        if info.lifecycle_stage == experiment.lifecycle_stage == "active":
+            return str(info.experiment_id)
+        shown, way = f"run {run_id}", self._restoring(info)
+        if experiment.lifecycle_stage != "active":  # its runs are deleted and restored with it
+            shown, way = f"experiment {experiment.name!r}", self._restoring(experiment)
+        raise RunRefusedError(f"{shown} is deleted in {self.address.shown}; restore it: {way}")
 
     def find_run(self, token: str) -> str | None:
         """The id of the run whose owner has `token`, None if there is none."""
@@ -142,12 +162,33 @@ class MlflowStore:
         return sorted(MetricPoint(m.step, m.timestamp, m.value) for m in found)
 
     def download(self, run_id: str, name: str) -> Path:
-        """Where the artifact `name` of a run can be read: in place, or as a fresh copy."""
-        with _translated(self.address):
-            files = self.client.get_run(run_id).info.artifact_uri
+        """Where the artifact `name` of a run, a file or a folder, can be read.
+
+        In place, or as a copy that lasts as long as this process; the next call renews it.
+        """
+        with self.files(run_id) as repository:
             # The client's own download copies even what lies on this machine.
-            repository = get_artifact_repository(files, tracking_uri=self.address.uri)
-            return Path(repository.download_artifacts(name))  # type: ignore[no-untyped-call]
+            if isinstance(repository, LocalArtifactRepository):
+                return Path(repository.download_artifacts(name))  # type: ignore[no-untyped-call]
+            copies = _copies()
+            copies.mkdir(exist_ok=True)
+            with TemporaryDirectory(dir=copies) as fresh:
+                repository.download_artifacts(name, fresh)  # type: ignore[no-untyped-call]
+                for path in [path for path in Path(fresh).rglob("*") if path.is_file()]:
+                    copy = copies / run_id / path.relative_to(fresh)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    path.replace(copy)  # as a whole: another thread may be reading the last one
+            return copies / run_id / name
+
+    @contextmanager
+    def files(self, run_id: str) -> Iterator[ArtifactRepository]:
+        """The store of a run's files. Raises FilesHeldError where it fails, and the rest works."""
+        with _translated(self.address):
+            place = self.client.get_run(run_id).info.artifact_uri
+        try:
+            yield get_artifact_repository(place, tracking_uri=self.address.uri)
+        except Exception as error:
+            raise file_error(error, self.address, place) from error
 
     def run(self, run_id: str, folder: Path) -> "MlflowRun":
         """The sink for the journal of a run, whose kept files lie under `folder`."""
@@ -167,14 +208,22 @@ class MlflowRun:
     """One run of a store, as the journal's deliverer sees it."""
 
     def __init__(self, store: MlflowStore, run_id: str, folder: Path) -> None:
-        self._client = store.client
-        self._address = store.address
+        self._store, self._client = store, store.client
         self._run_id = run_id
         self._folder = folder
 
     def send(self, entries: Sequence[Entry]) -> None:
         """Store `entries`, all of one kind; sending an entry again changes nothing."""
-        with _translated(self._address):
+        try:
+            self._send(entries)
+        except StoreRefusedError:
+            self._store.experiment_of(
+                self._run_id
+            )  # which says so where the run is what it refuses
+            raise
+
+    def _send(self, entries: Sequence[Entry]) -> None:
+        with _translated(self._store.address):
             self._send_metrics([entry for entry in entries if isinstance(entry, MetricsEntry)])
             self._send_tags([entry for entry in entries if isinstance(entry, TagsEntry)])
             for entry in entries:
@@ -204,7 +253,16 @@ class MlflowRun:
         path = self._folder / entry.kept
         # Gone means that it was uploaded before, and only the note of that was lost.
         if path.exists():
-            self._client.log_artifact(self._run_id, str(path), entry.folder or None)
+            with self._store.files(self._run_id) as repository:
+                repository.log_artifact(str(path), entry.folder or None)
+
+
+@cache
+def _copies() -> Path:
+    """The folder of this process's copies of artifacts, which ends with the process."""
+    folder = Path(mkdtemp(prefix="aimbot-lab-copies-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _ask(uri: str) -> None:

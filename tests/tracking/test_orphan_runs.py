@@ -107,12 +107,6 @@ def test_a_half_deleted_folder_is_never_taken_for_a_dead_run(data_folder, store,
     assert list(data_folder.runs.iterdir()) == []
 
 
-def test_a_run_that_someone_deleted_does_not_stay_for_ever(data_folder, store, dead_run):
-    store.discard_run(dead_run.run_id)
-    close_orphan_runs(data_folder)
-    assert list(data_folder.runs.iterdir()) == []
-
-
 def test_what_cannot_be_delivered_now_is_delivered_later(data_folder, dead_run, monkeypatch):
     def down(*_):
         raise StoreError("the store is down")

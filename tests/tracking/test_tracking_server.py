@@ -109,6 +109,11 @@ def test_a_server_without_runs_has_none(server, tmp_path):
             "no answer within 10 s",
         ),
         ("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]", None),
+        (
+            "The following failures occurred while downloading one or more artifacts from "
+            "http://x/artifacts:\n##### File agent/last #####\n404 Client Error: Not Found",
+            "artifact agent/last: 404 Client Error: Not Found",
+        ),
         ("could not connect to http://a:secret@b", "could not connect to http://a:***@b"),
         (
             "(raised as a result of Query-invoked autoflush; consider using a block)\n"

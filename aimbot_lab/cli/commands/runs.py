@@ -1,7 +1,7 @@
 """`aimbot-lab runs`: which runs are there?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from glob import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import duration, print_json, table
 from aimbot_lab.cli.views.training import SHORT_ID
+from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.data_folder import DataFolder
@@ -69,9 +70,10 @@ def runs(
     from aimbot_lab.tracking.runs.undelivered import waiting_runs
 
     folder = place.folder
-    for run_id in close_orphan_runs(folder):
+    faults: dict[str, str] = {}
+    for run_id in close_orphan_runs(folder, on_fault=faults.__setitem__):
         _report_closed(folder, run_id)
-    _report(waiting := waiting_runs(folder))
+    _report(waiting := waiting_runs(folder), faults)
     _report_damaged(folder)
     there = list_runs(folder, tracking_uri=place.tracking_uri, max_results=MAX_RUNS)
     found = selected(there, _filters(**wanted), with_trials=every)
@@ -119,15 +121,18 @@ def _report_damaged(folder: "DataFolder") -> None:
         click.echo(f"{file}: is damaged; aimbot-lab resume {file.parent.name} says more", err=True)
 
 
-def _report(waiting: "Sequence[WaitingRun]") -> None:
-    """Say what of which runs has not reached its store."""
+def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:
+    """Say what of which runs has not reached its store, and why, as far as that is known."""
     for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
-        click.echo(
+        why = f": {faults[run.run_id]}" if run.run_id in faults else ""
+        line = (
             f"run {run.run_id}: {run.entries} tracked {noun} could not be delivered now to "
-            f"{run.store}; the next aimbot-lab command tries again",
-            err=True,
+            f"{run.store}{why}; the next aimbot-lab command tries again"
         )
+        click.echo(one_line(line), err=True)
+    for run_id in faults.keys() - {"", *(run.run_id for run in waiting)}:
+        click.echo(one_line(f"run {run_id}: {faults[run_id]}"), err=True)
     if more := len(waiting[MAX_WAITING:]):
         click.echo(f"the same holds for {more} more runs", err=True)
 

@@ -76,11 +76,14 @@ def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
 
 def _shortcomings(result: "RunResult") -> list[str]:
     lines = []
+    why = f" ({result.tracking_fault})" if result.tracking_fault else ""
     if result.entries_waiting:
         lines.append(
-            f"{result.entries_waiting} tracked entries wait for the tracking store; "
+            f"{result.entries_waiting} tracked entries wait for the tracking store{why}; "
             "the next aimbot-lab command delivers them"
         )
+    if result.entries_refused:
+        lines.append(f"the tracking store refused {result.entries_refused} entries for good{why}")
     if result.entries_dropped:
         lines.append(f"{result.entries_dropped} entries were not tracked: no room for them")
     if result.agent_folder is not None:

@@ -7,9 +7,11 @@ from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import RunStatus
 
 
-def close_orphan_runs(data_folder: DataFolder) -> list[str]:
+def close_orphan_runs(
+    data_folder: DataFolder, *, on_fault: orphans.OnFault = orphans.ignore_fault
+) -> list[str]:
     """As `orphans.close_orphan_runs`: FAILED where the steps were spent, else KILLED."""
-    return orphans.close_orphan_runs(data_folder, status_of=_status)
+    return orphans.close_orphan_runs(data_folder, status_of=_status, on_fault=on_fault)
 
 
 def _status(folder: RunFolder) -> RunStatus:

@@ -11,7 +11,8 @@ RESULT_NAME = "result.json"  # among the run's artifacts
 NOT_KEPT = frozenset(
     {
         *("run_id", "tracking_uri", "experiment_id", "seconds", "steps_per_second"),
-        *("entries_waiting", "entries_dropped", "agent_folder", "resumes_at"),
+        *("entries_waiting", "entries_refused", "entries_dropped", "tracking_fault"),
+        *("agent_folder", "resumes_at"),
     }
 )
 
@@ -35,6 +36,8 @@ class RunResult:
     held_back_by: tuple[CellReport, ...]  # cells that have not passed and are weakest
     regressions: tuple[Regression, ...]  # what was lost of earlier lessons, and what came back
     entries_waiting: int  # tracked numbers and files that have not reached the store
+    entries_refused: int = 0  # tracked numbers and files that the store will never take
+    tracking_fault: str | None = None  # why entries wait, were refused or were dropped
     entries_dropped: int = 0  # tracked numbers and files that the disk had no room for
     agent_folder: str | None = None  # where the agents lie that the run could not keep
     init_from: str | None = None  # the run, or the folder, whose agent it began with

@@ -264,7 +264,9 @@ def _conclude(
     return replace(
         result,
         entries_waiting=report.waiting,
+        entries_refused=report.refused,
         entries_dropped=report.dropped,
+        tracking_fault=report.failure,
         agent_folder=str(rescued) if rescued else None,
     )
 

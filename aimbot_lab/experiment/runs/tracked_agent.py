@@ -11,9 +11,11 @@ from aimbot_lab.experiment.runs.stored_curriculum import noted_in, stored_curric
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.delivery import FilesHeldError
 from aimbot_lab.tracking.runs.agent_names import AGENT_FOLDER, saved_agents
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import RunSummary
+from aimbot_lab.tracking.store_errors import NoArtifactError
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, WEIGHTS, SavedAgent, load_agent
 
 
@@ -71,22 +73,22 @@ def fetch_agent_files(
     """The files of the `which` agent of the one run that is meant; raises as `fetch_agent`."""
     close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=uri)
-
-    def fetch(name: str) -> Path:
-        return download_artifact(
-            data_folder, found.run_id, name=f"{AGENT_FOLDER}/{which}/{name}", tracking_uri=uri
-        )
-
+    place = f"{AGENT_FOLDER}/{which}"
     try:
-        weights, _ = [fetch(name) for name in (WEIGHTS, DESCRIPTION)]
+        folder = download_artifact(data_folder, found.run_id, name=place, tracking_uri=uri)
+        for name in (WEIGHTS, DESCRIPTION):
+            if not (folder / name).is_file():  # what saves it may be at work
+                raise StoreError(f"{place}/{name} is missing")
     except StoreError as error:
         raise LabError(_without_agent(found, which, error)) from error
-    return AgentFiles(found, weights.parent)
+    return AgentFiles(found, folder)
 
 
 def _without_agent(run: RunSummary, which: str, error: StoreError) -> str:
     """Why there is nothing to fetch: agents are saved at the end of a training, or on request."""
-    if saved := saved_agents(run.tags):
+    if isinstance(error, FilesHeldError) and not isinstance(error, NoArtifactError):
+        reason = str(error)
+    elif saved := saved_agents(run.tags):
         reason = f"it was asked to save {', '.join(saved)}"
     elif run.status == "RUNNING":
         reason = (

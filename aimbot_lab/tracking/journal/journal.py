@@ -1,7 +1,8 @@
 """The journal of a run: what was logged, on the disk before the call returns.
 
-One JSON line per entry, only ever appended. How much of it the store has is kept beside it;
-that note may lag behind, because sending an entry twice stores it once.
+One JSON line per entry, only ever appended. How much of it the store has is kept beside it, and
+from where on it lacks files of that part; that note may lag behind, because sending an entry twice
+stores it once.
 """
 
 import os
@@ -16,10 +17,12 @@ from aimbot_lab.tracking.journal.durable import append_whole, disk_error, replac
 from aimbot_lab.tracking.journal.entries import (
     EndEntry,
     Entry,
+    FileEntry,
     MetricsEntry,
     ResumeEntry,
     decode,
     encode,
+    is_file,
 )
 from aimbot_lab.tracking.journal.kept_files import KeptFiles
 from aimbot_lab.tracking.tracker import RunStatus
@@ -62,7 +65,9 @@ class Journal:
             written = self._open(run_folder)
         except OSError as error:
             raise disk_error(self._path, error) from error
-        self._delivered = min(_read_delivered(self._delivered_path), self._end)
+        delivered, held_from = _read_delivered(self._delivered_path)
+        self._delivered = min(delivered, self._end)
+        self._held_from = min(held_from, self._delivered)
         self._waiting = written.count(b"\n", self._delivered)
         self._ending = _last_entry_as_end(written[: self._end])
 
@@ -74,12 +79,22 @@ class Journal:
     @property
     def is_delivered(self) -> bool:
         """Whether the store has every entry."""
-        return self._delivered >= self._end
+        return not (self.entries_wait or self.files_wait)
+
+    @property
+    def entries_wait(self) -> bool:
+        """Whether there are pending entries."""
+        return self._delivered < self._end
+
+    @property
+    def files_wait(self) -> bool:
+        """Whether files among the entries before those were held back."""
+        return self._held_from < self._delivered
 
     @property
     def waiting(self) -> int:
         """Number of lines that are not delivered."""
-        return self._waiting
+        return self._waiting + len(self.held_files())
 
     @property
     def written_ms(self) -> int:
@@ -125,7 +140,7 @@ class Journal:
                     yield entry
 
     def pending(self, limit: int) -> Pending:
-        """The first `limit` lines that are not delivered."""
+        """The first `limit` lines that are not delivered, without held files."""
         entries: list[Entry] = []
         unreadable = 0
         end = self._delivered
@@ -137,20 +152,38 @@ class Journal:
                 unreadable += 1
         return Pending(entries, end, unreadable)
 
-    def mark_delivered(self, pending: Pending) -> None:
-        """Note that the store has what `pending` held."""
+    def held_files(self) -> list[FileEntry]:
+        """The files before the pending entries that the store lacks, oldest first."""
+        if not self.files_wait:
+            return []
+        return _present_files(self._lines(since=self._held_from, until=self._delivered), self.files)
+
+    def mark_delivered(self, pending: Pending, *, held: bool = False) -> None:
+        """Note that the store has what `pending` contained, with `held` all but its files."""
         with self._lock:
+            if not (held or self.files_wait):
+                self._held_from = pending.end
             self._delivered = pending.end
             self._waiting -= pending.lines
-        # Where the disk refuses, the note lags behind.
-        with suppress(OSError):
-            replace_file(self._delivered_path, str(pending.end).encode())
+        self._keep_note()
+
+    def mark_files_delivered(self) -> None:
+        """Note that the store has the files that were held."""
+        with self._lock:
+            self._held_from = self._delivered
+        self._keep_note()
 
     def close(self) -> None:
         """Close the file; nothing can be appended or read afterwards."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, _CLOSED
             os.close(descriptor)
+
+    def _keep_note(self) -> None:
+        held_from = f" {self._held_from}" if self.files_wait else ""
+        # Where the disk refuses, the note lags behind.
+        with suppress(OSError):
+            replace_file(self._delivered_path, f"{self._delivered}{held_from}".encode())
 
     def _write(self, line: bytes) -> None:
         if self._torn:
@@ -169,11 +202,12 @@ class Journal:
             os.ftruncate(self._descriptor, self._end)
         return written
 
-    def _lines(self, *, since: int) -> list[bytes]:
+    def _lines(self, *, since: int, until: int | None = None) -> list[bytes]:
         # By descriptor, because the folder may be deleted under a run.
         try:
             with self._lock:
-                data = os.pread(self._descriptor, self._end - since, since)
+                end = self._end if until is None else until
+                data = os.pread(self._descriptor, end - since, since)
         except OSError as error:
             raise disk_error(self._path, error) from error
         return data.split(b"\n")[:-1]
@@ -189,8 +223,9 @@ def count_waiting(run_folder: Path) -> int:
     except OSError:
         written = b""
     written = written[: written.rfind(b"\n") + 1]
-    delivered = _read_delivered(run_folder / _DELIVERED_NAME)
-    return written.count(b"\n", delivered) + (_last_entry_as_end(written) is None)
+    delivered, held_from = _read_delivered(run_folder / _DELIVERED_NAME)
+    held = _present_files(written[held_from:delivered].split(b"\n"), KeptFiles(run_folder))
+    return written.count(b"\n", delivered) + len(held) + (_last_entry_as_end(written) is None)
 
 
 def stored_ending(run_folder: Path) -> RunStatus | None:
@@ -204,11 +239,24 @@ def stored_ending(run_folder: Path) -> RunStatus | None:
     return None if end is None else end.status
 
 
-def _read_delivered(path: Path) -> int:
+def _read_delivered(path: Path) -> tuple[int, int]:
+    """The byte offsets before which the store has all but held files, and before which those."""
     try:
-        return max(int(path.read_bytes()), 0)
-    except (OSError, ValueError):
-        return 0
+        offsets = [max(int(word), 0) for word in path.read_bytes().split()]
+        return offsets[0], offsets[-1]
+    except (OSError, ValueError, IndexError):
+        return 0, 0
+
+
+def _present_files(lines: list[bytes], kept: KeptFiles) -> list[FileEntry]:
+    """The files of `lines` whose copies are still here: the others have been stored."""
+    found = []
+    for line in filter(is_file, lines):
+        with suppress(ValueError):
+            entry = decode(line)
+            if isinstance(entry, FileEntry) and kept.path(entry.kept).exists():
+                found.append(entry)
+    return found
 
 
 def _last_entry_as_end(lines: bytes) -> EndEntry | None:

@@ -5,7 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from aimbot_lab.foundation.errors import RunLostError, StoreError
-from aimbot_lab.tracking.journal.delivery import EntrySink, deliver_batch, send_group
+from aimbot_lab.tracking.journal.delivery import (
+    EntrySink,
+    FilesHeldError,
+    deliver_batch,
+    send_group,
+)
 from aimbot_lab.tracking.journal.entries import Entry
 from aimbot_lab.tracking.journal.journal import Journal
 from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
@@ -15,6 +20,8 @@ MAX_PAUSE = 30.0  # seconds; pauses double up to this
 SLOW = 20.0  # seconds after which an attempt that goes on counts as an outage
 PATIENCE = 1.0  # seconds that the end of a run may wait without a word
 _CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
+_FILES_CONSEQUENCE = "the run's files wait on this machine; numbers and its status do not"
+_REFUSED = "the store refuses this entry for good; the training goes on"
 
 
 class Sender:
@@ -33,15 +40,16 @@ class Sender:
         first_pause: float = FIRST_PAUSE,
         check_owner: Callable[[], None] = lambda: None,
     ) -> None:
-        self.refused = 0
+        self.refused = 0  # entries that the store will never take
         self._notify = notify
-        self._outage = Outage(self._say)
+        self._outage, self._files_outage = Outage(self._say), Outage(self._say)
         self._refusal: str | None = None
         self._check_owner = check_owner
         self._journal = journal
         self._last: list[Entry] = []
         self._sink = sink
-        self._first_pause = first_pause
+        self._first_pause = self._files_pause = first_pause
+        self._files_due = 0.0  # when held files are tried again
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._stopping = False
@@ -52,7 +60,7 @@ class Sender:
     @property
     def failure(self) -> str | None:
         """Why entries wait or were refused, None while all is well."""
-        return self._outage.reason or self._refusal
+        return self._outage.reason or self._files_outage.reason or self._refusal
 
     @property
     def unsent(self) -> int:
@@ -77,6 +85,7 @@ class Sender:
         self._hurry.set()
         with self._changed:
             self._last = list(last)
+            self._files_due, self._files_pause = 0.0, self._first_pause
             self._changed.notify_all()
             done = self._wait(min(PATIENCE, wait_seconds))
         if not done and wait_seconds > PATIENCE:
@@ -101,7 +110,7 @@ class Sender:
         pause = self._first_pause
         while self._wait_for_work():
             try:
-                self._note(self._attempt())
+                self._attempt()
                 pause = self._first_pause
             except RunLostError:
                 return
@@ -111,50 +120,64 @@ class Sender:
                 self._hurry.clear()
                 pause = self._first_pause if hurried else min(2 * pause, MAX_PAUSE)
 
-    def _attempt(self) -> list[str]:
+    def _attempt(self) -> None:
         self._check_owner()
         self._attempt_began = time.monotonic()
         try:
-            return self._deliver()
+            self._deliver()
         finally:
             self._attempt_began = None
-
-    def _deliver(self) -> list[str]:
-        if not self._journal.is_delivered:
-            return deliver_batch(self._journal, self._sink)
-        last = self._last
-        refusals = [line for entry in last for line in send_group(self._sink, [entry])]
-        if last:  # if not, the end of the run may have come meanwhile
-            self._last = []
-        return refusals
-
-    def _note(self, refusals: list[str]) -> None:
-        if refusals:
-            self.refused += len(refusals)
-            self._refusal = refusals[-1]
-        if self._has_arrived():
+        if not (self._journal.entries_wait or self._last):
             self._outage.end("the tracking store works again; all that waited has arrived")
         with self._changed:
             self._changed.notify_all()
 
+    def _deliver(self) -> None:
+        due = time.monotonic() >= self._files_due
+        try:
+            deliver_batch(self._journal, self._sink, refuse=self._refuse, with_files=due)
+        except FilesHeldError as error:
+            self._files_outage.begin(str(error), consequence=_FILES_CONSEQUENCE)
+            self._files_due = time.monotonic() + self._files_pause
+            self._files_pause = min(2 * self._files_pause, MAX_PAUSE)
+        if not self._journal.files_wait:
+            self._files_outage.end("files are stored again; those that waited have arrived")
+            self._files_pause = self._first_pause
+        last = () if self._journal.entries_wait else self._last
+        for entry in last:
+            send_group(self._sink, [entry], self._refuse)
+        if last:  # if not, the end of the run may have come meanwhile
+            self._last = []
+
+    def _refuse(self, reason: str) -> None:
+        if self._refusal is None:  # the others are counted
+            self._say(f"{reason}; {_REFUSED}")
+        self.refused, self._refusal = self.refused + 1, reason
+
     def _wait_for_work(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or not self._is_done())
+            while not (self._stopping or self._has_work()):
+                wait = self._files_due - time.monotonic() if self._journal.files_wait else None
+                self._changed.wait(wait)
             return not self._stopping
+
+    def _has_work(self) -> bool:
+        if self._journal.entries_wait or self._last or self._outage.reason is not None:
+            return True
+        return self._journal.files_wait and time.monotonic() >= self._files_due
 
     def _wait(self, seconds: float) -> bool:
         return self._changed.wait_for(self._is_done, seconds)
 
-    def _has_arrived(self) -> bool:
-        return self._journal.is_delivered and not self._last
-
     def _is_done(self) -> bool:
         # Until the end of an outage is reported, too.
-        return self._has_arrived() and self._outage.reason is None
+        reported = self._outage.reason is None and self._files_outage.reason is None
+        return self._journal.is_delivered and not self._last and reported
 
     def _waiting_for(self, seconds: float) -> str:
         entries = self._journal.waiting + self.unsent
-        why = f" ({self._outage.reason})" if self._outage.reason else ""
+        reason = self._outage.reason or self._files_outage.reason
+        why = f" ({reason})" if reason else ""
         return f"waiting at most {seconds:.0f} s until the tracking store has {entries} more{why}"
 
     def _say(self, text: str) -> None:

@@ -1,0 +1,76 @@
+"""MLflow's own server, with artifacts that it serves or that clients reach by themselves."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from aimbot_lab.tracking.address import embedded_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
+
+LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
+SERVED, IN_PLACE = "served", "in place"
+
+
+class Servers(NamedTuple):
+    """The addresses of two servers."""
+
+    served: str  # hands out artifacts itself
+    in_place: str  # only says in which folder they lie
+
+
+@contextmanager
+def mlflow_servers(folder: Path) -> Iterator[Servers]:
+    """Both servers, which start at the same time and end with the block."""
+    begun = [
+        _begin(folder / "served", "--artifacts-destination", str(folder / "kept")),
+        _begin(
+            folder / "in-place",
+            *("--no-serve-artifacts", "--default-artifact-root", str(folder / "open")),
+        ),
+    ]
+    try:
+        for process, address in begun:
+            _wait_for(process, address)
+        yield Servers(*(address for _, address in begun))
+    finally:
+        for process, _ in begun:
+            process.terminate()
+        for process, _ in begun:
+            process.wait(timeout=60)
+
+
+def _begin(folder: Path, *options: str) -> tuple[subprocess.Popen[bytes], str]:
+    data = DataFolder(folder)
+    connect(data, embedded_address(data))  # makes the database faster than the server does
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1", *options]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *words],
+            env={**os.environ, **LEAN, "MLFLOW_BACKEND_STORE_URI": data.tracking_uri},
+            stdout=log,
+            stderr=log,
+        )
+    return process, f"http://127.0.0.1:{port}"
+
+
+def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:
+    for _ in range(1200):
+        assert process.poll() is None, f"the server ended with code {process.returncode}"
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer")

@@ -1,0 +1,195 @@
+"""Every command that reads a run reads it from an MLflow server, whoever hands out its files."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow_servers import IN_PLACE, SERVED, Servers, mlflow_servers
+from tiny_runs import Told, invoke, invoke_plainly, write
+
+from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.mlflow_store import connect
+from aimbot_lab.tracking.runs.history import download_artifact, list_runs
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.settings import TrackingSettings
+
+POLE = """
+name: pole
+env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 8}}
+lessons: [{name: up, completion_criteria: {threshold: 0.99, min_lesson_length: 20}}]
+train: {algo: ppo, total_steps: 1024, n_steps: 32, batch_size: 64, network: {layers: [4]}}
+"""
+DUEL = """
+name: tiny duel
+seed: 7
+env: {world: duel, num_envs: 8, time_limit: 1.0, health: 1}
+self_play: {save_steps: 300, swap_steps: 200}
+lessons:
+  - name: itself
+    targets: {self: 2, greedy: 1}
+    difficulty: {self: [1, 0, 0, 0, 0], greedy: [1, 0, 0, 0, 0]}
+train: {algo: hybrid_ppo, total_steps: 1_152, n_steps: 32, batch_size: 384, n_epochs: 1,
+        network: {layers: [8]}, torch_threads: 1}
+"""
+SWEEP = """
+name: pole-sweep
+base: pole.yaml
+search: {train.learning_rate: {type: float, low: 1e-4, high: 1e-2, log: true}}
+objective: {measure: win_rate, episodes: 4}
+trials: 1
+workers: 1
+confirm: {best: 0}
+"""
+pytestmark = pytest.mark.slow
+
+
+class Lab:
+    """A data folder whose runs are tracked on a server, and one of these runs."""
+
+    def __init__(self, data: Path, uri: str, text: str = POLE) -> None:
+        self.data, self.uri, self.file = data, uri, write(data, "pole.yaml", text)
+        told = self("run", self.file, "--json", wanted=(0, 1))
+        self.run: str = told.document["run_id"]
+
+    def __call__(self, *words: Any, wanted: int | tuple[int, ...] = 0) -> Told:
+        told: Told = invoke(self.data, *words, "--tracking-uri", self.uri, wanted=wanted)
+        return told
+
+    def artifact(self, run: str, name: str) -> Path:
+        return download_artifact(DataFolder(self.data), run, name=name, tracking_uri=self.uri)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with mlflow_servers(tmp_path_factory.mktemp("servers")) as both:
+        yield both
+
+
+@pytest.fixture(scope="module", params=[SERVED, IN_PLACE])
+def lab(
+    request: pytest.FixtureRequest, servers: Servers, tmp_path_factory: pytest.TempPathFactory
+) -> Lab:
+    uri = servers.served if request.param == SERVED else servers.in_place
+    return Lab(tmp_path_factory.mktemp("data"), uri)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("evaluate", "RUN", "--episodes", 4),
+        ("evaluate", "RUN", "--episodes", 4, "--agent", "best"),
+        ("compare", "RUN", "RUN", "--episodes", 4, "-o", "OUT/page.html"),
+        ("export", "RUN", "-o", "OUT/agent"),
+        ("plot", "RUN", "-o", "OUT/curve.png"),
+        ("explain", "RUN"),
+        ("runs",),
+    ],
+    ids=lambda words: "-".join(map(str, words[:1])),
+)
+def test_a_run_on_a_server_is_read(lab: Lab, words: tuple[Any, ...], tmp_path: Path) -> None:
+    given = [str(word).replace("OUT", str(tmp_path)).replace("RUN", lab.run) for word in words]
+    lab(*given)
+    if "-o" in given:
+        assert Path(given[given.index("-o") + 1]).exists()
+
+
+def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_deleted(
+    lab: Lab,
+) -> None:
+    begun = lab("run", lab.file, "--init-from", lab.run, "--json", wanted=1).document["run_id"]
+    assert json.loads(lab.artifact(begun, "start/agent.json").read_text())["about"]
+    lab("resume", begun, "--set", "train.total_steps=2048", wanted=1)
+    assert json.loads(lab.artifact(begun, "agent/last/agent.json").read_text())
+    lab("delete", begun, "--yes")
+    listed = list_runs(DataFolder(lab.data), tracking_uri=lab.uri)
+    assert begun not in {run.run_id for run in listed}
+
+
+@pytest.mark.parametrize("lab", [SERVED], indirect=True)
+def test_a_copy_of_an_artifact_is_gone_when_the_command_has_ended(lab: Lab, tmp_path: Path) -> None:
+    words = ["evaluate", lab.run, "--episodes", "2", "--no-baselines", "--tracking-uri", lab.uri]
+    subprocess.run(
+        [sys.executable, "-m", "aimbot_lab", *words, "--data-dir", lab.data],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=True,
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_artifact_that_is_read_again_is_one_copy(lab: Lab) -> None:
+    first, again = (lab.artifact(lab.run, "agent/last") for _ in range(2))
+    assert first == again == lab.artifact(lab.run, "agent/last/agent.json").parent
+    assert {path.name for path in first.iterdir()} == {"agent.json", "agent.safetensors"}
+
+
+@pytest.mark.parametrize("lab", [SERVED], indirect=True)
+def test_a_sweep_tracks_its_trials_on_a_server(lab: Lab) -> None:
+    sweep = write(lab.data, "sweep.yaml", SWEEP)
+    found = lab("sweep", "start", sweep, "--json").document
+    listed = list_runs(DataFolder(lab.data), tracking_uri=lab.uri)
+    below = [run for run in listed if run.tags.get("mlflow.parentRunId") == found["run_id"]]
+    assert [run.status for run in below] == ["FINISHED"]
+    lab("delete", found["run_id"], "--yes")
+
+
+def test_self_play_on_a_server_has_its_snapshots_and_replays(
+    servers: Servers, tmp_path: Path
+) -> None:
+    lab = Lab(tmp_path, servers.served, DUEL)
+    words = (lab.run, "--games", 4, "--snapshots", 2, "--difficulty", 1, "--json")
+    league = lab("league", *words).document
+    assert {player["name"] for player in league["players"]} >= {"snapshot-000000", "last"}
+    lab("record", lab.run, "--against", "first", "-o", tmp_path / "match.json")
+    for kept in [tmp_path / "match.json", *lab.artifact(lab.run, "replays").glob("*.json")]:
+        assert invoke_plainly("replay", kept, "--json").document["decisions"]
+
+
+def test_what_a_server_refuses_of_a_deleted_experiment_arrives_once_that_is_restored(
+    lab: Lab,
+) -> None:
+    folder, told = DataFolder(lab.data), list[str]()
+    store = connect(folder, choose_address(folder, explicit=lab.uri))
+    settings, description = TrackingSettings(experiment="to delete"), RunDescription("n")
+    tracker = open_run(folder, settings, description, tracking_uri=lab.uri, on_outage=told.append)
+    store.client.delete_experiment(tracker.experiment_id)
+    tracker.log_metrics(1, {"a": 1.0})
+    tracker.log_text("x", "a.txt")
+    assert tracker.finish("FINISHED", wait_seconds=0.5).waiting
+    way = f"mlflow experiments restore --experiment-id {tracker.experiment_id}"
+    assert f"experiment 'to delete' is deleted in {lab.uri}; restore it: " in told[0]
+    assert way in told[0]
+    assert way in lab("runs").said
+    store.client.restore_experiment(tracker.experiment_id)
+    assert "could not be delivered" not in lab("runs").said
+    run = store.client.get_run(tracker.run_id)
+    assert (run.info.status, run.data.metrics) == ("FINISHED", {"a": 1.0})
+    assert lab.artifact(tracker.run_id, "a.txt").read_text() == "x"
+
+
+def test_files_that_a_server_keeps_on_s3_wait_alone_and_a_reader_is_told_the_package(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    folder = DataFolder(lab.data)
+    store = connect(folder, choose_address(folder, explicit=lab.uri))
+    store.client.create_experiment("far", artifact_location="s3://none/x")
+    settings, description = TrackingSettings(experiment="far"), RunDescription("n")
+    tracker = open_run(folder, settings, description, tracking_uri=lab.uri)
+    tracker.log_metrics(1, {"a": 1.0})
+    tracker.log_text("x", "agent/last/agent.json")
+    tracker.log_metrics(2, {"a": 2.0})
+    assert tracker.finish("KILLED", wait_seconds=0.5).waiting == 1
+    run = store.client.get_run(tracker.run_id)
+    assert (run.info.status, run.data.metrics) == ("KILLED", {"a": 2.0})
+    said = lab("evaluate", tracker.run_id, wanted=1).said
+    assert "pip install boto3" in said
+    assert "still trains" not in said
+    assert "was stopped" not in said
+    assert f"run {tracker.run_id}: 1 tracked entry" in lab("runs").said
+    folder.run_folder(tracker.run_id).rename(lab.data / "given-up")
