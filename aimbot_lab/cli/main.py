@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-import aimbot_lab
 from aimbot_lab.cli.bench.command import bench
 from aimbot_lab.cli.commands.compare import compare
 from aimbot_lab.cli.commands.delete import delete
@@ -54,8 +53,23 @@ class Commands(click.Group):
             raise LabError("a connection was closed from its other side") from error
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from aimbot_lab.version import full_version
+
+        click.echo(f"aimbot-lab, version {full_version()}")
+        context.exit()
+
+
 @click.group(cls=Commands, context_settings=SETTINGS)
-@click.version_option(aimbot_lab.__version__, prog_name="aimbot-lab")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version, and a hash of the code, and exit.",
+)
 def cli() -> None:
     """Train game agents by curriculum on very fast vectorised worlds, and compare them in MLflow.
 

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -15,6 +15,7 @@ from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.worker_context import Progress
@@ -33,6 +34,7 @@ class WorkerArguments:
     sweep: str
     data_folder: Path
     tracking_uri: str | None
+    code: str = field(default_factory=code_hash)  # of the coordinator
 
 
 class WorkerMessage(NamedTuple):
