@@ -124,6 +124,7 @@ def panel_server(
         ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
+        log_level="error",  # strangers would fill the terminal with their faults
         access_log=False,
         proxy_headers=False,
         server_header=False,
