@@ -122,11 +122,11 @@ def _exit_code() -> int:
         return INTERRUPTED
     except LabError as error:
         message = f"error: {error}" if error.exit_code == 1 else str(error)
-        click.echo(refusal_lines(message), err=True)
+        _refuse(message)
         return error.exit_code
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(refusal_lines(f"error: {where}{error.strerror or error}"), err=True)
+        _refuse(f"error: {where}{error.strerror or error}")
         return 1
 
 
@@ -138,4 +138,10 @@ def _show(error: click.ClickException) -> None:
         return
     what = one_line(error.format_message().replace("\n", " ")).rstrip(". ")
     message = f"{context.command_path}: {what} ({context.command_path} --help says more)"
-    click.echo(refusal_lines(message), err=True)
+    _refuse(message)
+
+
+def _refuse(message: str) -> None:
+    from aimbot_lab.tracking.address import without_password
+
+    click.echo(refusal_lines(without_password(message)), err=True)

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from math import isnan
@@ -10,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli.spans import ONE, SpanType
+from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
 from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
 
 if TYPE_CHECKING:
@@ -25,9 +27,25 @@ data_dir = click.option(
     help="Folder of the tracking store and its files. [env: AIMBOT_LAB_DATA_DIR; default: "
     ".aimbot-lab in the project's folder]",
 )
+
+
+def _without_password(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> str | None:
+    """The address, with its password in the environment alone.
+
+    There this process and those that it starts find it; arguments are seen by everyone.
+    """
+    if value is None or (shown := without_password(value)) == value:
+        return value
+    os.environ[ENVIRONMENT_VARIABLE] = value
+    return shown
+
+
 tracking_uri = click.option(
     "--tracking-uri",
     metavar="ADDRESS",
+    callback=_without_password,
     help="An MLflow tracking server to use in place of the data folder's store. "
     "[env: MLFLOW_TRACKING_URI]",
 )

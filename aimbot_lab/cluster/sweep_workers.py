@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify
 from aimbot_lab.version import code_hash
 
@@ -124,4 +125,8 @@ class RayWorkers:
 def _told(error: Any) -> LabError:
     """What ended a worker, in one line."""
     cause = error.cause
-    return cause if isinstance(cause, LabError) else StoreError(f"a worker failed: {cause!r}")
+    return (
+        cause
+        if isinstance(cause, LabError)
+        else StoreError(without_password(f"a worker failed: {cause!r}"))
+    )

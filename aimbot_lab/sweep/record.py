@@ -27,6 +27,7 @@ from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.version import code_hash
 
@@ -246,9 +247,11 @@ def fingerprint(sweep: LoadedSweep) -> str:
 
 
 def _stored(sweep: LoadedSweep) -> dict[str, str]:
+    config, uri = asdict(sweep.config), sweep.config.tracking.uri
+    config["tracking"]["uri"] = None if uri is None else without_password(uri)
     return {
-        "config": json.dumps(asdict(sweep.config)),
-        "source": sweep.source_text,
+        "config": json.dumps(config),
+        "source": without_password(sweep.source_text),
         "base": sweep.base.resolved_text,
         "base_file": str(sweep.base.path),
         "base_files": json.dumps(sweep.base.files),

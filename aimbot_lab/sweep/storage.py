@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.address import without_login, without_password
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.journal.file_lock import exclusive
 
@@ -45,7 +45,7 @@ class StorageAddress:
     @property
     def shown(self) -> str:
         """The address as it may be printed."""
-        return without_password(self.url)
+        return without_password(make_url(self.url).render_as_string(hide_password=True))
 
     @property
     def file(self) -> Path | None:
@@ -81,8 +81,9 @@ def choose_storage(folder: DataFolder, name: str, given: str | None) -> StorageA
     if database and database != ":memory:":  # which other processes could not see
         return StorageAddress(sqlite_uri(Path(os.path.abspath(database))))
     if kind != "postgresql":
-        shown = without_password(given)
-        raise ConfigurationError(f"--storage {shown}: is not usable; it must be {_FORMS}")
+        raise ConfigurationError(
+            f"--storage {without_login(given)}: is not usable; it must be {_FORMS}"
+        )
     return StorageAddress(url)
 
 

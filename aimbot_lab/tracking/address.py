@@ -1,4 +1,8 @@
-"""The address of the store that counts: the embedded one, a database, or a tracking server."""
+"""The address of the store that counts: the embedded one, a database, or a tracking server.
+
+No file, page or argument list gets its password: `***` stands there. Whoever connects takes it
+from the environment.
+"""
 
 import os
 import re
@@ -13,9 +17,15 @@ ENVIRONMENT_VARIABLE = "MLFLOW_TRACKING_URI"
 _SERVERS = ("http", "https")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(.*)")
-# Scheme and user of an address, and up to the last @ before the path its password.
-_PASSWORD = re.compile(r"([a-zA-Z][\w+.-]*://[^\s/?#:@]*):[^\s/?#]*@")
+# Scheme and user of an address, and up to the last @ before the path its password. One that is
+# not an address, because a / in the password was not encoded, is recognised by its missing port.
+_PASSWORD = re.compile(
+    r"([a-zA-Z][\w+.-]*:/{1,2}[^\s/?#:@[]*):(?:[^\s/?#]*|(?!\d+[/?#,;])[^\s@'\"]*)@"
+)
 _PASSWORD_OPTION = re.compile(r"([?&]\w*password=)[^\s&#'\"]*")
+_LOGIN = re.compile(r":.*@")
+_LOGIN_LEFT_OUT = re.compile(r"(?<=://)[^/?#]*:\*\*\*@")
+_LEFT_OUT = re.compile(r"(?<=[^/]):\*\*\*(?=@)|(?<=[?&])\w*password=\*\*\*&?")
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,14 @@ def choose_address(
     except ValueError as error:
         origin = "" if explicit or setting else f"environment variable {ENVIRONMENT_VARIABLE}: "
         raise ConfigurationError(f"{origin}{error}") from error
-    return TrackingAddress(uri, embedded=uri == data_folder.tracking_uri)
+    return TrackingAddress(_with_password(uri), embedded=uri == data_folder.tracking_uri)
+
+
+def kept_address(data_folder: DataFolder, kept: str | None) -> TrackingAddress:
+    """The address that was `kept` without its password; None means the embedded store."""
+    if kept is None:
+        return embedded_address(data_folder)
+    return TrackingAddress(_with_password(kept), embedded=False)
 
 
 def embedded_address(data_folder: DataFolder) -> TrackingAddress:
@@ -70,18 +87,37 @@ def without_password(text: str) -> str:
     return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
 
 
+def without_login(text: str) -> str:
+    """`text`, which has one address that may be no address, without all that may be its login."""
+    return _LOGIN.sub(":***@", without_password(text))
+
+
+def _with_password(uri: str) -> str:
+    """`uri` as it connects where `***` stands in the place of its password.
+
+    MLFLOW_TRACKING_URI has the password, if it is the same address. Else the login is left to
+    others: that at a server to MLFLOW_TRACKING_USERNAME, _PASSWORD and _TOKEN, that at a database
+    to its driver.
+    """
+    given = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    if uri == without_password(given):
+        return given
+    server = urlsplit(uri).scheme in _SERVERS
+    return _LOGIN_LEFT_OUT.sub("", uri) if server else _LEFT_OUT.sub("", uri)
+
+
 def checked_uri(uri: str) -> str:
     """`uri` with a relative SQLite path made absolute. Raises ValueError where it can't be used."""
     parts = _split(uri)
     kind = parts.scheme.partition("+")[0]
     if kind not in _SERVERS + _DATABASES:
         allowed = ", ".join(f"{scheme}://" for scheme in _SERVERS + _DATABASES)
-        shown = without_password(uri)
+        shown = without_login(uri)
         raise ValueError(f"tracking address {shown!r} is not usable; it must begin with {allowed}")
     if kind == "sqlite":
         return _absolute_sqlite(uri)
     if not parts.hostname:
-        raise ValueError(f"tracking address {without_password(uri)!r} names no host")
+        raise ValueError(f"tracking address {without_login(uri)!r} names no host")
     _check_port(parts)
     return uri
 
@@ -90,7 +126,8 @@ def _split(uri: str) -> SplitResult:
     try:
         return urlsplit(uri)
     except ValueError as error:
-        raise ValueError(f"the tracking address is not an address: {error}") from error
+        reason = without_login(str(error))
+        raise ValueError(f"the tracking address is not an address: {reason}") from None
 
 
 def _check_port(parts: SplitResult) -> None:

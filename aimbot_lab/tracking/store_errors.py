@@ -29,6 +29,13 @@ _PACKAGES: Mapping[str, str] = MappingProxyType(
 _BY_THE_SERVER = ("mlflow-artifacts", "http", "https")  # which hands such files out itself
 _OF_ONE_FILE = range(405, 500)  # answers that others need not get, such as 413: too large
 _OF_ALL_FILES = (408, 429)
+LOGIN = (
+    "the server refuses the login (401); set MLFLOW_TRACKING_USERNAME and "
+    "MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN (no password is stored)"
+)
+_LOGIN = re.compile(r"error code 401|401 Client Error")
+_DATABASE_LOGIN = re.compile(r"no password supplied|password authentication failed")
+_SET_ADDRESS = "; set MLFLOW_TRACKING_URI to the address with its password (none is stored)"
 _MISSING = re.compile(r"\b404\b|No such artifact|NoSuchKey|BlobNotFound")
 _TAILS = (" [SQL:", " (Background on", " Response body:")
 
@@ -74,6 +81,10 @@ def _text(error: Exception) -> str:
 
 def _reason(text: str) -> str:
     """The part of an error's text that a person can use."""
+    if _LOGIN.search(text):
+        return LOGIN
+    if _DATABASE_LOGIN.search(text):
+        text += _SET_ADDRESS
     if waited := _TIMED_OUT.search(text):
         return f"no answer within {float(waited[1]):g} s"
     if quoted := _CAUSE.search(text):

@@ -1,10 +1,19 @@
-"""Every command that reads a run reads it from an MLflow server, whoever hands out its files."""
+"""Every command that reads a run reads it from an MLflow server, whoever hands out its files.
+
+What such a server refuses is said and kept, and its password is kept nowhere.
+"""
 
 import json
 import os
 import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +21,7 @@ import pytest
 from mlflow_servers import IN_PLACE, SERVED, Servers, mlflow_servers
 from tiny_runs import Told, invoke, invoke_plainly, write
 
+from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import connect
@@ -184,7 +194,7 @@ def test_files_that_a_server_keeps_on_s3_wait_alone_and_a_reader_is_told_the_pac
     tracker.log_metrics(1, {"a": 1.0})
     tracker.log_text("x", "agent/last/agent.json")
     tracker.log_metrics(2, {"a": 2.0})
-    assert tracker.finish("KILLED", wait_seconds=0.5).waiting == 1
+    assert tracker.finish("KILLED").waiting == 1
     run = store.client.get_run(tracker.run_id)
     assert (run.info.status, run.data.metrics) == ("KILLED", {"a": 2.0})
     said = lab("evaluate", tracker.run_id, wanted=1).said
@@ -193,3 +203,126 @@ def test_files_that_a_server_keeps_on_s3_wait_alone_and_a_reader_is_told_the_pac
     assert "was stopped" not in said
     assert f"run {tracker.run_id}: 1 tracked entry" in lab("runs").said
     folder.run_folder(tracker.run_id).rename(lab.data / "given-up")
+
+
+PASSWORD = "password1234567"
+
+
+@contextmanager
+def login_in_front_of(address: str) -> Iterator[str]:
+    """The address of a proxy that lets only `admin` with PASSWORD on to the server."""
+    login = "Basic " + b64encode(f"admin:{PASSWORD}".encode()).decode()
+
+    class Proxy(BaseHTTPRequestHandler):
+        def _pass_on(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length) if length else None
+            names = ("Content-Type", "Accept")
+            headers = {name: self.headers[name] for name in names if name in self.headers}
+            method = self.command
+            asked = urllib.request.Request(address + self.path, body, headers, method=method)
+            status, answer = 401, b"not logged in"
+            if self.headers.get("Authorization") == login:
+                try:
+                    with urllib.request.urlopen(asked) as response:
+                        status, answer = response.status, response.read()
+                except urllib.error.HTTPError as error:
+                    status, answer = error.code, error.read()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def files_with_the_password(folder: Path) -> list[Path]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    return [path for path in files if PASSWORD.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("given", ["option", "file", "environment"])
+def test_the_password_of_a_server_is_kept_nowhere_and_asked_for_by_its_names(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(name, "")
+    data = tmp_path / "data"
+    with login_in_front_of(servers.served) as address:
+        uri = address.replace("//", f"//admin:{PASSWORD}@")
+        text = POLE + (f"tracking: {{uri: '{uri}'}}\n" if given == "file" else "")
+        words: list[Any] = ["run", write(tmp_path, text=text), "--json"]
+        if given == "environment":
+            monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        words += ["--tracking-uri", uri] if given == "option" else []
+        told = invoke(data, *words, wanted=1)
+        assert PASSWORD not in told.output + told.said
+        run = told.document["run_id"]
+        assert files_with_the_password(data) == []
+
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+        more = ("resume", run, "--set", "train.total_steps=2048")
+        said = invoke(data, *more, wanted=1).said
+        assert "(401); set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
+        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
+        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+        assert invoke(data, *more, "--json", wanted=1).document["steps"] >= 2048
+        assert files_with_the_password(data) == []
+        sink = connect(DataFolder(data), choose_address(DataFolder(data), explicit=address))
+        kept = sink.client.get_run(run)
+        assert PASSWORD not in str(kept)
+        for name in ("resolved.yaml", "curriculum.yaml"):
+            copy = download_artifact(DataFolder(data), run, name=name, tracking_uri=address)
+            assert PASSWORD not in copy.read_text()
+
+
+def test_what_waits_for_a_server_with_a_password_is_delivered_by_whoever_knows_it(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    folder = DataFolder(tmp_path)
+    with login_in_front_of(servers.served) as address:
+        uri = address.replace("//", f"//admin:{PASSWORD}@")
+        tracker = open_run(folder, TrackingSettings(), RunDescription("n"), tracking_uri=uri)
+        tracker.log_metrics(1, {"a": 1.0})
+        monkeypatch.setattr(tracker._sender._sink, "send", refuse_all)  # type: ignore[attr-defined]
+        tracker.finish("FINISHED", wait_seconds=0.1)
+        said = invoke(tmp_path, "runs").said
+        assert f"run {tracker.run_id}: " in said
+        assert "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD" in said
+        said = invoke(tmp_path, "runs", "--tracking-uri", uri).said
+        assert "could not be delivered" not in said
+        assert PASSWORD not in said
+    assert list(folder.runs.iterdir()) == []
+
+
+def refuse_all(_: object) -> None:
+    raise StoreError("the store is down")
+
+
+def test_a_sweep_keeps_no_password_of_the_server(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(name, "")
+    write(tmp_path, "pole.yaml", POLE)
+    with login_in_front_of(servers.served) as address:
+        uri = address.replace("//", f"//admin:{PASSWORD}@")
+        sweep = write(tmp_path, "sweep.yaml", f"{SWEEP}tracking: {{uri: '{uri}'}}\n")
+        data = tmp_path / "data"
+        told = invoke(data, "sweep", "start", sweep, "--json")
+        assert PASSWORD not in told.output + told.said
+        assert Path(told.document["best_file"]).is_file()
+        assert files_with_the_password(data) == []
+        listed = list_runs(DataFolder(data), tracking_uri=uri)
+        below = [run for run in listed if run.tags.get("lab.sweep") == "pole-sweep"]
+        assert {run.status for run in below} == {"FINISHED", "FAILED"}

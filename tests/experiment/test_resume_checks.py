@@ -51,6 +51,23 @@ def test_changes_are_listed_key_by_key_and_refused(data_folder: DataFolder, file
     ]
 
 
+def test_a_password_of_the_store_is_neither_kept_nor_compared_nor_shown(
+    data_folder: DataFolder, file: Path
+) -> None:
+    first, renewed, elsewhere = (
+        load_curriculum(file, [f"tracking.uri=http://me:{word}@{host}"])
+        for word, host in (("secret1", "a"), ("secret2", "a"), ("secret3", "b"))
+    )
+    assert first.config.tracking.uri == "http://me:secret1@a"
+    run = begun(data_folder, "a1", first)
+    kept = [path for path in run.folder.path.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"secret" in path.read_bytes()]
+    assert check_resume(run, renewed, data_folder).changes == ()
+    with pytest.raises(ConfigurationError) as raised:
+        check_resume(run, elsewhere, data_folder)
+    assert raised.value.faults[1] == "  tracking.uri: was http://me:***@a, is http://me:***@b"
+
+
 @pytest.mark.parametrize(
     "key",
     [

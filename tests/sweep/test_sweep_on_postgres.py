@@ -14,6 +14,7 @@ from optuna.trial import TrialState
 from postgres_server import NoServerError, postgres_server
 from sweep_files import PLANTED, changed, write_sweep
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import find_record
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -27,6 +28,29 @@ SHARED = changed(
     ("parallel: 3", "parallel: 4"),
     ("  episodes: 500", "  episodes: 500\n  seconds: 0.3"),
 )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("postgresql://me:secret@host/db", "postgres://me:se/secret@x@host:1/db?sslmode=require"),
+        "postgresql://host/db?password=secret",
+    ],
+)
+def test_the_password_of_a_storage_is_never_shown(given: str) -> None:
+    address = choose_storage(DataFolder(Path()), "any", given)
+    assert "secret" in address.url
+    assert "secret" not in address.shown
+    assert "host" in address.shown
+
+
+@pytest.mark.parametrize(
+    "given", ["mysql://me:secret/x@host/db", "postgresql:/me:secret@host", "me:secret@host"]
+)
+def test_a_storage_that_is_not_usable_is_named_without_its_password(given: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        choose_storage(DataFolder(Path()), "any", given)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.fixture(scope="module")

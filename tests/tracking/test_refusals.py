@@ -129,7 +129,7 @@ def test_numbers_and_the_end_do_not_wait_for_files(begin, tmp_path):
         tracker.log_metrics(step, {"x": 1.0})
         if step % 50 == 0:
             tracker.log_text("x", f"{step}.txt")
-    report = tracker.finish("FINISHED", wait_seconds=0.2)
+    report = tracker.finish("FINISHED")  # does not wait in vain
     assert store.steps == list(range(200))
     assert store.received[-1].status == "FINISHED"
     assert (report.waiting, report.refused, report.failure) == (4, 0, "no room for files")
@@ -164,7 +164,7 @@ def test_a_file_that_is_refused_holds_no_other_back(begin, tmp_path):
     for name in ("large.bin", "a.txt", "b.txt"):
         tracker.log_text("x", name)
     tracker.log_metrics(0, {"x": 1.0})
-    report = tracker.finish("FINISHED", wait_seconds=0.5)
+    report = tracker.finish("FINISHED")
     assert sorted(store.files) == ["a.txt", "b.txt"]
     assert (report.waiting, report.failure) == (1, "too large")
     assert count_waiting(tmp_path / "run") == 1
@@ -207,7 +207,7 @@ def test_files_for_which_a_package_is_missing_hold_back_nothing_and_name_it(
     tracker = open_run(data_folder, settings, RunDescription("n"), on_outage=told.append)
     tracker.log_text("x", "a.txt")
     tracker.log_metrics(1, {"a": 1.0})
-    report = tracker.finish("FAILED", wait_seconds=0.1)
+    report = tracker.finish("FAILED")
     assert f"; pip install {package}; " in told[0]
     run = store.client.get_run(tracker.run_id)
     assert (run.info.status, run.data.metrics) == ("FAILED", {"a": 1.0})

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.address import choose_address, without_password
+from aimbot_lab.tracking.address import choose_address, kept_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.settings import TrackingSettings
 
@@ -78,6 +78,18 @@ def test_a_password_is_never_shown(uri, shown):
     assert choose_address(FOLDER, explicit=uri).shown == shown
 
 
+@pytest.mark.parametrize("text", ["--set uri=http://me:se/secret@host: bad", "http:/me:secret@h"])
+def test_a_password_in_what_is_almost_an_address_is_not_shown_either(text):
+    assert "secret" not in without_password(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://host:5000?a@b", "http://host:5000/a@b", "http://[::1]:5000/a@b", "a: b@c"]
+)
+def test_a_port_is_no_password(text):
+    assert without_password(text) == text
+
+
 def test_passwords_are_taken_out_of_any_text():
     yaml = (
         "# was http://a:one@old\ntracking:\n  uri: 'http://me:two@host:5000'\n  experiment: a@b\n"
@@ -87,12 +99,44 @@ def test_passwords_are_taken_out_of_any_text():
 
 
 @pytest.mark.parametrize(
-    "uri", ["ftp://me:secret@host/db", "http://me:secret/x@host", "http://me:secret#x@host"]
+    "uri",
+    [
+        *("ftp://me:secret@host/db", "http://me:secret/x@host", "http://me:secret#x@host"),
+        *("http:/me:secret@host", "me:secret@host", "http://me:secret\u2100@host"),
+    ],
 )
 def test_no_error_shows_a_password(uri):
     with pytest.raises(ConfigurationError) as caught:
         choose_address(FOLDER, explicit=uri)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kept", "connects"),
+    [
+        ("http://me:***@host:5000/path", "http://host:5000/path"),
+        ("postgresql://me:***@host/db", "postgresql://me@host/db"),
+        ("postgresql://host/db?a=b&password=***&c=d", "postgresql://host/db?a=b&c=d"),
+        ("http://host:5000/a@b", "http://host:5000/a@b"),
+    ],
+)
+def test_an_address_kept_without_its_password_leaves_the_login_to_others(kept, connects):
+    assert kept_address(FOLDER, kept).uri == connects
+    assert choose_address(FOLDER, explicit=kept).uri == connects
+    assert kept_address(FOLDER, None).embedded
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://me:se:cr@et@host:5000", "postgresql://host/db?password=secret&c=d"]
+)
+def test_the_password_of_a_kept_address_comes_from_the_environment_for_that_address_alone(
+    uri, monkeypatch
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    kept = without_password(uri)
+    assert kept_address(FOLDER, kept).uri == uri
+    assert choose_address(FOLDER, setting=kept).uri == uri
+    assert "secret" not in kept_address(FOLDER, kept.replace("host", "other")).uri
 
 
 @pytest.mark.parametrize("port", ["x", "70000"])

@@ -13,7 +13,7 @@ from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.store_errors import store_error
+from aimbot_lab.tracking.store_errors import LOGIN, store_error
 
 
 def test_a_server_that_never_answers_is_one_line_after_one_try(tmp_path, monkeypatch):
@@ -109,6 +109,13 @@ def test_a_server_without_runs_has_none(server, tmp_path):
             "no answer within 10 s",
         ),
         ("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]", None),
+        ("API request to endpoint /a failed with error code 401 != 200. Response body: ''", LOGIN),
+        ("401 Client Error: UNAUTHORIZED for url: http://a:secret@b/c", LOGIN),
+        (
+            'connection to server at "x" failed: fe_sendauth: no password supplied',
+            'connection to server at "x" failed: fe_sendauth: no password supplied; set '
+            "MLFLOW_TRACKING_URI to the address with its password (none is stored)",
+        ),
         (
             "The following failures occurred while downloading one or more artifacts from "
             "http://x/artifacts:\n##### File agent/last #####\n404 Client Error: Not Found",

@@ -95,7 +95,8 @@ def start(
     with placed(on, address, workers) as start_workers:
         record = begun(loaded, address, values.get("trials"), resume=resume, tags=own_tags)
         with sweep_view(record.name) as view, stop_on_signals(view.notice) as stop:
-            request = SweepRequest(record, folder, workers, tracking_uri, start_workers)
+            store = tracking_uri or loaded.config.tracking.uri  # which the record has no login of
+            request = SweepRequest(record, folder, workers, store, start_workers)
             result = run_sweep(request, view, should_stop=stop)
     return _shown(result, as_json=as_json)
 

@@ -19,6 +19,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import is_of_the_kernel
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import KeptFiles
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.worlds.registry import knows_spec, named_type, type_of
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
@@ -110,8 +111,13 @@ def own_files(config: CurriculumFile) -> dict[str, str]:
 
 
 def plain_settings(config: CurriculumFile) -> dict[str, Any]:
-    """`config` as plain data, with names in the place of texts of own files."""
+    """`config` as plain data, with names in the place of texts of own files.
+
+    Without the password of a tracking address: what is written of it is kept and shown.
+    """
     data = asdict(config)
+    if config.tracking.uri is not None:
+        data["tracking"]["uri"] = without_password(config.tracking.uri)
     files, entries = type_of(config.env).files, _entries(config)
     if files is not None and entries:
         named = tuple(files.name(entry) if "\n" in entry else entry for entry in entries)

@@ -13,6 +13,7 @@ from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run_record import RECORD_NAME, RESOLVED_NAME, configuration_hash
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run
 from aimbot_lab.tracking.runs.reopening import refuse_unless_free
@@ -34,7 +35,7 @@ class Change(NamedTuple):
     after: str
 
     def __str__(self) -> str:
-        return one_line(f"{self.key}: was {self.before}, is {self.after}")
+        return one_line(without_password(f"{self.key}: was {self.before}, is {self.after}"))
 
 
 class CheckedResume(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.durable import put_file
 
 RECORD_NAME, SOURCE_NAME, RESOLVED_NAME = "run.json", "curriculum.yaml", "resolved.yaml"
@@ -95,7 +96,7 @@ def write_curriculum(folder: Path, curriculum: LoadedCurriculum) -> None:
     """Write both texts of `curriculum`, and its own blocks, to `folder`. Raises OSError."""
     for name, text in curriculum.files.items():
         put_file(folder / name, text.encode())
-    put_file(folder / SOURCE_NAME, curriculum.source_text.encode())
+    put_file(folder / SOURCE_NAME, without_password(curriculum.source_text).encode())
     put_file(folder / RESOLVED_NAME, curriculum.resolved_text.encode())
 
 

@@ -19,6 +19,7 @@ FIRST_PAUSE = 0.5  # seconds until the next attempt while the store is down
 MAX_PAUSE = 30.0  # seconds; pauses double up to this
 SLOW = 20.0  # seconds after which an attempt that goes on counts as an outage
 PATIENCE = 1.0  # seconds that the end of a run may wait without a word
+FILE_TRIES = 2  # for which the end of a run waits, where files alone are left
 _CONSEQUENCE = "the training goes on; what it tracks waits on this machine"
 _FILES_CONSEQUENCE = "the run's files wait on this machine; numbers and its status do not"
 _REFUSED = "the store refuses this entry for good; the training goes on"
@@ -50,6 +51,7 @@ class Sender:
         self._sink = sink
         self._first_pause = self._files_pause = first_pause
         self._files_due = 0.0  # when held files are tried again
+        self._file_tries = 0  # that failed, at the end of the run
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._stopping = False
@@ -86,12 +88,14 @@ class Sender:
         with self._changed:
             self._last = list(last)
             self._files_due, self._files_pause = 0.0, self._first_pause
+            self._file_tries = 0
             self._changed.notify_all()
-            done = self._wait(min(PATIENCE, wait_seconds))
-        if not done and wait_seconds > PATIENCE:
+            over = self._changed.wait_for(self._is_over, min(PATIENCE, wait_seconds))
+        if not over and wait_seconds > PATIENCE:
             self._say(self._waiting_for(wait_seconds - PATIENCE))
         with self._changed:
-            done = self._wait(max(wait_seconds - PATIENCE, 0.0))
+            self._changed.wait_for(self._is_over, max(wait_seconds - PATIENCE, 0.0))
+            done = self._is_done()
             self._stopping = True
             self._changed.notify_all()
         self._hurry.set()
@@ -138,6 +142,7 @@ class Sender:
             deliver_batch(self._journal, self._sink, refuse=self._refuse, with_files=due)
         except FilesHeldError as error:
             self._files_outage.begin(str(error), consequence=_FILES_CONSEQUENCE)
+            self._file_tries += 1
             self._files_due = time.monotonic() + self._files_pause
             self._files_pause = min(2 * self._files_pause, MAX_PAUSE)
         if not self._journal.files_wait:
@@ -166,8 +171,10 @@ class Sender:
             return True
         return self._journal.files_wait and time.monotonic() >= self._files_due
 
-    def _wait(self, seconds: float) -> bool:
-        return self._changed.wait_for(self._is_done, seconds)
+    def _is_over(self) -> bool:
+        """Whether the end of the run waits for nothing more: all is there, or all but files."""
+        files_alone = not (self._journal.entries_wait or self._last or self._outage.reason)
+        return self._is_done() or (files_alone and self._file_tries >= FILE_TRIES)
 
     def _is_done(self) -> bool:
         # Until the end of an outage is reported, too.

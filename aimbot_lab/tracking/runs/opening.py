@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import aimbot_lab
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.address import choose_address
+from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
@@ -48,7 +48,7 @@ def open_run(
     the data folder can't, ValueError for a name that MLflow refuses; then no run is left behind.
     """
     params = _checked_params(description.params)
-    tags = checked_tags(description.tags)
+    tags = checked_tags({k: without_password(tag) for k, tag in description.tags.items()})
     address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
     # MLflow takes a second to import: only what needs it pays.
     from aimbot_lab.tracking.mlflow_store import connect
@@ -109,7 +109,8 @@ def _undo(store: "MlflowStore", folder: RunFolder) -> None:
 
 
 def _checked_params(params: Mapping[str, object]) -> dict[str, str]:
-    return {checked_key(key): shortened(str(value), MAX_PARAM) for key, value in params.items()}
+    texts = {checked_key(key): without_password(str(value)) for key, value in params.items()}
+    return {key: shortened(text, MAX_PARAM) for key, text in texts.items()}
 
 
 def _own_tags(owner: Owner) -> dict[str, str]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.tracking.address import TrackingAddress, embedded_address
+from aimbot_lab.tracking.address import kept_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.delivery import (
     EntrySink,
@@ -81,8 +81,7 @@ def close_orphan_runs(
 def _connect(data_folder: DataFolder, uri: str | None) -> "MlflowStore":
     from aimbot_lab.tracking.mlflow_store import connect
 
-    address = TrackingAddress(uri, embedded=False) if uri else embedded_address(data_folder)
-    return connect(data_folder, address)
+    return connect(data_folder, kept_address(data_folder, uri))
 
 
 def _settle(

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.durable import replace_file
 
 OWNER_TAG = "mlflow.lab.owner"  # the page shows no tag that begins with mlflow
@@ -40,7 +41,7 @@ class Owner:
     pid: int | None  # None: the owner has left the run for others to deliver
     started: float  # seconds after the boot, so that setting the clock changes nothing
     token: str  # distinguishes the runs of one process
-    tracking_uri: str | None  # None: the embedded store, wherever its folder lies now
+    tracking_uri: str | None  # without password; None: the embedded store, wherever it lies now
     pid_namespace: str | None = None  # in which `pid` counts; None: no Linux, or an older version
     lock: str | None = None  # file of the run folder that it holds and renews; None: it has none
     locked: bool = False  # whether the file system knows locks: else only its lease counts
@@ -90,14 +91,14 @@ class Owner:
 
 
 def this_process(token: str, tracking_uri: str | None) -> Owner:
-    """The calling process as an owner."""
+    """The calling process as an owner; it keeps no password."""
     return Owner(
         host=platform.node(),
         boot=_boot_id(),
         pid=os.getpid(),
         started=_own_start(),
         token=token,
-        tracking_uri=tracking_uri,
+        tracking_uri=None if tracking_uri is None else without_password(tracking_uri),
         pid_namespace=_pid_namespace(),
     )
 
@@ -106,7 +107,7 @@ UNKNOWN = Owner(host="", boot="", pid=0, started=0.0, token="", tracking_uri=Non
 
 
 def write_owner(path: Path, owner: Owner) -> None:
-    """Write `owner` to `path`, readable by this user alone: the address may hold a password."""
+    """Write `owner` to `path`, readable by this user alone."""
     values = asdict(owner)
     replace_file(path, json.dumps({**values, _CHECK: _hash(values)}).encode())
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.tracking.address import TrackingAddress, embedded_address
+from aimbot_lab.tracking.address import kept_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.file_lock import exclusive
 from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
@@ -121,7 +121,7 @@ def _stored(
     data_folder: DataFolder, run_id: str, uri: str | None
 ) -> tuple["MlflowStore", RunAddress]:
     """The store at `uri`, None for the embedded one, and where the run is found in it."""
-    address = TrackingAddress(uri, embedded=False) if uri else embedded_address(data_folder)
+    address = kept_address(data_folder, uri)
     from aimbot_lab.tracking.mlflow_store import connect
 
     store = connect(data_folder, address)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from aimbot_lab.tracking.address import TrackingAddress, embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import count_waiting
-from aimbot_lab.tracking.runs.run_folder import RunFolder, left_over_folders
+from aimbot_lab.tracking.runs.run_folder import left_over_folders
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,7 @@ class WaitingRun:
 def waiting_runs(data_folder: DataFolder) -> list[WaitingRun]:
     """The runs of dead or finished processes whose entries wait here; only reads."""
     return [
-        WaitingRun(folder.run_id, entries, _store(data_folder, folder))
+        WaitingRun(folder.run_id, entries, folder.owner.tracking_uri or data_folder.tracking_uri)
         for folder in left_over_folders(data_folder)
         if folder.run_id is not None and (entries := count_waiting(folder.path))
     ]
-
-
-def _store(data_folder: DataFolder, folder: RunFolder) -> str:
-    uri = folder.owner.tracking_uri
-    address = TrackingAddress(uri, embedded=False) if uri else embedded_address(data_folder)
-    return address.shown
