@@ -39,14 +39,16 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """A group whose commands do not end without a word where a connection is lost."""
+    """A group whose commands do not end without a word by a lost connection or a `sys.exit`."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """What the command returns."""
-        from aimbot_lab.foundation.errors import LabError
+        from aimbot_lab.foundation.errors import LabError, reason_and_place
 
         try:
             return super().invoke(ctx)
+        except SystemExit as error:  # of code that was called, and the exit code would be its
+            raise LabError(f"called code raised {reason_and_place(error)}") from error
         except BrokenPipeError as error:
             # click takes it for a reader of our output who left, and is silent. But the standard
             # streams are guarded: this was a pipe or a connection to somewhere else.

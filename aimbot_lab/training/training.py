@@ -245,7 +245,7 @@ class Training:
             return False
         except TrainingOver:
             callback.on_training_end()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed = failure(self.model, error, train=self.plan.train)
             if failed is None:
                 raise

@@ -92,7 +92,7 @@ class Agent:
         try:
             with at_temperature(self.policy, taken):
                 chosen, state = self.policy.predict(seen, state, starts, **given)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed: LabError | None = foreign_failure(self.train, error)
             if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
                 failed = LabError("the agent's network gives NaN or infinity")

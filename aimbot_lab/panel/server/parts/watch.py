@@ -45,7 +45,7 @@ class _Theatre:
             document = await in_thread(self._decided)
         except LabError as error:
             return self._waiting(str(error))
-        except Exception as error:  # it is begun anew
+        except (Exception, SystemExit) as error:  # it is begun anew
             LOG.exception("what is watched failed")
             self._agent = None
             return self._waiting(failure_words(error))
