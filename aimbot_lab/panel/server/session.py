@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.loading import failure_words
 from aimbot_lab.panel.server.messages import (
     Asked,
     MessageError,
@@ -158,8 +158,3 @@ class Session:
         except BaseException as error:
             LOG.exception("a request, or what went on for a page, failed")
             self.tell(part, "error", Refusal(failure_words(error)), reply=reply)
-
-
-def failure_words(error: BaseException) -> str:
-    """What a person reads of a fault of the panel itself."""
-    return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)

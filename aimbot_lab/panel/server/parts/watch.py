@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import AGENTS, STORE, in_thread
+from aimbot_lab.panel.server.loading import AGENTS, STORE, failure_words, in_thread
 from aimbot_lab.panel.server.messages import Done
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
-from aimbot_lab.panel.server.session import Session, failure_words
+from aimbot_lab.panel.server.session import Session
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
