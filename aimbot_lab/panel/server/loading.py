@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
+from aimbot_lab.foundation.shown_text import one_line, shortened
 
 STORE = ("aimbot_lab.tracking.mlflow_store",)
 KERNELS = ("aimbot_lab.foundation.kernels.jit",)
@@ -63,3 +64,8 @@ async def in_thread(
         place = reason_and_place(raised)
         raise LabError(f"code that the panel called would have ended it: {place}") from raised
     return found[0]
+
+
+def failure_words(error: BaseException) -> str:
+    """What a person reads of a fault of the panel itself."""
+    return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)

@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.panel.server.documents import fault_words
 
 VERSION = 1
@@ -107,8 +106,3 @@ def _finite(value: Any) -> Any:
 
 
 _ASKED: TypeAdapter[Asked] = TypeAdapter(Asked)
-
-
-def failure_words(error: BaseException) -> str:
-    """What a person reads of a fault of the panel itself."""
-    return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)

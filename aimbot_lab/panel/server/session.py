@@ -15,11 +15,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.loading import failure_words
 from aimbot_lab.panel.server.messages import (
     Asked,
     MessageError,
     Refusal,
-    failure_words,
     plain,
     read_message,
     written,

@@ -131,6 +131,9 @@ def _description(data: bytes) -> dict[str, Any]:
         raise ValueError(f"{DESCRIPTION} describes no agent")
     if description["format"] != FORMAT:
         raise ValueError(f"{DESCRIPTION} is of another format than {FORMAT}")
+    about = description["about"]
+    if not isinstance(about, dict) or not isinstance(about.get("step", 0), int):
+        raise ValueError(f"{DESCRIPTION} says nothing that can be read about the agent")
     return description
 
 

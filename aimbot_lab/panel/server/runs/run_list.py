@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.loading import STORE, Loader, in_thread
-from aimbot_lab.panel.server.messages import failure_words
+from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
 from aimbot_lab.tracking.runs.agent_names import saved_agents

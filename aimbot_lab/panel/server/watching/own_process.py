@@ -101,7 +101,7 @@ class _Run:
 
 
 def _play(line: Connection, played: PlayedRun) -> None:
-    from aimbot_lab.panel.server.messages import failure_words
+    from aimbot_lab.panel.server.loading import failure_words
     from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
     data_folder = DataFolder(Path(played.root))
