@@ -39,6 +39,7 @@ def train(
     lesson passed returns too, with status FAILED.
     """
     from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.run import run_curriculum
     from aimbot_lab.experiment.runs.starting import find_initial_agent
@@ -48,7 +49,11 @@ def train(
     place, name = _place(data_dir), name or os.environ.get("MLFLOW_RUN_NAME") or None
     start = None if init_from is None else find_initial_agent(init_from, place)
     request = RunRequest(
-        load_curriculum(file, overrides), place, name, tags=dict(tags or {}), start=start
+        load_curriculum(file, overrides, may_run=always),
+        place,
+        name,
+        tags=dict(tags or {}),
+        start=start,
     )
     return run_curriculum(request, SilentObserver(), should_stop=lambda: False)
 

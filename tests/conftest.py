@@ -1,10 +1,12 @@
 """The order of all tests, and what they share."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from aimbot_lab.cluster import connection
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,6 +19,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Ray reads once how it is protected, when it is imported: all of its tests are protected."""
     if item.get_closest_marker("ray"):
         connection._protect()
+
+
+@pytest.fixture(autouse=True)
+def _code_that_may_run() -> Iterator[None]:
+    """What one test's command may run, the next one may not."""
+    before = os.environ.get(TRUST)
+    yield
+    os.environ.pop(TRUST, None)
+    if before is not None:
+        os.environ[TRUST] = before
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that files name runs where this test reads them."""
+    monkeypatch.setenv(TRUST, EVERYTHING)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,7 +47,7 @@ HOMES = {
     "onnxruntime": ["training/"],
     "imageio_ffmpeg": ["replay/film.py"],
     "stable_baselines3": ["training/", "adapters/sb3.py"],
-    "mlflow": ["tracking/mlflow_store.py"],
+    "mlflow": ["tracking/mlflow_store.py", "tracking/mlflow_app.py"],
     "optuna": ["sweep/"],
     "ray": ["cluster/"],
     "google": ["mlagents/"],

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-import aimbot_lab
 from aimbot_lab.cli.bench.command import bench
 from aimbot_lab.cli.commands.compare import compare
 from aimbot_lab.cli.commands.delete import delete
@@ -40,22 +39,39 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """A group whose commands do not end without a word where a connection is lost."""
+    """A group whose commands do not end without a word by a lost connection or a `sys.exit`."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """What the command returns."""
-        from aimbot_lab.foundation.errors import LabError
+        from aimbot_lab.foundation.errors import LabError, reason_and_place
 
         try:
             return super().invoke(ctx)
+        except SystemExit as error:  # of code that was called, and the exit code would be its
+            raise LabError(f"called code raised {reason_and_place(error)}") from error
         except BrokenPipeError as error:
             # click takes it for a reader of our output who left, and is silent. But the standard
             # streams are guarded: this was a pipe or a connection to somewhere else.
             raise LabError("a connection was closed from its other side") from error
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from aimbot_lab.version import full_version
+
+        click.echo(f"aimbot-lab, version {full_version()}")
+        context.exit()
+
+
 @click.group(cls=Commands, context_settings=SETTINGS)
-@click.version_option(aimbot_lab.__version__, prog_name="aimbot-lab")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version, and a hash of the code, and exit.",
+)
 def cli() -> None:
     """Train game agents by curriculum on very fast vectorised worlds, and compare them in MLflow.
 

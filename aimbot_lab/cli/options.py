@@ -179,6 +179,25 @@ on_ray = click.option(
     "cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
     "[default: this machine]",
 )
+
+
+def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    del ctx, param
+    if value:
+        from aimbot_lab.foundation.named_code import allow_everything
+
+        allow_everything()
+
+
+trust = click.option(
+    "--trust",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_trust,
+    help="Run what the files that are read name, such as the module of an environment. Without it "
+    "only code that a training in this data folder began with is run.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 overrides = click.option(
     "--set",

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.sweep.coordinator import StartWorkers
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
@@ -23,7 +25,7 @@ def checked(
 ) -> tuple[LoadedSweep, DataFolder, StorageAddress]:
     """The sweep, its data folder and its storage, once all are found to be usable."""
     storage, data_dir, tracking_uri = where
-    loaded = load_sweep(sweep, values)
+    loaded = load_sweep(sweep, values, may_run=always)
     folder = locate_data_folder(data_dir)
     check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
     address = choose_storage(folder, loaded.config.name, storage)
@@ -62,6 +64,8 @@ def begun(
     """The record of a sweep that begins or is joined."""
     joined = resume or address.is_shared
     record = begin(open_storage(address), loaded, resume=joined, trials=trials, tags=tags)
+    for failed in record.retry() if resume else ():
+        click.echo(one_line(f"{failed.line}; it is run again"), err=True)
     known = len(record.search_queue().trials)
     if known > record.trials:
         click.echo(f"{known} trials have begun already: no other one begins", err=True)

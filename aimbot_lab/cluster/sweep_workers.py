@@ -1,5 +1,6 @@
 """Workers of a sweep, which Ray places on the machines of its cluster."""
 
+import socket
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify
+from aimbot_lab.version import code_hash
 
 LISTEN_SECONDS = 1.0  # between two words of a worker
 
@@ -52,6 +54,11 @@ def work_on_machine(board: Any, number: int, arguments: WorkerArguments) -> None
     import ray
 
     notices: list[str] = []
+    if arguments.code != code_hash():
+        notices.append(
+            f"machine {socket.gethostname()} has other code of aimbot-lab ({code_hash()}, and here "
+            f"is {arguments.code}): values of trials may not compare"
+        )
     if ray.get(board.say.remote(number, {}, notices)):
         return
     pool = WorkerPool(arguments, 1, notify=notices.append)

@@ -68,7 +68,7 @@ class Regression:
         name = f"{self.target} {self.difficulty}" if self.difficulty else self.target
         rate = f"win rate {self.win_rate:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
         since = f"over its last {self.window} episodes, floor {self.floor:.3g} from lesson"
-        after = AFTER[self.kind, self.action]
+        after = AFTER.get((self.kind, self.action), "")
         return f"{name} is {self.kind}: {rate} {since} {self.lesson + 1}{after}"
 
 

@@ -91,12 +91,18 @@ class LiveMix:
         return {"kind": "weights", "target": change.target, **weights}
 
     def put(self, target: str, weights: DifficultyWeights) -> None:
-        """Draw the difficulties of `target` by `weights`."""
+        """Draw the difficulties of `target` by `weights`.
+
+        Raises ConfigurationError where the lesson knows none of it.
+        """
+        self.weights(target)
         self._moved[target] = weights
         self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
 
     def put_targets(self, weights: TargetWeights) -> None:
-        """Draw targets by `weights`."""
+        """Draw targets by `weights`. Raises ConfigurationError where they are others."""
+        if set(weights.targets) != set(self._written.targets):
+            raise ConfigurationError(f"the lesson's targets are {', '.join(self._written.targets)}")
         self._targets = weights
         self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
 

@@ -8,19 +8,27 @@ that a run which goes on from an earlier state overwrites what came after that s
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
+from pydantic import Field, TypeAdapter
+
+from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.settings import MAX_DIGITS
 
 EPISODES_NAME = "episodes.csv"
 EVENTS_NAME = "events.jsonl"
 _HEAD = "step,lesson,target,difficulty,won,use,return\n"
 _HEAD_RATED = "step,lesson,target,difficulty,won,use,return,rating\n"
 Use = Literal["lesson", "watch"]
+DAMAGED = "the run's record is damaged"
+ADVICE = "put back the file as the run wrote it"
 
 
 class Piece(NamedTuple):
@@ -107,40 +115,123 @@ class KeptRecord:
     """What a run has kept of its curriculum."""
 
     episodes: tuple[CountedEpisode, ...]
-    events: tuple[dict[str, Any], ...]
+    events: tuple[dict[str, Any], ...]  # each with the keys that the class of its kind has below
+
+
+Count = Annotated[int, Field(ge=0, le=10**MAX_DIGITS)]
+Weights = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Event:
+    step: Count
+    lesson: Annotated[Count, Field(ge=1)]
+    episodes: Count  # that the lesson had counted
+
+
+@dataclass(frozen=True)
+class _LessonEnd(_Event):
+    kind: Literal["lesson"]
+    statistic: float
+    bound: float
+    decision: Literal["promote", "finish", "demote"]
+    next: Count | None  # from 0
+
+
+@dataclass(frozen=True)
+class _WeightsMoved(_Event):
+    kind: Literal["weights"]
+    target: str
+    weights: Weights
+    locked: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class _TargetsMoved(_Event):
+    kind: Literal["targets"]
+    targets: tuple[str, ...]
+    weights: Weights
+    locked: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class _GreedilyPlayed(_Event):
+    kind: Literal["greedy"]
+    played: Count
+    won: Count
+    passed: bool
+
+
+@dataclass(frozen=True)
+class _Regressed(_Event):
+    kind: Literal["regression"]
+    regression: Regression
+
+
+_EVENTS: TypeAdapter[_Event] = TypeAdapter(
+    Annotated[
+        _LessonEnd | _WeightsMoved | _TargetsMoved | _GreedilyPlayed | _Regressed,
+        Field(discriminator="kind"),
+    ]
+)
+T = TypeVar("T")
 
 
 def read_record(episodes: str, events: str) -> KeptRecord:
     """The record in these two texts; a last line that a crash left torn is passed over.
 
-    Raises ValueError where another line is none.
+    Raises LabError, which names the first line that no run writes.
     """
-    lines = episodes.splitlines(keepends=True)
-    if lines and lines[0] not in (_HEAD, _HEAD_RATED):
-        raise ValueError(f"{EPISODES_NAME}: does not begin with {_HEAD.strip()}")
+    head, lines = _lines(episodes)[:1], _lines(episodes)[1:]
+    if head and head[0] not in (_HEAD, _HEAD_RATED):
+        raise _damaged(EPISODES_NAME, 1)
+    columns = head[0].count(",") + 1 if head else 0
     return KeptRecord(
-        tuple(_episode(line) for line in _whole(lines[1:])),
-        tuple(json.loads(line) for line in _whole(events.splitlines(keepends=True))),
+        tuple(_read(EPISODES_NAME, lines, lambda line: _episode(line, columns), first=2)),
+        tuple(_read(EVENTS_NAME, _lines(events), _event, first=1)),
     )
 
 
-def _whole(lines: Sequence[str]) -> Iterator[str]:
-    return (line for line in lines if line.endswith("\n"))
+def _lines(text: str) -> list[str]:
+    """The whole lines of `text`."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]]
+
+
+def _read(name: str, lines: Sequence[str], read: Callable[[str], T], *, first: int) -> Iterator[T]:
+    for number, line in enumerate(lines, start=first):
+        try:
+            yield read(line)
+        except ValueError as error:
+            raise _damaged(name, number) from error
+
+
+def _damaged(name: str, line: int) -> LabError:
+    return LabError(f"{name}:{line}: {DAMAGED}: no run writes such a line; {ADVICE}")
 
 
 def _written(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _read(text: str) -> float | None:
-    return float(text) if text else None
+def _event(line: str) -> dict[str, Any]:
+    _EVENTS.validate_json(line, strict=True)
+    return dict(json.loads(line))
 
 
-def _episode(line: str) -> CountedEpisode:
+def _episode(line: str, columns: int) -> CountedEpisode:
     step, lesson, target, difficulty, won, use, reward, *more = line.rstrip("\n").split(",")
-    cell = Cell(target, int(difficulty)) if target else None
-    rating = _read(more[0]) if more else None
-    outcome = Outcome(won == "1", cell, _read(reward), use == "lesson", won == "0.5", rating)
-    return CountedEpisode(
-        int(step), int(lesson) - 1, outcome, "lesson" if outcome.counts else "watch"
-    )
+    numbers = int(step), int(lesson) - 1, int(difficulty or 0)
+    known = won in ("0", "1", "0.5") and use in ("lesson", "watch")
+    if not known or min(numbers) < 0 or max(numbers) > 10**MAX_DIGITS or len(more) != columns - 7:
+        raise ValueError(line)
+    cell = Cell(target, numbers[2]) if target else None
+    rating = _number(more[0]) if more else None
+    outcome = Outcome(won == "1", cell, _number(reward), use == "lesson", won == "0.5", rating)
+    return CountedEpisode(*numbers[:2], outcome, "lesson" if outcome.counts else "watch")
+
+
+def _number(text: str) -> float | None:
+    number = float(text) if text else None
+    if number is not None and math.isnan(number):
+        raise ValueError(text)
+    return number

@@ -5,6 +5,7 @@ run's own criteria ends every lesson where the run did.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,11 +17,13 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.mix import LiveMix
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
-from aimbot_lab.curriculum.records import CountedEpisode, KeptRecord
+from aimbot_lab.curriculum.records import ADVICE, DAMAGED, CountedEpisode, KeptRecord
 from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.target_weights import TargetWeights
 from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.shown_text import one_line
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class RuleReplay:
 
     attempt: Attempt
     criteria: CompletionCriteria
-    checks: tuple[Check, ...]  # every one, in order
+    checks: tuple[Check, ...]  # in order, without those that repeat the one before
     lesson: CurrentLesson  # after the last check
 
     @property
@@ -114,12 +117,16 @@ def replays(
 ) -> Iterator[Replayed]:
     """Every attempt, each with all that came before it as it was in the run.
 
-    A lesson whose criterion does not take `threshold` says so in `refused`.
+    A lesson whose criterion does not take `threshold` says so in `refused`. Raises LabError where
+    the record is none of these lessons.
     """
     criteria = [one.completion_criteria for one in world.lessons if one.completion_criteria]
     memory = MlAgentsMemory(criteria)
     for attempt in attempts(record):
         memory.end_lesson()
+        if attempt.lesson >= len(world.lessons):
+            what = f"lesson {attempt.lesson + 1} began, and the run has {len(world.lessons)}"
+            raise _contradiction(attempt.began_at_step, what)
         lesson = world.lessons[attempt.lesson]
         if lesson.completion_criteria is None:
             yield Replayed(attempt, None, None)
@@ -154,6 +161,10 @@ def _replay(
     return RuleReplay(attempt, lesson.completion_criteria, tuple(checks), opened)
 
 
+def _contradiction(step: int, what: str) -> LabError:
+    return LabError(f"{DAMAGED}: at step {step:,} {one_line(what)}; {ADVICE}")
+
+
 KINDS = ("weights", "targets")  # of events that are changes of the mix
 
 
@@ -162,6 +173,7 @@ class _Game:
 
     def __init__(self, attempt: Attempt, opened: CurrentLesson, mix: LiveMix) -> None:
         self.attempt, self.opened, self._mix = attempt, opened, mix
+        self.settled = False  # whether no look changes anything until the next episode has ended
         self._changes = [event for event in attempt.events if event["kind"] in KINDS]
 
     def count(self, episode: CountedEpisode) -> None:
@@ -170,26 +182,47 @@ class _Game:
             change = self._changes.pop(0)
             self._change(change)
             self.opened.ask(self._mix.cells)
-        self.opened.show(episode.outcome)
-        self.opened.count(episode.outcome)
+        cell = episode.outcome.cell
+        if cell is not None and cell not in self._mix.known:
+            name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+            raise _contradiction(episode.step, f"ended an episode of {name}, which it can't draw")
+        try:
+            self.opened.show(episode.outcome)
+            self.opened.count(episode.outcome)
+        except ValueError as error:
+            raise _contradiction(episode.step, f"there was {error}") from error
+
+    def look(self, step: int, total_steps: int) -> Check:
+        """Ask the lesson's rule after a step of the world."""
+        rule, share = self.opened.rule, step / total_steps
+        before = math.nan if rule is None else rule.statistic
+        self.opened.look(share)
+        statistic, bound = (math.nan, math.nan) if rule is None else (rule.statistic, rule.bound)
+        repeats = statistic == before or (math.isnan(statistic) and math.isnan(before))
+        self.settled = repeats or (share > 1 and statistic == share)
+        decision: Decision = "promote" if self.opened.passed else "stay"
+        episodes = self.opened.episodes
+        return Check(self.attempt.lesson, step, episodes, statistic, bound, decision)
 
     def _change(self, change: Mapping[str, Any]) -> None:
         weights, locked = tuple(change["weights"]), tuple(change["locked"])
-        if change["kind"] == "targets":
-            self._mix.put_targets(TargetWeights(tuple(change["targets"]), weights, locked))
-        else:
-            self._mix.put(change["target"], DifficultyWeights(weights, locked))
+        try:
+            if change["kind"] == "targets":
+                self._mix.put_targets(TargetWeights(tuple(change["targets"]), weights, locked))
+            else:
+                self._mix.put(change["target"], DifficultyWeights(weights, locked))
+        except ConfigurationError as error:
+            raise _contradiction(change["step"], str(error)) from error
 
 
 def _checks(game: _Game, world: World) -> Iterator[Check]:
     """One check for each episode, or for each step where the rule looks at each."""
     attempt, opened = game.attempt, game.opened
     by_step = opened.rule is not None and opened.rule.every_step
-    for step, episodes in _steps(attempt, world.seats) if by_step else _one_by_one(attempt):
+    for step, episodes in _steps(game, world.seats) if by_step else _one_by_one(attempt):
         for episode in episodes:
             game.count(episode)
-        opened.look(step / world.total_steps)
-        check = _check(attempt, opened, step)
+        check = game.look(step, world.total_steps)
         if attempt.refused(check):
             yield replace(check, decision="stay")
             opened.begin_evidence()
@@ -203,20 +236,15 @@ def _one_by_one(attempt: Attempt) -> Iterator[tuple[int, Sequence[CountedEpisode
     return ((episode.step, (episode,)) for episode in attempt.episodes)
 
 
-def _steps(attempt: Attempt, seats: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
-    """Every step of the world, with the episodes that it brought."""
+def _steps(game: _Game, seats: int) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:
+    """The steps of the world until `game` has settled, with the episodes that each brought."""
+    attempt = game.attempt
     ends = [episode.step for episode in attempt.episodes]
     last = attempt.end["step"] if attempt.end else max(ends, default=attempt.began_at_step)
-    place = 0
-    for step in range(attempt.began_at_step + seats, last + 1, seats):
-        first = place
-        while place < len(ends) and ends[place] <= step:
-            place += 1
+    place, step = 0, attempt.began_at_step + seats
+    while step <= last:
+        first, place = place, bisect_right(ends, step, lo=place)
         yield step, attempt.episodes[first:place]
-
-
-def _check(attempt: Attempt, opened: CurrentLesson, step: int) -> Check:
-    rule = opened.rule
-    decision: Decision = "promote" if opened.passed else "stay"
-    statistic, bound = (math.nan, math.nan) if rule is None else (rule.statistic, rule.bound)
-    return Check(attempt.lesson, step, opened.episodes, statistic, bound, decision)
+        following = ends[place] if place < len(ends) else last + 1
+        quiet = (following - step - 1) // seats if first == place and game.settled else 0
+        step += seats * (1 + max(quiet, 0))

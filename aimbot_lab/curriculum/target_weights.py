@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.weight_change import changed
-from aimbot_lab.foundation.difficulty_weights import moved_weights
+from aimbot_lab.foundation.difficulty_weights import check_weights, moved_weights
 from aimbot_lab.foundation.errors import ConfigurationError
 
 
@@ -16,6 +16,10 @@ class TargetWeights:
     targets: tuple[str, ...]
     weights: tuple[float, ...]
     locked: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        count = len(self.targets)
+        check_weights(self.weights, self.locked, count=count, name="weights of targets")
 
     @classmethod
     def normalised(cls, weights: Mapping[str, float]) -> "TargetWeights":

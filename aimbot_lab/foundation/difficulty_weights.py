@@ -9,6 +9,7 @@ from aimbot_lab.foundation.samplers import as_parameter
 
 DIFFICULTY_COUNT = 5  # of every target that has any
 SLACK = 1e-9  # that rounding may leave between a sum and 1
+_NAME = "difficulty weights"
 
 
 @dataclass(frozen=True)
@@ -22,24 +23,15 @@ class DifficultyWeights:
     locked: tuple[bool, ...] = (False,) * DIFFICULTY_COUNT
 
     def __post_init__(self) -> None:
-        for values in (self.weights, self.locked):
-            if len(values) != DIFFICULTY_COUNT:
-                raise ConfigurationError(
-                    f"difficulty weights: there must be {DIFFICULTY_COUNT} (got {len(values)})"
-                )
-        _refuse_unfit(self.weights)
-        if abs(sum(self.weights) - 1) > SLACK:
-            raise ConfigurationError(
-                f"difficulty weights: must sum to 1 (got {sum(self.weights):g})"
-            )
+        check_weights(self.weights, self.locked, count=DIFFICULTY_COUNT, name=_NAME)
 
     @classmethod
     def normalised(cls, weights: Sequence[float]) -> "DifficultyWeights":
         """Weights in these proportions, none locked. Raises ConfigurationError for a sum of 0."""
-        _refuse_unfit(weights)
+        _refuse_unfit(weights, _NAME)
         largest = max(weights, default=0)
         if largest == 0:
-            raise ConfigurationError("difficulty weights: must not all be 0")
+            raise ConfigurationError(f"{_NAME}: must not all be 0")
         shares = [float(weight) / float(largest) for weight in weights]
         total = math.fsum(shares)
         return cls(tuple(share / total for share in shares))
@@ -99,11 +91,23 @@ def _shared(
     return tuple(moved)
 
 
-def _refuse_unfit(weights: Sequence[object]) -> None:
+def check_weights(
+    weights: Sequence[float], locked: Sequence[bool], *, count: int, name: str
+) -> None:
+    """Raise ConfigurationError unless both are `count` long and the weights sum to 1."""
+    for values in (weights, locked):
+        if len(values) != count:
+            raise ConfigurationError(f"{name}: there must be {count} (got {len(values)})")
+    _refuse_unfit(weights, name)
+    if abs(sum(weights) - 1) > SLACK:
+        raise ConfigurationError(f"{name}: must sum to 1 (got {sum(weights):g})")
+
+
+def _refuse_unfit(weights: Sequence[object], name: str) -> None:
     for weight in weights:
         if not 0 <= _as_number(weight) < math.inf:
             raise ConfigurationError(
-                f"difficulty weights: must be finite numbers and not negative (got {weight!r})"
+                f"{name}: must be finite numbers and not negative (got {weight!r})"
             )
 
 

@@ -15,7 +15,7 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 
 MAX_REASON = 200  # characters of what was raised
 INSTALLED = ("site-packages", "dist-packages")  # folders of packages
-WRAPPERS = ("gymnasium", "numpy", "torch", "stable_baselines3", "sb3_contrib", "importlib")
+WRAPPERS = ("click", "gymnasium", "numpy", "torch", "stable_baselines3", "sb3_contrib", "importlib")
 """Libraries that stand between us and the code that is meant."""
 OURS = Path(__file__).parents[1]
 STANDARD = Path(os.__file__).parent
@@ -70,6 +70,11 @@ class AbortedError(LabError):
     exit_code = 130
 
 
+NEVER_BLAMED = (LabError, KeyboardInterrupt, GeneratorExit)
+"""What is raised through foreign code and is not its fault. SystemExit is: `sys.exit` in a user's
+environment must end a run as any error does, not this program."""
+
+
 class _Place(NamedTuple):
     """A line of code that an exception came through."""
 
@@ -103,6 +108,12 @@ def place_of(error: BaseException) -> str | None:
     return f"{_shown(chosen[-1].file)}:{chosen[-1].line}" if chosen else None
 
 
+def place_of_method(owner: object, name: str) -> str:
+    """` (FILE:LINE)` where the class of `owner` defines a method; empty where that is unknown."""
+    code = getattr(getattr(type(owner), name, None), "__code__", None)
+    return f" ({_shown(Path(code.co_filename))}:{code.co_firstlineno})" if code else ""
+
+
 def packages_of(error: BaseException) -> tuple[str, ...]:
     """The packages that `error` came through, ours left out, the last one first."""
     return tuple(dict.fromkeys(one.package for one in reversed(list(_places(error)))))
@@ -112,13 +123,13 @@ def packages_of(error: BaseException) -> tuple[str, ...]:
 def blamed(what: str, kind: type[LabError] = LabError) -> Iterator[None]:
     """Raise `kind`, in one line, for whatever foreign code raises; `what` begins that line.
 
-    What is a LabError already is left as it is.
+    That includes `sys.exit`. A LabError and Ctrl-C are left as they are.
     """
     try:
         yield
-    except LabError:
+    except NEVER_BLAMED:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise kind(f"{what} {reason_and_place(error)}") from error
 
 

@@ -75,7 +75,7 @@ class SettingsByName:
             return _validator(settings, name).validate_python(data)
         except (ValidationError, LabError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if name in self.registry.own:
                 raise
             what = f"the settings of {self.registry.shown(name)} raised {reason_and_place(error)}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.opponents.protocol import Opponents
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -150,6 +151,20 @@ class WorldType(ABC):
     @abstractmethod
     def baselines(self, settings: Any) -> Mapping[str, MakePlayer]:
         """Scripted players to compare agents with."""
+
+    def code(self, settings: Any) -> NamedCode | None:
+        """The code that `settings` name, which making the world runs; None: they name none."""
+        del settings
+        return None
+
+    def keep_spec(self, settings: Any, spec: WorldSpec) -> None:
+        """Take `spec` for the shape of a world that can't be asked here, having been kept."""
+        del settings, spec
+
+    def knows_spec(self, settings: Any) -> bool:
+        """Whether the shape of the world with `settings` is known without forbidden code."""
+        del settings
+        return True
 
     def observation_size(self, settings: Any) -> int:
         """Numbers of an observation."""

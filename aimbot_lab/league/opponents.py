@@ -6,6 +6,7 @@ from typing import Any
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.tracked_pool import TrackedPool
+from aimbot_lab.experiment.config.validation import MayRun
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
@@ -26,11 +27,12 @@ class Store:
 
     data_folder: DataFolder
     tracking_uri: str | None = None
+    may_run: MayRun | None = None  # as `fetch_agent` takes it
 
     @property
     def place(self) -> dict[str, Any]:
-        """The same as arguments."""
-        return {"data_folder": self.data_folder, "tracking_uri": self.tracking_uri}
+        """The same as arguments of `fetch_agent`."""
+        return vars(self)
 
 
 def check_matches(agent: TrackedAgent) -> None:

@@ -115,6 +115,8 @@ def run_sweep(
     """
     record = request.record
     close_orphan_runs(request.data_folder)
+    if record.other_code is not None:
+        observer.notice(record.other_code)
     for number in record.reap():
         observer.notice(f"trial {number} was left by a dead worker and is picked up again")
     parent = join_parent(record, request.data_folder, tracking_uri=request.tracking_uri)
@@ -163,6 +165,7 @@ def _work(
                 looked = time.monotonic()
                 presence.show()
                 look(pool)
+        look(pool)  # what ended since
     finally:
         pool.kill()
         record.reap()
@@ -204,7 +207,8 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
         Chart(record, parent).draw(final)
         if is_done:
             _publish(record, final, best, parent)
-        _close(parent, "FINISHED" if is_done else "KILLED")
+        failed = bool(final.unconfirmed) or best is None
+        _close(parent, ("FAILED" if failed else "FINISHED") if is_done else "KILLED")
     return SweepResult(final, is_done, best, record.parent_run)
 
 

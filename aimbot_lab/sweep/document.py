@@ -20,6 +20,7 @@ from aimbot_lab.experiment.config.document import (
 from aimbot_lab.experiment.config.key_path import starts_with
 from aimbot_lab.experiment.config.one_core import one_core_overrides
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
+from aimbot_lab.experiment.config.validation import MayRun, never
 from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
@@ -44,11 +45,14 @@ class LoadedSweep:
     source_text: str
 
 
-def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> LoadedSweep:
+def load_sweep(
+    sweep: str | Path, given: Mapping[str, Any] | None = None, *, may_run: MayRun = never
+) -> LoadedSweep:
     """The sweep in the file at that path, or of that name: one's own or a shipped one.
 
     `given` holds values of top-level keys that replace the file's, as options of the command
-    line do. Raises ConfigurationError with every fault, one line each.
+    line do. Code that its base names runs where `may_run` says so. Raises ConfigurationError with
+    every fault, one line each.
     """
     file = find_file(os.fspath(sweep), SWEEP)
     text = read_text(file)
@@ -59,7 +63,7 @@ def load_sweep(sweep: str | Path, given: Mapping[str, Any] | None = None) -> Loa
     origins = Origins(file, document.keys, document.values, options)
     if config is None or faults:
         raise ConfigurationError(*_lines(origins, faults))
-    base = _load_base(config, Path(file).parent, origins)
+    base = _load_base(config, Path(file).parent, origins, may_run)
     faults = [*search_diagnostics(config.search, base), *_rung_diagnostics(config, base)]
     faults += [*_goal_diagnostics(config, base), *also_diagnostics(config, base)]
     if faults:
@@ -139,12 +143,14 @@ def _below(fault: Diagnostic, document: YamlDocument) -> bool:
     return any(starts_with(fault.path, place) for place in document.broken)
 
 
-def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurriculum:
+def _load_base(
+    config: SweepFile, folder: Path, origins: Origins, may_run: MayRun
+) -> LoadedCurriculum:
     path = os.path.normpath(folder / config.base)
     if not os.path.exists(path):
         fault = Diagnostic(("base",), f"there is no file {path}")
         raise ConfigurationError(*origins.lines([fault]))
-    load_curriculum(path)  # its own faults, at their places
+    load_curriculum(path, may_run=may_run)  # its own faults, at their places
     idle = [key for key in config.overrides if key.startswith(NEVER_SEARCHED)]
     if idle:
         what = "has no effect here: each trial has its own"
@@ -152,8 +158,8 @@ def _load_base(config: SweepFile, folder: Path, origins: Origins) -> LoadedCurri
         raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
-        of_a_worker = one_core_overrides(load_curriculum(path, overrides).config)
-        base = load_curriculum(path, [*overrides, *of_a_worker])
+        of_a_worker = one_core_overrides(load_curriculum(path, overrides, may_run=may_run).config)
+        base = load_curriculum(path, [*overrides, *of_a_worker], may_run=may_run)
     except ConfigurationError as error:
         faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]
         raise ConfigurationError(*origins.lines(faults)) from error

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,21 +12,42 @@ from pydantic import TypeAdapter
 
 import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
+from aimbot_lab.experiment.config.validation import MayRun, never
+from aimbot_lab.experiment.runs.stored_curriculum import noted_in
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.schedules import Candidate, ConfirmSchedule, SearchSchedule
+from aimbot_lab.sweep.search.schedules import (
+    SEARCH_TRIAL,
+    Candidate,
+    ConfirmSchedule,
+    SearchSchedule,
+)
 from aimbot_lab.sweep.search.space import also_params, default_params
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import Storage, check_storage, choose_storage, open_storage
-from aimbot_lab.sweep.trial_queue import TrialQueue
+from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.version import code_hash
 
-RECORD, TRIALS, PARENT, TAGS = "sweep", "trials", "parent_run", "tags"
+RECORD, TRIALS, PARENT, TAGS, RETRIED = "sweep", "trials", "parent_run", "tags", "retried"
 CONFIRM = "/confirm"
 # What may differ between those who work on one sweep: how much, not what.
 _FREE = ("trials", "workers", "lease", "tracking")
+
+
+@dataclass(frozen=True)
+class Unconfirmed:
+    """Values whose confirmation failed."""
+
+    label: str  # of the trial or the values of `confirm.also`, as tables have it
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """What happened."""
+        return f"the confirmation of trial {self.label} failed: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +80,17 @@ class SweepRecord:
         """The tags of the user, for the sweep's run and all below it."""
         return dict(self.study.user_attrs.get(TAGS, {}))
 
+    @property
+    def other_code(self) -> str | None:
+        """A line where the sweep was begun by other code of the same version than is here."""
+        then = self.study.user_attrs[RECORD].get("code", code_hash())  # older ones have none
+        if then == code_hash():
+            return None
+        return (
+            f"sweep {self.name!r} was begun by other code of aimbot-lab ({then}, and this is "
+            f"{code_hash()}): values of its trials may not compare"
+        )
+
     def search_queue(self) -> TrialQueue:
         """The sweep's trials."""
         schedule = SearchSchedule(self.config, self.base, self.trials)
@@ -70,9 +102,33 @@ class SweepRecord:
         if not self.config.confirm.best or not search.is_done():
             return None
         candidates = self.candidates(search.trials)
-        schedule = ConfirmSchedule(self.config, candidates)
         study = _study(self.storage, self.name + CONFIRM, self.config)
+        retried = study.user_attrs.get(RETRIED, ())
+        schedule = ConfirmSchedule(self.config, candidates, retried=retried)
         return TrialQueue(self.storage, study, schedule, lease=self.config.lease)
+
+    def unconfirmed(self, confirming: Sequence[FrozenTrial]) -> list[Unconfirmed]:
+        """Those of the `confirming` trials that failed."""
+        has_defaults = default_params(self.config.search, self.base) is not None
+        failed = [one for one in confirming if one.state == TrialState.FAIL]
+        labels = {0: "0 (defaults)"} if has_defaults else {}
+        candidates = [one.user_attrs[SEARCH_TRIAL] for one in failed]
+        return [
+            Unconfirmed(labels.get(candidate, str(candidate)), one.user_attrs.get(REASON, "?"))
+            for candidate, one in zip(candidates, failed, strict=True)
+        ]
+
+    def retry(self) -> list[Unconfirmed]:
+        """The confirmations that failed, which are due again from now on."""
+        queue = self.confirm_queue()
+        if queue is None:
+            return []
+        with self.storage.alone(queue.study.study_name):
+            trials, before = counted(queue), queue.study.user_attrs.get(RETRIED, ())
+            failed = [one.number for one in trials if one.state == TrialState.FAIL]
+            if failed:
+                queue.study.set_user_attr(RETRIED, [*before, *failed])
+        return self.unconfirmed(trials)
 
     def reap(self) -> list[int]:
         """The numbers of the trials whose workers are dead; they now wait for others."""
@@ -98,6 +154,12 @@ class SweepRecord:
             found[0] = defaults
         found.update((trial.number, trial.params) for trial in best)
         return found
+
+
+def counted(queue: TrialQueue) -> list[FrozenTrial]:
+    """Its trials, without those that failed and whose values others have again."""
+    left_behind = queue.study.user_attrs.get(RETRIED, ())
+    return [trial for trial in queue.trials if trial.number not in left_behind]
 
 
 def ranked(sweep: SweepFile, trials: list[FrozenTrial]) -> list[FrozenTrial]:
@@ -142,7 +204,7 @@ def begin(
     return load(storage, config.name)
 
 
-def load(storage: Storage, name: str) -> SweepRecord:
+def load(storage: Storage, name: str, *, may_run: MayRun = never) -> SweepRecord:
     """The sweep `name` that was started. Raises ConfigurationError if there is none."""
     try:
         study = optuna.load_study(study_name=name, storage=storage.optuna)
@@ -152,14 +214,19 @@ def load(storage: Storage, name: str) -> SweepRecord:
         raise ConfigurationError(f"no sweep {name!r} in {shown}") from None
     config = TypeAdapter(SweepFile).validate_python(json.loads(stored["config"]))
     files = json.loads(stored.get("base_files", "{}"))
-    base = parse_curriculum(stored["base"], stored["base_file"], find=files.__getitem__)
+    base = parse_curriculum(
+        stored["base"], stored["base_file"], find=files.__getitem__, may_run=may_run
+    )
     return SweepRecord(storage, study, config, base)
 
 
-def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRecord:
+def find_record(
+    folder: DataFolder, sweep: str, storage: str | None, *, may_run: MayRun | None = None
+) -> SweepRecord:
     """The sweep of that name, or of the file at that path, in `storage` or the data folder.
 
-    Nothing is created. Raises ConfigurationError if there is none.
+    Nothing is created. Code that its base names may run where `may_run` says so; without it, where
+    a training in `folder` began with it. Raises ConfigurationError if there is none.
     """
     name = load_sweep(sweep).config.name if is_path(sweep) else sweep
     address = choose_storage(folder, name, storage)
@@ -169,7 +236,7 @@ def find_record(folder: DataFolder, sweep: str, storage: str | None) -> SweepRec
             f"sweep {name!r} has not begun here (there is no file {address.file}); begin it with: "
             f"aimbot-lab sweep {sweep}"
         )
-    return load(open_storage(address), name)
+    return load(open_storage(address), name, may_run=may_run or noted_in(folder))
 
 
 def fingerprint(sweep: LoadedSweep) -> str:
@@ -190,6 +257,7 @@ def _stored(sweep: LoadedSweep) -> dict[str, str]:
         "base_files": json.dumps(sweep.base.files),
         "fingerprint": fingerprint(sweep),
         "version": aimbot_lab.__version__,
+        "code": code_hash(),
     }
 
 

@@ -12,7 +12,7 @@ from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
 from aimbot_lab.sweep.search.pruning import rungs, should_prune, steps_allowed
 from aimbot_lab.sweep.settings import SweepFile
 from aimbot_lab.sweep.storage import STORAGE_ERRORS
-from aimbot_lab.sweep.trial_queue import REASON, Claim, TrialQueue
+from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
 from aimbot_lab.sweep.trial_runs import TrialTracker
 from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Progress, Stage, WorkerContext
@@ -54,7 +54,7 @@ def value_of(scores: Sequence[TrialScore]) -> float:
 
 def score_key(index: int) -> str:
     """The attribute that keeps a training's score."""
-    return f"score {index}"
+    return f"{SCORE}{index}"
 
 
 def run_trial(context: WorkerContext, queue: TrialQueue, claim: Claim, stage: Stage) -> None:

@@ -15,6 +15,7 @@ from aimbot_lab.tracking.runs.owner import Owner
 
 MAX_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
 LEASE, DEATHS, REASON = "lease", "deaths", "reason"
+SCORE = "score "  # and the number of the training
 
 
 class NewTrial(NamedTuple):

@@ -4,16 +4,18 @@ import os
 import signal
 import threading
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.worker_context import Progress
@@ -32,6 +34,7 @@ class WorkerArguments:
     sweep: str
     data_folder: Path
     tracking_uri: str | None
+    code: str = field(default_factory=code_hash)  # of the coordinator
 
 
 class WorkerMessage(NamedTuple):
@@ -87,7 +90,7 @@ def work(connection: Connection, arguments: WorkerArguments) -> None:
     _ignore_signals(line)
     try:
         storage = open_storage(StorageAddress(arguments.storage))
-        _work_through(load(storage, arguments.sweep), arguments, line)
+        _work_through(load(storage, arguments.sweep, may_run=always), arguments, line)
     except (LabError, *STORAGE_ERRORS) as error:
         line.say(WorkerMessage("error", text=str(storage_error(error) or error)))
         raise SystemExit(ERROR_EXIT_CODE) from None

@@ -45,6 +45,11 @@ class DataFolder:
         return self.root / "reaper.lock"
 
     @property
+    def code(self) -> Path:
+        """The folder that notes the code that trainings began with; only its owner writes."""
+        return self.root / "code"
+
+    @property
     def runs(self) -> Path:
         """The folder of the run folders."""
         return self.root / "runs"

@@ -1,15 +1,18 @@
 """How to look at the runs: MLflow's own web page, started lean, and the way to what counts."""
 
+import http.client
 import os
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.experiment_view import VIEW
+from aimbot_lab.tracking.mlflow_app import APP_NAME, TOKEN_VARIABLE, is_installed
 from aimbot_lab.tracking.mlflow_environment import QUIET
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
@@ -24,7 +27,20 @@ class UiCommand(NamedTuple):
 
     arguments: list[str]
     environment: Mapping[str, str]
-    address: str
+    address: str  # with the token, which opens the page to whoever has it
+
+    def answers(self) -> bool:
+        """Whether its page is there."""
+        at = urlsplit(self.address)
+        connection = http.client.HTTPConnection(str(at.hostname), at.port, timeout=1.0)
+        try:
+            connection.request("GET", f"{at.path}/health")
+            connection.getresponse()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        return True
 
 
 def page_of(runs: Sequence[RunSummary]) -> str:
@@ -71,30 +87,34 @@ def ui_command(
 ) -> UiCommand:
     """The command that serves the runs of the store that counts; the store is made if missing.
 
-    Raises ConfigurationError where the runs are on a tracking server, which has its own page,
-    and StoreError where the store can't be used.
+    Each has a new token. Raises ConfigurationError where the runs are on a tracking server, which
+    has its own page, and where the guard is not installed, and StoreError where the store can't be
+    used.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
     if address.is_server:
         raise ConfigurationError(f"the runs are on {address.shown}: open that address in a browser")
+    if not is_installed():
+        raise ConfigurationError(
+            "this installation of aimbot-lab is older than its code and has no guard for MLflow's "
+            "page: install it again, a clone by pip install --editable ."
+        )
     from aimbot_lab.tracking.mlflow_store import connect
 
     store = connect(data_folder, address)
     for experiment in store.client.search_experiments():
         store.experiment_id(experiment.name)  # gives it its tags, where it is older than these
-    arguments = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
-    # By environment, because the address may hold a password and arguments are seen by everyone.
+    server = [sys.executable, "-m", "mlflow", "server", "--app-name", APP_NAME, "--workers", "1"]
+    token = secrets.token_urlsafe(24)
+    # By environment, because everyone sees arguments, and the address may hold a password.
     environment = {
         **QUIET,
         **os.environ,
         **_LEAN,
         "MLFLOW_BACKEND_STORE_URI": address.uri,
         "MLFLOW_DEFAULT_ARTIFACT_ROOT": data_folder.artifacts.as_uri(),
+        TOKEN_VARIABLE: token,
     }
-    return UiCommand(
-        [*arguments, "--workers", "1"], environment, f"http://{_in_address(host)}:{port}"
-    )
-
-
-def _in_address(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    named = f"[{host}]" if ":" in host else host or "0.0.0.0"
+    arguments = [*server, "--host", host, "--port", str(port)]
+    return UiCommand(arguments, environment, f"http://{named}:{port}/{token}")

@@ -9,7 +9,7 @@ from aimbot_lab.training.settings import TrainSettings
 NOT_NUMBERS = "Expected parameter"  # how torch begins to refuse a distribution of NaN
 
 
-def foreign_failure(train: TrainSettings, error: Exception) -> ForeignCodeError | None:
+def foreign_failure(train: TrainSettings, error: BaseException) -> ForeignCodeError | None:
     """What a package's code raised while it learned or played, in one line; None: it was not it."""
     pairs = (ALGORITHMS, train.algo), (NETWORKS, train.network.kind)
     foreign = {

@@ -19,13 +19,12 @@ from aimbot_lab.training.actors.rollouts import ActorRollouts
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
+from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
-from aimbot_lab.training.callbacks.report_callback import (
-    MetricSink,
-)
+from aimbot_lab.training.callbacks.report_callback import MetricSink
 from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
 from aimbot_lab.training.callbacks.taken_steps import TrainingOver
 from aimbot_lab.training.checkpoint.all_rows import joined, of_rows, own_part
@@ -152,6 +151,12 @@ class Training:
         self._resumed, self._random = state, state["random"]
 
     @property
+    def schedule_jumps(self) -> dict[str, tuple[float, float]]:
+        """What the change of `total_steps` since the checkpoint moved at once: from and to."""
+        before = self._resumed["total_steps"] if self._resumed else self.plan.train.total_steps
+        return schedule_jumps(self.model, self.plan.train, before=before)
+
+    @property
     def _spaces(self) -> tuple[Space, ...]:
         return self.model.action_space, self.model.observation_space
 
@@ -179,15 +184,16 @@ class Training:
         listeners = Listeners(sink, observer, should_stop, links)
         callbacks = TrainingCallbacks(self._learner, listeners, mark=self._set_mark, keep=keep)
         if self._resumed is not None:
-            total, steps = self._resumed["total_steps"], self.plan.train.total_steps
-            left = steps - self.model.num_timesteps if total != steps else None
-            callbacks.resume(self._resumed, left=left)
+            callbacks.resume(self._resumed, step=self.model.num_timesteps)
         lessons = callbacks.lessons
-        if not self._run(callbacks.all, should_stop) or lessons.stopped:
-            lessons.stopped = True
-            self._back_to_mark(links.record)
-        else:
-            callbacks.evaluation.finish()
+        with self._playing(should_stop):
+            if not self._run(callbacks.all, should_stop) or lessons.stopped:
+                lessons.stopped = True
+                self._back_to_mark(links.record)
+            else:
+                callbacks.evaluation.finish()
+                if not self.progress.goal_reached:
+                    keep()  # more steps go on here
         return TrainingOutcome(
             steps=self.model.num_timesteps,
             seconds=callbacks.report.seconds,
@@ -233,13 +239,13 @@ class Training:
         left = steps if fresh else steps - self.model.num_timesteps
         breaks_off = (lambda: False) if self._agreement.is_shared else should_stop
         try:
-            with self._playing(should_stop), stoppable_updates(self.model, breaks_off):
+            with stoppable_updates(self.model, breaks_off):
                 self.model.learn(left, callback=callback, reset_num_timesteps=fresh)
         except StoppedInUpdate:
             return False
         except TrainingOver:
             callback.on_training_end()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed = failure(self.model, error, train=self.plan.train)
             if failed is None:
                 raise
@@ -284,9 +290,8 @@ class Training:
     def save_agents(self, folder: Path) -> dict[str, tuple[Path, ...]]:
         """Files of the `last` agent and, once there is one, of the `best`."""
         about = {"step": self.model.num_timesteps, "lesson": self.progress.lesson + 1}
-        plan, best = self.plan, self._best
-        if self.self_play is not None:
-            best = self.self_play.best(best)
+        plan, own = self.plan, self.self_play
+        best = self._best if own is None else own.best(self._best)
         return saved_agents(
             self.model.policy, best, folder, env=plan.env, train=plan.train, about=about
         )

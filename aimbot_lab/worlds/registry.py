@@ -10,16 +10,20 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
+from aimbot_lab.worlds.asked_type import AskedType
 from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
 from aimbot_lab.worlds.package_type import PackageType
+from aimbot_lab.worlds.spec_checks import spec_faults
 from aimbot_lab.worlds.unity.world_type import UNITY
 
 DEFAULT = ARENA.name
@@ -72,6 +76,40 @@ def spec_of(settings: WorldSettings) -> WorldSpec:
     Raises ConfigurationError, in a line for each fault, where a package's is none.
     """
     return type_of(settings).spec(settings)
+
+
+def code_of(settings: WorldSettings) -> NamedCode | None:
+    """The code that `settings` name, which making their world runs; None: they name none."""
+    return type_of(settings).code(settings)
+
+
+def knows_spec(settings: WorldSettings) -> bool:
+    """Whether `spec_of` runs nothing that this process may not run."""
+    return type_of(settings).knows_spec(settings)
+
+
+def stored_spec(settings: WorldSettings, document: Any) -> WorldSpec:
+    """The shape of the world that `settings` describe, as `kept_spec` described it.
+
+    It is that of `spec_of` from here on, where the world's code may not run. A world that need not
+    be asked is not; one that must be, but has None for a document, is asked as `spec_of` asks it.
+    Raises ValueError, which says why, where `document` describes no world.
+    """
+    if document is None or not isinstance(type_of(settings), AskedType):
+        return spec_of(settings)
+    try:
+        spec = spec_from(document)
+    except (TypeError, KeyError, OverflowError) as error:
+        raise ValueError("it describes no world") from error
+    for fault in spec_faults(spec):
+        raise ValueError(fault)
+    type_of(settings).keep_spec(settings, spec)
+    return spec
+
+
+def kept_spec(settings: WorldSettings) -> dict[str, Any] | None:
+    """The shape of the world that `settings` describe, for `stored_spec`; None: it needs none."""
+    return spec_document(spec_of(settings)) if isinstance(type_of(settings), AskedType) else None
 
 
 def evaluated(settings: WorldSettings) -> WorldSettings:

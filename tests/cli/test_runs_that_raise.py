@@ -14,6 +14,8 @@ from aimbot_lab.tracking.runs.history import list_runs
 from tests.installed import install
 
 ENV = """
+import sys
+
 import gymnasium
 import numpy as np
 
@@ -37,6 +39,8 @@ class Steps(gymnasium.Env):
         info = {}
         if Steps.taken > 100 and self.how == "raises":
             info = {}["speed"]
+        if Steps.taken > 100 and self.how == "exits":
+            sys.exit("window closed")
         if Steps.taken > 100 and self.how == "four":
             return np.zeros(2, np.float32), 1.0, self.left == 0, info
         if Steps.taken > 100 and self.how == "info":
@@ -84,19 +88,27 @@ def failed(folder: Path, how: str, algo: str = "ppo", network: str = "layers: [4
     return said.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("how", "code", "what"),
+    [
+        ("raises", 'info = {}["speed"]', "KeyError: 'speed'"),
+        ("exits", 'sys.exit("window closed")', "SystemExit: window closed"),
+    ],
+)
 def test_a_step_that_raises_names_the_line_and_the_run_keeps_its_traceback_and_checkpoint(
-    folder: Path,
+    folder: Path, how: str, code: str, what: str
 ) -> None:
-    line = failed(folder, "raises")
-    number = 1 + ENV[: ENV.index('{}["speed"]')].count("\n")
-    assert line.endswith(f"Steps-v0: its step raised KeyError: 'speed' (raising_env.py:{number})")
+    before = {run.run_id for run in list_runs(DataFolder(folder / "data"))}
+    line = failed(folder, how)
+    number = 1 + ENV[: ENV.index(code)].count("\n")
+    assert line.endswith(f"Steps-v0: its step raised {what} (raising_env.py:{number})")
     data = DataFolder(folder / "data")
-    (run,) = list_runs(data)
+    (run,) = (run for run in list_runs(data) if run.run_id not in before)
     assert run.status == "FAILED"
     assert list((data.run_folder(run.run_id) / "checkpoints").glob("step-*"))
-    (kept,) = (folder / "data").rglob(TRACEBACK_NAME)
+    (kept,) = (path for path in (folder / "data").rglob(TRACEBACK_NAME) if run.run_id in path.parts)
     assert "Traceback (most recent call last)" in kept.read_text("utf-8")
-    assert 'in step\n    info = {}["speed"]' in kept.read_text("utf-8")
+    assert f"in step\n    {code}" in kept.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -118,6 +130,8 @@ ALGORITHM = "tests.training.unruly_learners:UNRULY_A2C"
 LEARNERS = {
     "forward": ("ppo", "kind: unruly_net, how: forward", f"the network unruly_net of {NETWORK} "
                 r"raised KeyError: 'no such ray' \(.*unruly_learners\.py:\d+\)"),
+    "exits": ("ppo", "kind: unruly_net, how: exits", f"the network unruly_net of {NETWORK} "
+              r"raised SystemExit: licence ran out \(.*unruly_learners\.py:\d+\)"),
     "nan": ("ppo", "kind: unruly_net, how: nan",
             f"the network unruly_net of {NETWORK} gave NaN or infinity"),
     "train": ("unruly_a2c", "layers: [4]", f"the algorithm unruly_a2c of {ALGORITHM} "
@@ -161,9 +175,10 @@ def test_a_network_that_can_not_be_asked_is_refused_where_it_is_named(
 def refused(folder: Path, text: str) -> str:
     path = write(folder, text=text)
     from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.config.validation import always
 
     with pytest.raises(LabError) as caught:
-        load_curriculum(path)
+        load_curriculum(path, may_run=always)
     (line,) = str(caught.value).splitlines()
     return line
 

@@ -101,8 +101,14 @@ def port() -> int:
 def test_the_address_is_told_once_the_page_answers_and_its_log_is_not(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    opened: list[tuple[str, Path]] = []
+    monkeypatch.setenv("BROWSER", "any")
+    monkeypatch.setattr(
+        aimbot_lab.cli.commands.ui, "open_privately", lambda *given: opened.append(given)
+    )
     result = call_ui(ANSWERS_ONCE, port, tmp_path, monkeypatch)
     assert result.return_value == 0
+    assert opened == [(f"http://127.0.0.1:{port}{page_of([])}", tmp_path)]
     assert result.stderr.splitlines() == [
         "starting the page ...",
         f"The runs are at http://127.0.0.1:{port}{page_of([])} ; Ctrl-C ends.",

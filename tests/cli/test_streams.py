@@ -28,6 +28,10 @@ def work():
 def lose_a_connection():
     raise BrokenPipeError(32, "Broken pipe")
 
+@main.cli.command()
+def end_the_program():
+    sys.exit(0)
+
 sys.argv[1:] = sys.argv[1:] or ["work"]
 main.main()
 """
@@ -95,3 +99,9 @@ def test_another_broken_pipe_is_told() -> None:
     done = shell("", "lose-a-connection")
     assert done.returncode == 1
     assert done.stderr == "error: a connection was closed from its other side\n"
+
+
+def test_code_that_ends_the_program_is_told_of() -> None:
+    done = shell("", "end-the-program")
+    assert done.returncode == 1
+    assert done.stderr == "error: called code raised SystemExit: 0\n"

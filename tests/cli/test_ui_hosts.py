@@ -32,7 +32,7 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
 
 
 def test_serving_everyone_is_warned_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    warning = "--host 0.0.0.0 lets everyone who reaches this machine see"
+    warning = "--host 0.0.0.0 lets everyone who reaches this machine and has the address"
     assert warning in told(monkeypatch, tmp_path, "0.0.0.0").replace("\n", " ")
     assert "warning" not in told(monkeypatch, tmp_path, "127.0.0.1")
 

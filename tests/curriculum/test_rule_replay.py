@@ -15,6 +15,7 @@ from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import LabError
 
 ROWS, TOTAL = 8, 40_000
 KINDS = {
@@ -152,7 +153,7 @@ def test_what_a_crash_tore_off_is_passed_over_and_what_is_no_record_refused() ->
     game = play([lesson("a", difficulty=TWO_CELLS)], 3, steps=30)
     episodes = game.kept["episodes.csv"].decode()
     assert len(read_record(episodes + "240,1,go", "").episodes) == len(game.record.episodes)
-    with pytest.raises(ValueError, match="does not begin with"):
+    with pytest.raises(LabError, match=r"episodes\.csv:1: the run's record is damaged"):
         read_record("something,else\n", "")
 
 

@@ -56,6 +56,12 @@ def test_a_layout_that_breaks_a_rule_is_refused_with_the_reason(fault: str) -> N
     assert all(line.startswith("layout hall: ") for line in faults)
 
 
+@pytest.mark.parametrize("corner", [-1e308, 1e308, -(2.0**53), 1e17])
+def test_a_box_as_far_as_floats_reach_is_refused_as_one_beyond_the_floor(corner: float) -> None:
+    (fault,) = layout_faults(hall((min(corner, 8), 6, max(corner, 9), 24)))
+    assert "reaches beyond the floor" in fault
+
+
 def test_a_gap_of_a_metre_lets_a_disc_pass() -> None:
     assert layout_faults(hall((0, 10, 14, 11), (15, 10, 30, 11))) == []
 

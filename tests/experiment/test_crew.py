@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aimbot_lab import version
 from aimbot_lab.experiment.runs.processes import crew
 from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
@@ -74,7 +75,7 @@ def test_another_agent_to_begin_with_is_refused(leader: RunRequest) -> None:
         compare(leader, request(AGENT))
 
 
-def test_what_the_leader_gives_is_taken_by_the_same_version_alone(
+def test_what_the_leader_gives_is_taken_by_the_same_code_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
@@ -84,8 +85,9 @@ def test_what_the_leader_gives_is_taken_by_the_same_version_alone(
     saying, folder = Saying(), DataFolder(Path("mine"))
     Crew(saying).give(request())
     assert Crew(Heard(saying.said)).take(folder) == ({"seed": 1}, folder)
-    monkeypatch.setattr(crew.aimbot_lab, "__version__", "0.0.1")
+    monkeypatch.setattr(version, "code_hash", lambda: "0ddc0de5")
     follower = Crew(Heard(saying.said))
-    with pytest.raises(ConfigurationError, match=r"process 1 has another version .*: 0\.0\.1, not"):
+    other = r"process 1 has another version .*: 0\.1\.0 \(0ddc0de5\), not 0\.1\.0 \("
+    with pytest.raises(ConfigurationError, match=other):
         follower.take(folder)
     assert follower.failed, "nobody waits for another round"

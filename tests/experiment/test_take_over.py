@@ -40,6 +40,7 @@ def trained(resume: Any) -> SimpleNamespace:
         resume=resume,
         remarks=(),
         env=SimpleNamespace(world=world),
+        schedule_jumps={},
         plan=SimpleNamespace(env=settings_with()),
     )
 

@@ -54,11 +54,11 @@ class PanelUnderTest:
             connection.close()
 
     @contextmanager
-    def socket(self, **headers: str) -> Iterator[ClientConnection]:
-        """A socket such as the page has, with other `headers` where given."""
+    def socket(self, query: str = "", **headers: str) -> Iterator[ClientConnection]:
+        """A socket such as a program has, with another `query` and `headers` where given."""
         given = {**self.cookie, "Origin": self.origin, **headers}
         given = {name: value for name, value in given.items() if value}
-        address = f"ws://{self.host}/socket"
+        address = f"ws://{self.host}/socket{query}"
         with connect(address, additional_headers=given, open_timeout=SECONDS) as socket:
             yield socket
 

@@ -11,38 +11,48 @@ from panel_server import TOKEN, Page, PanelUnderTest, running_panel
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server import serve
 from aimbot_lab.panel.server.access import MAX_BODY, Door
 from aimbot_lab.panel.server.app import MAX_PAGES, TOO_MANY
 from aimbot_lab.panel.server.messages import MAX_MESSAGE
-from aimbot_lab.panel.server.serve import kept_token, listening_socket
-from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.panel.server.serve import listening_socket, new_token
 
-PATHS = ("/", "/page/main.js", "/messages.schema.json")
+FILES = ("/", "/page/main.js")  # of the package, which say nothing of anybody's runs
+PATHS = (*FILES, "/messages.schema.json")
+WRONG = ("", "x", TOKEN[:-1], TOKEN + "x", "%00", "%C3%A4")
+
+
+def test_without_the_token_nothing_is_served_but_files_of_the_package(
+    panel: PanelUnderTest,
+) -> None:
+    wrong = [{"Cookie": f"{panel.door.cookie}={token}"} for token in WRONG]
+    for headers in ({}, *wrong, {"Cookie": 'x="'}, {"Authorization": TOKEN}):
+        own = {**headers, "Origin": panel.origin}
+        for refused in (
+            panel.http("/messages.schema.json", headers=headers),
+            panel.http("/replay", method="POST", headers=own, body=b"{}"),
+            panel.http("/", method="POST", headers=own, body=b"a=b"),
+        ):
+            assert refused.status == 403
+            assert "aimbot-lab panel" in refused.text
+            assert TOKEN not in refused.text
+        with pytest.raises(InvalidStatus), panel.socket(**{"Cookie": "", **headers}):
+            pass
+        for path in FILES:
+            served = panel.http(path, headers=headers)
+            assert (served.status, TOKEN in served.text) == (200, False)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_without_the_token_nothing_is_served(panel: PanelUnderTest, path: str) -> None:
-    wrong = {"Cookie": f"{panel.door.cookie}={TOKEN[:-1]}"}
-    for headers in ({}, wrong, {"Cookie": 'x="'}, {"Authorization": TOKEN}):
-        refused = panel.http(path, headers=headers)
-        assert refused.status == 403
-        assert "aimbot-lab panel" in refused.text
-        assert TOKEN not in refused.text
-    assert panel.http(path).status == 200
-
-
-def test_the_token_comes_once_in_the_address_and_stays_in_a_strict_cookie(
-    panel: PanelUnderTest,
+def test_the_token_comes_in_the_address_and_no_cookie_keeps_it(
+    panel: PanelUnderTest, path: str
 ) -> None:
-    entered = panel.http(f"/?token={TOKEN}", headers={})
-    assert (entered.status, entered.headers["location"]) == (303, "/")
-    cookie = entered.headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    for wrong in ("", "x", TOKEN[:-1], "%00", "%C3%A4"):
-        refused = panel.http(f"/?token={wrong}", headers={})
-        assert refused.status == 403
-        assert "set-cookie" not in refused.headers
+    entered = panel.http(f"{path}?token={TOKEN}", headers={})
+    assert (entered.status, "set-cookie" in entered.headers) == (200, False)
+    for wrong in WRONG:
+        assert panel.http(f"{path}?token={wrong}").status == 403  # be there a cookie as well
+    with panel.socket(f"?token={TOKEN}", Cookie="") as socket:
+        assert Page(socket).ask("start", "leave") == {"done": True}
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil:80"])
@@ -60,11 +70,6 @@ def test_a_socket_from_another_site_is_refused(panel: PanelUnderTest, origin: st
     with pytest.raises(InvalidStatus) as refused, panel.socket(Origin=origin):
         pass
     assert refused.value.response.status_code == 403
-
-
-def test_a_socket_without_the_token_is_refused(panel: PanelUnderTest) -> None:
-    with pytest.raises(InvalidStatus), panel.socket(Cookie=""):
-        pass
 
 
 def test_a_cross_site_form_is_refused(panel: PanelUnderTest) -> None:
@@ -93,7 +98,8 @@ def test_every_answer_bears_the_headers_that_keep_scripts_and_frames_out(
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
-    assert "content-security-policy" in panel.http("/", headers={}).headers
+    refused = panel.http("/messages.schema.json", headers={})
+    assert "content-security-policy" in refused.headers
 
 
 def test_large_bodies_are_refused(panel: PanelUnderTest) -> None:
@@ -179,6 +185,7 @@ def test_a_server_open_to_others_takes_addresses_but_no_strange_names() -> None:
     assert door.is_own_host("[fe80::1]:80")
     assert door.is_own_host("localhost:80")
     assert not door.is_own_host("evil.example:80")
+    assert Door("localhost", 80, TOKEN).address == "http://127.0.0.1:80"
     named = Door("box.local", 80, TOKEN)
     assert named.is_own_host("box.local:80")
     assert not named.is_own_host("evil.example:80")
@@ -188,16 +195,52 @@ def test_a_server_open_to_others_takes_addresses_but_no_strange_names() -> None:
     assert not alone.is_own_host("192.168.1.2:80")
 
 
-def test_the_token_is_kept_for_its_owner_alone_and_is_made_anew_where_others_read_it(
-    tmp_path: Path,
+def test_each_start_has_a_token_of_its_own_that_its_owner_alone_can_read(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "panel"
+    tokens = [new_token(folder) for _ in range(3)]
+    assert len({*tokens}) == 3
+    assert (folder / "token").read_text() == tokens[-1]
+    (folder / "token").chmod(0o644)
+    assert new_token(folder) == (folder / "token").read_text()
+    assert [one.stat().st_mode & 0o077 for one in (folder, folder / "token")] == [0, 0]
+    assert len(new_token(tmp_path / "data" / "panel" / "token" / "is a file")) >= 32
+
+
+def test_connections_that_ask_for_nothing_shut_nobody_out_and_end(
+    panel: PanelUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = DataFolder(tmp_path)
-    token = kept_token(folder)
-    place = tmp_path / "panel" / "token"
-    assert kept_token(folder) == token
-    assert place.stat().st_mode & 0o077 == 0
-    place.chmod(0o644)
-    assert kept_token(folder) != token
+    """Silent ones, and requests that trickle in; a page's socket stays."""
+    monkeypatch.setattr(serve, "MAX_CONNECTIONS", 5)
+    head = f"GET / HTTP/1.1\r\nHost: {panel.host}\r\n".encode()
+    body = f"POST /replay?token={TOKEN} HTTP/1.1\r\nHost: {panel.host}\r\n".encode()
+    body += f"Origin: {panel.origin}\r\nContent-Length: 1000\r\n\r\n".encode()
+    with panel.page() as page, ExitStack() as stack:
+        place = ("127.0.0.1", panel.door.port)
+        for first in (b"", b"G", head, body) * 3:
+            connected = stack.enter_context(socket.create_connection(place, timeout=60))
+            connected.sendall(first)
+            assert panel.http("/").status == 200
+        monkeypatch.setattr(serve, "CONNECTION_SECONDS", 0.2)
+        for first, more in ((b"", b""), (head, b"X: y\r\n"), (body, b"x")):
+            with socket.create_connection(place, timeout=60) as connected:
+                connected.sendall(first)
+                connected.settimeout(0.02)
+                assert ends(connected, more)
+        assert page.ask("start", "leave") == {"done": True}
+
+
+def ends(connected: socket.socket, more: bytes) -> bool:
+    """Whether the server ends a connection on which `more` trickles in."""
+    for _ in range(500):
+        try:
+            connected.sendall(more)
+            if not connected.recv(1000):
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
 
 
 def test_a_port_in_use_is_refused_with_who_has_it() -> None:

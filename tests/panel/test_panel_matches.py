@@ -1,5 +1,6 @@
 """Matches on the page: a person against a script, replays of matches, and what is refused."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_a_person_who_stands_is_shot_down_and_keeps_a_replay_of_both(
     assert not replay.episode.actions[:, :4].any()
     played = PlayedReplay(path)
     assert played.about()["names"] == ["a person", "aimbot"]
-    moments = [moment for _ in range(10) for moment in played.portion()]
+    moments = [moment for k in range(10) for moment in played.portion(50 * k)]
     assert [one["health"] for one in moments[0]["scene"]["fighters"]] == [3, 3]
     assert [one["health"] for one in moments[-1]["scene"]["fighters"]] == [0, 3]
     assert any(moment["scene"]["fighters"][1]["hit"] for moment in moments[:-1])
@@ -145,3 +146,14 @@ def test_the_part_play_begins_a_match_and_refuses_who_is_not_there(panel: PanelU
         assert "none such" in page.refused("play", "begin", **{**wanted, "beside": "run:77:first"})
         again = page.ask("play", "begin", **{**wanted, "target": ""})
         assert again["names"] == []
+
+
+def test_moments_that_are_asked_for_at_once_are_those_that_were_asked_for(
+    tmp_path: Path, lost: EpisodeGame
+) -> None:
+    path = tmp_path / "match.json"
+    path.write_text(lost.replay())
+    one, first = PlayedReplay(path), [0, 50, 0, 50, 0]
+    with ThreadPoolExecutor(len(first)) as threads:
+        found = list(threads.map(one.portion, first))
+    assert found == [PlayedReplay(path).portion(number) for number in first]

@@ -1,6 +1,7 @@
 """Messages: each has a schema, and what is told fits it; slow pages cost no memory."""
 
 import asyncio
+import concurrent.futures
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.app import message_schemas
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.messages import Nothing, written
+from aimbot_lab.panel.server.loading import in_thread
+from aimbot_lab.panel.server.messages import Done, Nothing, written
 from aimbot_lab.panel.server.part import Ask, Part, do
 from aimbot_lab.panel.server.parts.table import PARTS
 from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Session
@@ -165,21 +167,62 @@ def test_a_request_that_fails_ends_neither_page_nor_panel(tmp_path: Path) -> Non
     async def broken(session: Session, asked: Nothing) -> None:
         raise KeyError("inside")
 
+    told = told_of(broken, tmp_path)
+    assert (told["kind"], told["reply"]) == ("error", 1)
+    assert told["body"]["message"] == "the panel failed: KeyError: 'inside'"
+
+
+ENDS = (
+    *(SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()),
+    *(concurrent.futures.CancelledError(), StopIteration(), BaseException("odd")),
+)
+
+
+@pytest.mark.parametrize("error", ENDS, ids=repr)
+def test_code_of_others_that_ends_its_process_ends_neither_page_nor_panel(
+    tmp_path: Path, error: BaseException
+) -> None:
+    """A user's module or environment, in a thread."""
+
+    def raising() -> None:
+        raise error
+
+    async def asked_for(session: Session, asked: Nothing) -> None:
+        await in_thread(raising)
+
+    async def followed(session: Session, asked: Nothing) -> None:
+        async for _ in Feed(lambda: in_thread(raising), seconds=0.0).follow():
+            pass
+
+    async def going_on(session: Session, asked: Nothing) -> Done:
+        session.go_on("odd", asked_for(session, asked))
+        return Done()
+
+    async def at_once(session: Session, asked: Nothing) -> None:
+        raise SystemExit(3)
+
+    for work in (asked_for, followed, going_on, at_once):
+        told = told_of(work, tmp_path)
+        assert told["kind"] == "error", work
+        assert "\n" not in told["body"]["message"]
+
+
+def told_of(work: Any, folder: Path) -> dict[str, Any]:
+    """The first error that a page is told of a request that does `work`."""
+
     async def run() -> dict[str, Any]:
         socket: Any = StuckSocket()
         socket.goes_on.set()
-        parts = {"odd": Part("odd", {"break": Ask(Nothing, broken)})}
-        lab = Lab(DataFolder(tmp_path), here=tmp_path)
+        parts = {"odd": Part("odd", {"do": Ask(Nothing, work)})}
+        lab = Lab(DataFolder(folder), here=folder)
         session = Session(socket, lab, lambda session, asked: do(session, asked, parts))
         serving = asyncio.create_task(session.serve())
-        message = {"v": 1, "id": 1, "part": "odd", "kind": "break", "body": {}}
-        await session._answer(json.dumps(message))
-        while not socket.sent:
+        message = {"v": 1, "id": 1, "part": "odd", "kind": "do", "body": {}}
+        answering = asyncio.create_task(session._answer(json.dumps(message)))
+        while all(one["kind"] != "error" for one in socket.sent):
             await asyncio.sleep(0)
         serving.cancel()
-        found: dict[str, Any] = socket.sent[0]
-        return found
+        await answering
+        return next(one for one in socket.sent if one["kind"] == "error")
 
-    told = asyncio.run(run())
-    assert (told["kind"], told["reply"]) == ("error", 1)
-    assert told["body"]["message"] == "the panel failed: KeyError: 'inside'"
+    return asyncio.run(asyncio.wait_for(run(), 60))

@@ -1,5 +1,6 @@
 """What the panel says of runs that are over, and of results: short, rounded, ready to be copied."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import pytest
 
 from aimbot_lab.panel.server.commands import command
 from aimbot_lab.panel.server.lab import Lab
+from aimbot_lab.panel.server.messages import written
 from aimbot_lab.panel.server.result_words import ResultLine, in_one, readable
-from aimbot_lab.panel.server.runs.run_report import report_of, thinned
+from aimbot_lab.panel.server.runs.run_report import report_of, result_of, thinned
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs import history
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.run_summary import MetricPoint
 from aimbot_lab.tracking.settings import TrackingSettings
@@ -77,3 +80,38 @@ def test_a_run_that_kept_no_result_is_reported_by_its_curves(tmp_path: Path) -> 
     assert [one.line.split()[1] for one in found.commands] == [
         *("evaluate", "record", "explain", "export")
     ]
+
+
+RESULT = {
+    **{"seed": 1, "steps": 2048, "regressions": []},
+    "lessons": [
+        {
+            **{"name": "one", "ended_at_step": 1800, "episodes": 34, "window": 34},
+            **{"win_rate": 0.5, "lower": 0.25, "upper": 0.75},
+        }
+    ],
+    "cells": [],
+}
+DAMAGED = (
+    *("", "{", "[]", "null", "7", '"x"', "\xff\x00", "[" * 100_000, json.dumps(RESULT)[:-9]),
+    *(json.dumps({**RESULT, key: value}) for key in RESULT for value in (None, "x", {"a": 1})),
+    *(json.dumps({**RESULT, key: [value]}) for key in RESULT for value in (None, 7, {"a": 1}, [])),
+)
+
+
+def test_a_damaged_result_of_a_run_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, place = Lab(DataFolder(tmp_path), here=tmp_path), tmp_path / "result.json"
+    monkeypatch.setattr(history, "download_artifact", lambda *_, **__: place)
+    for text in DAMAGED:
+        place.write_text(text, "latin-1")
+        found, fault = result_of(lab, "abc")
+        assert found is None, text
+        assert fault.startswith("result.json is damaged: "), text
+        assert "\n" not in fault
+    place.write_text(json.dumps(RESULT).replace("0.25", "NaN").replace("0.75", "1e999"))
+    found, fault = result_of(lab, "abc")
+    assert fault == ""
+    lesson = json.loads(written("training", "result", found))["body"]["lessons"][0]
+    assert (lesson["lower"], lesson["upper"], lesson["window"]) == (None, None, 34)

@@ -1,17 +1,23 @@
 """Which runs the panel lists, and how requests reach them."""
 
 import asyncio
+import json
+import os
+import threading
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.runs.live_run import LiveRun
-from aimbot_lab.panel.server.runs.run_list import RunLine, RunList
+from aimbot_lab.panel.server.runs.run_list import Listed, RunLine, RunList
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
+from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.tracking.runs.owner import this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder
 
@@ -41,6 +47,22 @@ def test_that_there_are_no_runs_is_known_once_the_store_was_asked(tmp_path: Path
     assert asyncio.run(looks()) == (False, True)
 
 
+def test_a_store_that_can_not_be_read_is_said_and_ends_the_waiting(tmp_path: Path) -> None:
+    def load(name: str) -> object:
+        raise ImportError(f"no {name}")
+
+    async def run() -> Listed:
+        runs = RunList(DataFolder(tmp_path), tracking_uri=None, loader=Loader(load))
+        await runs.listed()
+        assert runs._asking is not None
+        await asyncio.wait([runs._asking])
+        return await runs.listed()
+
+    found = asyncio.run(run())
+    assert found.complete
+    assert found.fault == "the panel failed: ImportError: no aimbot_lab.tracking.mlflow_store"
+
+
 class OneRun:
     """A list of the one run in `path`, which trains."""
 
@@ -48,9 +70,102 @@ class OneRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.folders = {"abc": self}
 
     def find(self, run_id: str) -> "OneRun":
         return self
+
+    def line(self, run_id: str) -> RunLine:
+        return RunLine(run_id, "one", "died", 1)
+
+
+def test_a_look_that_its_page_broke_off_leaves_the_next_look_whole(tmp_path: Path) -> None:
+    """Watch, leave, and watch again at once."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    class Slow(OneRun):
+        def line(self, run_id: str) -> RunLine:
+            begun.set()
+            goes_on.wait(60)
+            return super().line(run_id)
+
+    async def run() -> dict[str, Any]:
+        slow: Any = Slow(tmp_path)
+        live = LiveRun(slow, "abc")
+        broken_off = asyncio.create_task(live.look())
+        await asyncio.to_thread(begun.wait, 60)
+        broken_off.cancel()
+        await asyncio.wait([broken_off])
+        goes_on.set()
+        return await live.look()
+
+    assert asyncio.run(run())["state"] == "died"
+
+
+def test_what_is_watched_makes_one_decision_at_a_time_though_a_look_was_broken_off() -> None:
+    begun, goes_on, under_way, at_once = threading.Event(), threading.Event(), [0], [0]
+
+    def decide() -> dict[str, Any]:
+        under_way[0] += 1
+        at_once[0] = max(at_once[0], under_way[0])
+        begun.set()
+        goes_on.wait(60)
+        under_way[0] -= 1
+        return {"period": 0.0}
+
+    async def run() -> None:
+        run_of = SimpleNamespace(wants_agent_until=0.0)
+        lab: Any = SimpleNamespace(
+            loader=Loader(lambda name: None), live_run=lambda run: run_of, tracking_uri=None
+        )
+        theatre: Any = _Theatre(lab, "abc", "")
+        theatre._agent = SimpleNamespace(play=SimpleNamespace(decide=decide))
+        broken_off = asyncio.create_task(theatre._look())
+        await asyncio.to_thread(begun.wait, 60)
+        broken_off.cancel()
+        begun.clear()
+        again = asyncio.create_task(theatre._look())
+        await asyncio.to_thread(begun.wait, 0.2)  # which it would by now, were it not held up
+        goes_on.set()
+        await again
+
+    asyncio.run(run())
+    assert at_once == [1]
+
+
+STATUS = {
+    **{"step": 1, "total_steps": 2, "steps_per_second": None, "lesson": 0, "finished": False},
+    **{"lessons": [], "episodes": 0, "window": 0, "threshold": 0.5, "min_lesson_length": 1},
+    "win_rate": {"win_rate": None, "lower": 0.0, "upper": 1.0},
+    **{"log_evidence": None, "log_bound": None, "measured": None, "cells": []},
+    "targets": {"targets": ["goto"], "weights": [1.0], "locked": [False]},
+    "difficulty": {"goto": {"weights": [1.0, 0.0, 0.0, 0.0, 0.0], "locked": [False] * 5}},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "null", "7", '"x"', "\xff", "[" * 100_000, json.dumps(STATUS)[:-9]),
+        *(json.dumps({**STATUS, key: value}) for key in STATUS for value in ("x", {"a": [1]})),
+        json.dumps({**STATUS, "targets": {**STATUS["targets"], "weights": {"goto": 1}}}),
+        json.dumps({**STATUS, "difficulty": {"goto": {"weights": [2.0], "locked": []}}}),
+    ],
+)
+def test_a_damaged_state_of_a_run_is_said_in_a_line(tmp_path: Path, text: str) -> None:
+    place = LiveFolder.of(tmp_path).status
+    place.parent.mkdir()
+    place.write_text(text, "latin-1")
+    one: Any = OneRun(tmp_path)
+    live = LiveRun(one, "abc")
+    found = asyncio.run(live.look())
+    assert (found["status"], found["state"]) == (None, "died")
+    assert found["fault"].startswith("status.json")
+    assert "\n" not in found["fault"]
+    place.write_text(json.dumps(STATUS))
+    os.utime(place, ns=(0, 0))
+    found = asyncio.run(live.look())
+    assert (json.loads(json.dumps(found["status"])), found["fault"]) == (STATUS, "")
 
 
 def test_requests_reach_a_run_in_the_order_in_which_pages_made_them(

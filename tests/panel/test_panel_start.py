@@ -7,8 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.experiment.config.document import check_files, load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server import curricula as offered
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.shipped.named_files import CURRICULUM, shipped_names
@@ -78,8 +79,41 @@ def test_another_process_with_its_number_is_not_taken_for_it(tmp_path: Path) -> 
     assert not found.alive
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"title": 1}', "null"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", '{"title": 1}', "null", "[" * 100_000),
+        '{"title": "a", "pid": "7", "created": [], "begun_ms": 1}',
+    ],
+)
 def test_a_damaged_note_of_a_training_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "panel").mkdir()
     (tmp_path / "panel" / "started.json").write_text(text)
     assert Trainings(DataFolder(tmp_path), here=tmp_path).look() is None
+
+
+@pytest.mark.parametrize("pid", [-1, 2**70])
+def test_a_number_that_no_process_has_is_of_one_that_ended(tmp_path: Path, pid: int) -> None:
+    found = remembered(tmp_path, pid=pid).look()
+    assert found is not None
+    assert not found.alive
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(3)", "KeyboardInterrupt", "RuntimeError('no')"])
+def test_a_module_that_raises_is_a_fault_of_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: str
+) -> None:
+    def load(path: Path) -> object:
+        if path.name == "raises.yaml":
+            exec(f"raise {raised}")
+        return load_curriculum(path)
+
+    monkeypatch.setattr(offered, "load_curriculum", load)
+    for name in ("good", "raises"):
+        (tmp_path / f"{name}.yaml").write_text(GOOD)
+    own = {one.title: one.faults for one in Curricula(tmp_path).look() if not one.shipped}
+    assert own["good.yaml"] == []
+    (line,) = own["raises.yaml"]
+    assert line.startswith(
+        f"{tmp_path}/raises.yaml: can't be read: {raised.split('(', maxsplit=1)[0]}"
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import aimbot_lab
+from aimbot_lab import version
 from aimbot_lab.shipped.new_project import FILES
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +28,8 @@ def build(folder: Path, what: str, into: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
-    """The names in the wheel that is built from a copy of the project, and of its sdist."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The wheel that is built from a copy of the project, and of its sdist."""
     folder, out = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("out")
     for part in PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
@@ -39,8 +40,13 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
         sdist.extractall(out, filter="data")
     (unpacked,) = (path for path in out.iterdir() if path.is_dir())
     (out / "again").mkdir()
-    files = (direct, build(unpacked, "wheel", out / "again"))
-    return [{*zipfile.ZipFile(file).namelist()} for file in files]
+    return [direct, build(unpacked, "wheel", out / "again")]
+
+
+@pytest.fixture(scope="module")
+def wheels(built: list[Path]) -> list[set[str]]:
+    """The names in the wheel that is built from a copy of the project, and of its sdist."""
+    return [{*zipfile.ZipFile(file).namelist()} for file in built]
 
 
 def test_the_wheel_holds_curricula_sweeps_and_their_schemas(wheels: list[set[str]]) -> None:
@@ -68,3 +74,13 @@ def test_the_wheel_holds_all_of_the_package_and_nothing_beside_it(wheels: list[s
         }
         assert not [name for name in wheel if "__pycache__" in name or name.endswith(".pyc")]
     assert wheels[0] == wheels[1]
+
+
+def test_the_installed_wheel_is_the_code_that_is_here(
+    built: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = version.code_hash()
+    for file in built:
+        zipfile.ZipFile(file).extractall(tmp_path)
+        monkeypatch.setattr(version, "PACKAGE", tmp_path / "aimbot_lab")
+        assert version.code_hash.__wrapped__() == here

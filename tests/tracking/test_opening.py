@@ -12,6 +12,7 @@ from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.owner import read_owner
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.version import code_hash
 
 SETTINGS = TrackingSettings(experiment="goto")
 
@@ -37,6 +38,7 @@ def test_a_run_begins_with_its_name_parameters_and_tags(data_folder):
     assert len(run.data.params) == 155
     assert run.data.tags["lab.seed"] == "7"
     assert run.data.tags["lab.version"] == __version__
+    assert run.data.tags["lab.code"] == code_hash()
     assert run.data.tags["mlflow.source.name"] == "aimbot-lab"
     assert run.data.tags["mlflow.user"]
     tracker.finish("FINISHED")

@@ -1,12 +1,15 @@
 import json
 from datetime import UTC, datetime
-from urllib.parse import unquote
+from importlib.metadata import EntryPoint
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import aimbot_lab.tracking.mlflow_app
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
+from aimbot_lab.tracking.mlflow_app import APP_NAME, TOKEN_VARIABLE, create_app
 from aimbot_lab.tracking.runs.owner import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
@@ -15,7 +18,7 @@ from aimbot_lab.tracking.ui import page_of, page_of_experiment, ui_command
 def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypatch):
     monkeypatch.setenv("MLFLOW_ENABLE_AI_GATEWAY", "true")
     command = ui_command(data_folder, port=5123)
-    assert command.address == "http://127.0.0.1:5123"
+    assert command.address.startswith("http://127.0.0.1:5123/")
     assert command.arguments[1:4] == ["-m", "mlflow", "server"]
     pairs = set(zip(command.arguments, command.arguments[1:], strict=False))
     assert {("--host", "127.0.0.1"), ("--port", "5123"), ("--workers", "1")} <= pairs
@@ -28,6 +31,32 @@ def test_the_page_is_served_lean_and_to_this_machine_only(data_folder, monkeypat
 def test_the_address_with_its_password_is_no_argument(data_folder, tmp_path):
     uri = f"sqlite:///{data_folder.database}"
     assert uri not in " ".join(ui_command(data_folder, tracking_uri=uri).arguments)
+
+
+def test_each_start_has_a_token_of_its_own_which_only_the_environment_holds(data_folder):
+    first, second = ui_command(data_folder), ui_command(data_folder)
+    tokens = {urlsplit(command.address).path.strip("/") for command in (first, second)}
+    assert tokens == {command.environment[TOKEN_VARIABLE] for command in (first, second)}
+    assert len(tokens) == 2
+    assert min(map(len, tokens)) >= 32
+    assert not [token for token in tokens if token in " ".join(first.arguments + second.arguments)]
+
+
+@pytest.mark.parametrize("value", [None, "elsewhere:app"])
+def test_the_page_is_not_started_without_its_guard(data_folder, monkeypatch, value):
+    found = [] if value is None else [EntryPoint(APP_NAME, value, "mlflow.app")]
+    monkeypatch.setattr(aimbot_lab.tracking.mlflow_app, "entry_points", lambda **_: found)
+    with pytest.raises(ConfigurationError, match="pip install --editable"):
+        ui_command(data_folder)
+
+
+def test_the_guard_is_not_started_without_a_token(monkeypatch):
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    with pytest.raises(ConfigurationError, match=TOKEN_VARIABLE):
+        create_app()
+    monkeypatch.setenv(TOKEN_VARIABLE, "")
+    with pytest.raises(ConfigurationError, match=TOKEN_VARIABLE):
+        create_app()
 
 
 def test_a_tracking_server_is_its_own_page(data_folder):

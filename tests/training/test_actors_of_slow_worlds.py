@@ -3,18 +3,22 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch as th
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+from gymnasium.envs.registration import EnvSpec
 from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.training.actors import patience, rollouts
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
@@ -115,6 +119,30 @@ def test_own_worlds_of_several_actors_pass_a_lesson_together(lag: int) -> None:
     assert '"kind": "lesson"' in record.files["events.jsonl"]
     rows = {line.split(",")[0] for line in record.files["episodes.csv"].splitlines()[1:]}
     assert rows
+
+
+class Leaves(CartPoleEnv):
+    """Ends the program after some steps, as a closed window does."""
+
+    left = 40
+
+    def step(self, action: Any) -> Any:
+        self.left -= 1
+        return super().step(action) if self.left else sys.exit("closed")
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_an_environment_that_ends_the_program_of_its_actor_ends_the_run_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, lag: int
+) -> None:
+    spec = EnvSpec("Leaves-v0", Leaves, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Leaves-v0", spec)
+    made = plan(ActorSettings(number=2, lag=lag))
+    made = replace(made, env=replace(made.env, id="Leaves-v0", max_episode_steps=20))
+    with pytest.raises(
+        RunFailedError, match=r"^actor \d: Leaves-v0: .* SystemExit: closed \(.*\)$"
+    ):
+        trained(made, OwnActors())
 
 
 def test_actors_have_worlds_that_differ() -> None:

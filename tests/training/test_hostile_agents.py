@@ -164,7 +164,8 @@ def describe(agent: Path, **parts: Any) -> None:
     document = json.loads((agent / DESCRIPTION).read_text())
     for name, value in parts.items():
         inner = document[name]
-        document[name] = {**inner, **value} if isinstance(inner, dict) else value
+        both = isinstance(inner, dict) and isinstance(value, dict)
+        document[name] = {**inner, **value} if both else value
     (agent / DESCRIPTION).write_text(json.dumps(document))
 
 
@@ -197,6 +198,10 @@ def test_a_network_larger_than_its_weights_is_never_built(train: Any, agent: Pat
         {"env": {"presets": "/etc/passwd"}},
         {"format": "\x1b[2J"},
         {"format": [1]},
+        {"env": {"world": []}},
+        {"about": None},
+        {"about": {"step": "\x1b[2J"}},
+        {"about": {"step": [1]}},
     ],
     ids=lambda parts: str(parts)[:50],
 )

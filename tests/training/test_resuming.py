@@ -145,8 +145,8 @@ def test_from_any_rollout_the_training_ends_as_the_unbroken_one(name: str) -> No
     keeper = Keeper()
     unbroken = learn(Training(variant(name)), keeper)
     steps = [checkpoint.step for checkpoint in keeper.checkpoints]
-    assert steps == list(range(0, 3072, 512))
-    for checkpoint in (keeper.checkpoints[number] for number in (0, 2, -1)):
+    assert steps[:6] == list(range(0, 3072, 512))  # and of its end, where the goal is not reached
+    for checkpoint in (keeper.checkpoints[number] for number in (0, 2, 5)):
         training = Training(variant(name))
         training.resume(checkpoint.state, keeper.parts.__getitem__)
         disturb()
@@ -232,6 +232,60 @@ def test_more_steps_bring_what_a_longer_training_would_have_had() -> None:
     training.resume(keeper.checkpoints[-1].state)
     extended, unbroken = learn(training), learn(Training(longer))
     assert (extended.sha256, extended.steps) == (unbroken.sha256, unbroken.steps)
+
+
+CONSTANT: Mapping[str, dict[str, Any]] = {
+    "ppo": {"network": RUNNING, "reward_scale": "running"},
+    "recurrent_ppo": {},
+    "dqn": {"options": {"exploration_initial_eps": 0.05, "buffer_size": 5000}, "network": RUNNING},
+    "hybrid_ppo": {"aim": "hybrid", "masks": True, "network": RUNNING, "engine": "fused"},
+}
+
+
+@pytest.mark.parametrize("algo", CONSTANT)
+def test_more_steps_after_the_end_go_on_there_and_bring_what_a_longer_training_has(
+    algo: str,
+) -> None:
+    goal = CompletionCriteria(threshold=0.99, min_lesson_length=5)
+    lesson = Lesson(name="hard", targets={"goto": 1.0}, completion_criteria=goal)
+    short, longer = (
+        replace(plan(algo, total_steps=steps, **CONSTANT[algo]), lessons=(lesson,))
+        for steps in (1024, 2560)
+    )
+    keeper = Keeper()
+    ended, unbroken = learn(Training(short), keeper), learn(Training(longer))
+    last = keeper.checkpoints[-1]
+    assert last.step == ended.steps == 1024
+    training = Training(longer)
+    training.resume(last.state, keeper.parts.__getitem__)
+    disturb()
+    extended = learn(training)
+    assert (extended.sha256, extended.steps) == (unbroken.sha256, unbroken.steps)
+    assert all(step > ended.steps for step, _ in extended.logged)
+
+
+def test_a_training_that_reached_its_goal_keeps_no_checkpoint_of_its_end() -> None:
+    keeper, easy = Keeper(), CompletionCriteria(threshold=0.002, min_lesson_length=40)
+    lesson = Lesson(name="easy", targets={"goto": 1.0}, completion_criteria=easy)
+    ended = learn(Training(replace(plan("ppo"), lessons=(lesson,))), keeper)
+    assert keeper.checkpoints[-1].step < ended.steps
+
+
+def test_what_schedules_jump_to_with_more_steps_is_told() -> None:
+    def made(steps: int, **given: Any) -> TrainingPlan:
+        return plan("ppo", total_steps=steps, **given)
+
+    rate, keeper = Linear(start=1e-3, end=1e-4), Keeper()
+    learn(Training(made(1024, learning_rate=rate)), keeper)
+    training = Training(made(4096, learning_rate=rate, clip_range=0.2))
+    assert training.schedule_jumps == {}
+    training.resume(keeper.checkpoints[1].state)
+    assert training.schedule_jumps == {
+        "train.learning_rate": (pytest.approx(5.5e-4), pytest.approx(8.875e-4))
+    }
+    again = Training(made(1024, learning_rate=rate))
+    again.resume(keeper.checkpoints[1].state)
+    assert again.schedule_jumps == {}
 
 
 def test_a_larger_replay_buffer_takes_what_the_smaller_one_held() -> None:

@@ -1,5 +1,6 @@
 """A network and algorithms of a package that misbehave."""
 
+import sys
 from typing import Any, Literal
 
 import torch as th
@@ -29,6 +30,8 @@ class Features(th.nn.Module):
         self.left -= 1
         if self.left < 0 and self.how == "forward":
             raise KeyError("no such ray")
+        if self.left < 0 and self.how == "exits":
+            sys.exit("licence ran out")
         features = self.layer(observations)
         return features * float("nan") if self.left < 0 and self.how == "nan" else features
 

@@ -23,6 +23,8 @@ from tests.unity.played_builds import begun, shape_of
 from tests.unity.stand_in_build import AGENTS, write_build
 from tests.worlds.race import Race
 
+pytestmark = pytest.mark.usefixtures("trusted")
+
 pytest.importorskip("grpc")
 ROOT = Path(__file__).parents[2]
 WAIT = 60.0  # s, after which a test has failed

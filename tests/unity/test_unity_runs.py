@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.cli.views.view import PlainView
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
@@ -87,7 +88,7 @@ def test_a_resumed_run_says_first_that_its_episodes_begin_anew(
 
 def test_a_trial_of_a_sweep_is_worth_what_its_agent_wins(tmp_path: Path) -> None:
     curriculum(tmp_path)
-    sweep = load_sweep(write(tmp_path, "sweep.yaml", SWEEP))
+    sweep = load_sweep(write(tmp_path, "sweep.yaml", SWEEP), may_run=always)
     task = TrialTraining(
         sweep=sweep.config,
         base=sweep.base,

@@ -1,7 +1,10 @@
 """Mistakes in a Gymnasium curriculum or its environment: each is reported in one line."""
 
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -11,10 +14,13 @@ from gymnasium import spaces
 from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
-from aimbot_lab.foundation.world import new_notices
-from aimbot_lab.worlds.gymnasium.settings import WinRule
+from aimbot_lab.foundation.world import Scenario, new_notices
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.spaces import observation_columns
+from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
+from aimbot_lab.worlds.registry import spec_of
 
 
 def refused(tmp_path: Path, old: str, new: str) -> list[str]:
@@ -22,7 +28,7 @@ def refused(tmp_path: Path, old: str, new: str) -> list[str]:
     assert old in text
     (tmp_path / "c.yaml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml")
+        load_curriculum(tmp_path / "c.yaml", may_run=always)
     return [line.partition("c.yaml:")[2] for line in caught.value.faults]
 
 
@@ -52,7 +58,7 @@ def test_a_world_with_several_targets_asks_for_targets(tmp_path: Path) -> None:
     text = "name: x\nlessons:\n  - name: one\n"
     (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        load_curriculum(tmp_path / "c.yaml")
+        load_curriculum(tmp_path / "c.yaml", may_run=always)
     assert [line.partition("c.yaml:")[2] for line in caught.value.faults] == [
         "3:5: lessons.0.targets: is missing"
     ]
@@ -163,3 +169,203 @@ def test_masks_that_do_not_fit_the_actions_end_a_run_in_one_line(
         world.action_masks(np.zeros((2, 5), np.bool_))
     assert str(caught.value).startswith(f"Corridor-v0: {what}")
     assert "\n" not in str(caught.value)
+
+
+class PanicError(BaseException):
+    """What code in Rust raises, which is no Exception either."""
+
+
+class Ends(Corridor):
+    """Raises `raised` at the place `at`."""
+
+    metadata: ClassVar = {"render_modes": ["rgb_array"]}
+
+    def __init__(
+        self, at: str, raised: BaseException | None = None, render_mode: str | None = None
+    ) -> None:
+        super().__init__()
+        self.at, self.raised, self.render_mode = at, raised, render_mode
+        self.here("constructor")
+
+    def here(self, place: str) -> None:
+        if place == self.at:
+            raise self.raised or SystemExit("window closed\nfor good")
+
+    @property
+    def speed(self):
+        return self.here("parameters") or 1.0
+
+    @speed.setter
+    def speed(self, value):
+        self.here("setter")
+
+    def reset(self, **given):
+        self.here("reset")
+        return super().reset(**given)
+
+    def step(self, action):
+        self.here("step")
+        seen, reward, over, cut, info = super().step(action)
+        return seen, Unreal(self) if self.at == "reward" else reward, over, cut, info
+
+    def action_masks(self):
+        self.here("action_masks")
+        return super().action_masks()
+
+    def render(self):
+        self.here("render")
+
+
+class Unreal:
+    """A reward whose number is asked for in vain."""
+
+    def __init__(self, env: Ends) -> None:
+        self.env = env
+
+    def __float__(self) -> float:
+        self.env.here("reward")
+        return 0.0
+
+
+def masks_of(world: GymnasiumWorld) -> None:
+    world.action_masks(np.zeros((2, 5), np.bool_))
+
+
+def drawn(world: GymnasiumWorld) -> None:
+    results(world, 1)
+    world.draw(0)
+
+
+def played_at_speed(world: GymnasiumWorld) -> None:
+    world.set_scenario(Scenario({"task": 1.0}, {}, {"speed": 1.0}))
+    results(world)
+
+
+ENDS: dict[str, tuple[Callable[[GymnasiumWorld], object], str]] = {
+    "constructor": (results, "env.id: Ends-v0 can't be made:"),
+    "parameters": (played_at_speed, "parameters.speed: it raised"),
+    "setter": (played_at_speed, "parameters.speed: Ends refuses 1:"),
+    "reset": (results, "Ends-v0: its reset raised"),
+    "step": (results, "Ends-v0: its step raised"),
+    "reward": (results, "Ends-v0: its step raised"),
+    "action_masks": (masks_of, "Ends-v0: its action_masks raised"),
+    "render": (drawn, "Ends-v0: its render raised"),
+}
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Ends-v0", Ends, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Ends-v0", spec)
+
+
+@pytest.mark.usefixtures("ends")
+@pytest.mark.parametrize("place", ENDS)
+@pytest.mark.parametrize(
+    ("raised", "what"),
+    [(None, "SystemExit: window closed"), (PanicError("no cell"), "PanicError: no cell")],
+)
+def test_an_environment_that_ends_the_program_is_told_as_one_that_raises(
+    place: str, raised: BaseException | None, what: str
+) -> None:
+    play, words = ENDS[place]
+    kwargs = {"at": place, "raised": raised, "render_mode": "rgb_array"}
+    with pytest.raises(LabError) as caught:
+        play(corridors(WinRule(terminated="win"), id="Ends-v0", kwargs=kwargs))
+    here = r"\(.*test_gymnasium_faults\.py:\d+\)"
+    assert re.fullmatch(f"{re.escape(words)} {what} {here}", str(caught.value)), caught.value
+
+
+@pytest.mark.usefixtures("ends")
+@pytest.mark.parametrize("place", ENDS)
+def test_ctrl_c_in_an_environment_stays_one(place: str) -> None:
+    play, _ = ENDS[place]
+    kwargs = {"at": place, "raised": KeyboardInterrupt(), "render_mode": "rgb_array"}
+    with pytest.raises(KeyboardInterrupt):
+        play(corridors(WinRule(terminated="win"), id="Ends-v0", kwargs=kwargs))
+
+
+class Old(Corridor):
+    """Has the interface of the old gym, in one of its parts."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+    def reset(self, *, seed=None, options=None):
+        seen, info = super().reset(seed=seed, options=options)
+        return np.zeros(2) if self.how == "observation alone" else (seen, info)
+
+    def step(self, action):
+        seen, reward, over, cut, info = super().step(action)
+        return (seen, reward, over, info) if self.how == "done" else (seen, reward, over, cut, info)
+
+
+class Unseeded(Old):
+    def seed(self, seed=None):
+        return [seed]
+
+    def reset(self, **_):
+        return super().reset()
+
+
+class Bare(Unseeded):
+    def reset(self):
+        return super().reset()
+
+
+OLD = [
+    (Old, "done", "its step raised ValueError: not enough values to unpack"),
+    (Old, "observation alone", "its reset gave a float64 in the place of its info"),
+    (Bare, "", "its reset raised TypeError: Bare.reset() got an unexpected keyword argument"),
+]
+
+
+@pytest.mark.parametrize(("kind", "how", "what"), OLD)
+def test_the_old_gyms_interface_is_told_with_its_place_and_what_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Old], how: str, what: str
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Old-v0", kind, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Old-v0", spec)
+    with pytest.raises(RunFailedError) as caught:
+        results(corridors(WinRule(terminated="win"), id="Old-v0", kwargs={"how": how}))
+    line = str(caught.value)
+    assert line.startswith(f"Old-v0: {what}")
+    assert re.search(r"test_gymnasium_faults\.py:\d+\), .*shimmy\..*; it must .*info\)$", line), (
+        line
+    )
+
+
+def test_an_environment_that_only_the_old_seed_seeds_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Old-v0", Unseeded, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Old-v0", spec)
+    world = corridors(WinRule(terminated="win"), id="Old-v0", kwargs={"how": ""})
+    results(world)
+    (notice,) = new_notices(world)
+    assert notice.startswith("Old-v0: its reset takes no seed (")
+    assert "shimmy" in notice
+    assert not new_notices(world)
+
+
+def test_a_module_that_ends_the_program_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ends_it.py").write_text("import sys\nsys.exit(1)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    (line,) = refused(tmp_path, "num_envs: 8", "num_envs: 8\n  module: ends_it")
+    assert re.match(r"7:11: env\.module: ends_it can't be imported: SystemExit: 1 \(", line)
+
+
+def test_an_environment_that_ends_the_program_as_it_closes_can_not_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Corridor, "close", lambda _: sys.exit("closed"))
+    settings = GymnasiumSettings(
+        id="Corridor-v0", win=WinRule(terminated="win"), kwargs={"length": 9}
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"Corridor-v0 can't be used: SystemExit: closed \("
+    ):
+        spec_of(settings)

@@ -10,6 +10,7 @@ from corridor import corridors
 from pole_curriculum import planned
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
 from aimbot_lab.training.observer import SilentObserver
@@ -75,7 +76,7 @@ def test_the_example_of_the_page_trains(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_envs", raising=False)
     try:
-        config = load_curriculum(tmp_path / "reach.yaml").config
+        config = load_curriculum(tmp_path / "reach.yaml", may_run=always).config
         training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
         training.learn(Sink(), SilentObserver(), lambda: False)
         assert training.progress.finished

@@ -49,9 +49,10 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int, as_json: bool) -> N
     from aimbot_lab.bench.peer import peer_trainings, ratio
     from aimbot_lab.bench.timing.machine import this_machine
     from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.training.training import TrainingPlan
 
-    config = load_curriculum(file, overrides).config
+    config = load_curriculum(file, overrides, may_run=always).config
     plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)
     done: list[PeerTraining] = []
     for one in peer_trainings(plan, seeds=seeds):

@@ -46,6 +46,7 @@ IDS_IN_A_NAME = 4
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the page is saved.")
 @options.as_json
+@options.trust
 @options.place
 def compare(
     runs: tuple[str, ...],

@@ -35,6 +35,7 @@ DRAWS, TIME_HEAD, RETURN_HEAD = "draws", "median to win", "return"
     help="Whether the world's scripted players play as well.",
 )
 @options.as_json
+@options.trust
 @options.place
 def evaluate(
     run: str,

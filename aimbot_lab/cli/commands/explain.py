@@ -25,6 +25,7 @@ HEAD = ("episodes", "step", "found", "needed", "")
 @click.argument("run", shell_complete=complete_runs)
 @click.option("--threshold", type=float, help="Also show what this threshold would have done.")
 @click.option("--all", "every", is_flag=True, help="Every check, not only the informative ones.")
+@options.trust
 @options.data_dir
 @options.tracking_uri
 @options.as_json

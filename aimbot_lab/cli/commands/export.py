@@ -27,6 +27,7 @@ ONNX = ".onnx"
 )
 @options.agent
 @options.temperature
+@options.trust
 @options.place
 def export(
     run: str,

@@ -39,6 +39,7 @@ FOLDER = "league"  # among the artifacts of each run
 @options.seed
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Save a page here, too.")
 @options.as_json
+@options.trust
 @options.place
 def league(
     runs: tuple[str, ...],

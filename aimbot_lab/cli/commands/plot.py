@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     help="The picture: a .png, .svg or .pdf file.",
 )
 @options.filters
+@options.trust
 @options.place
 def plot(
     runs: tuple[str, ...], output: Path, filters: tuple[str, ...], place: options.Place
@@ -56,7 +57,7 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
     from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
     from aimbot_lab.experiment.analysis.configurations import CONFIG_TAG
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
-    from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
     from aimbot_lab.tracking.runs.history import download_artifact, find_run
 
     played, groups = [], defaultdict[str, list[NamedRun]](list)
@@ -68,7 +69,7 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
                 place.folder, run_id, name=artifact, tracking_uri=place.tracking_uri
             )
 
-        config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+        config = stored_curriculum(fetch).config
         played.append((run, config))
         named = NamedRun(run.name, config.seed, config.name)
         groups[run.tags.get(CONFIG_TAG, run.run_id)].append(named)

@@ -77,6 +77,7 @@ class GridType(click.ParamType[Any]):
 @options.max_steps
 @options.size
 @options.speed
+@options.trust
 @options.place
 def record(
     sources: tuple[str, ...],

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.machine_options import Spread, machine_options
@@ -18,6 +17,7 @@ from aimbot_lab.cli.processes.shared_training import (
 )
 from aimbot_lab.cli.processes.training_launch import Launched, launch_training
 from aimbot_lab.cli.views.training import SHORT_ID, train
+from aimbot_lab.version import full_version
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "unless it is of an older version: end such a one yourself.",
 )
 @machine_options
+@options.trust
 @options.place
 @options.as_json
 def resume(
@@ -87,7 +88,7 @@ def _words(overrides: tuple[str, ...], place: options.Place, others: list[str]) 
 
 def _about() -> dict[str, str]:
     """What must be the same on all machines; what is trained is for the leader to know."""
-    return {"command": "resume", "version of aimbot-lab": aimbot_lab.__version__}
+    return {"command": "resume", "version of aimbot-lab": full_version()}
 
 
 def _prepared(

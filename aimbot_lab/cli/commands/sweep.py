@@ -9,7 +9,7 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
 from aimbot_lab.cli.sweep_group import SweepGroup
 from aimbot_lab.cli.views.text import print_json
-from aimbot_lab.foundation.shown_text import terminal_lines
+from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepResult
@@ -73,10 +73,10 @@ def start(
     The same sweep gives the same result, whatever the number of workers and whichever of them
     die. Ctrl-C, SIGTERM or closing the terminal stops it once the present updates are done; go on
     with --resume. With --storage postgresql://... the same command on other machines adds their
-    workers.
+    workers. --resume also runs confirmations again that failed.
 
-    Ends with exit code 0 when all trials have ended, 1 where something failed, 2 for a fault in
-    the file or an option (nothing is created), 130 when stopped.
+    Ends with exit code 0 when all is done, 1 where a confirmation failed or no trial has a value,
+    2 for a fault in the file or an option (nothing is created), 130 when stopped.
 
     \b
     Example:
@@ -110,13 +110,20 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
         print_json({**result.report.as_json(), "best_file": best, "run_id": result.parent_run})
     else:
         click.echo(terminal_lines(report_text(result.report)))
+    unconfirmed = result.report.unconfirmed if result.is_done else ()
     if best is not None:
-        click.echo(f"Train with the best values: aimbot-lab run {best}", err=as_json)
+        which = "best values of the search, not all confirmed" if unconfirmed else "best values"
+        click.echo(f"Train with the {which}: aimbot-lab run {best}", err=as_json)
     if not result.is_done:
         click.echo("stopped; the same command with --resume goes on", err=True)
         return STOPPED
     if best is None:
         click.echo("error: no trial has a value; the table says why", err=True)
+        return FAILED
+    if unconfirmed:
+        more = f" (and {len(unconfirmed) - 1} more)" if len(unconfirmed) > 1 else ""
+        line = one_line(f"error: {unconfirmed[0].line}{more}")
+        click.echo(f"{line}; the same command with --resume runs it again", err=True)
         return FAILED
     return 0
 
@@ -127,7 +134,7 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
 @options.data_dir
 @options.as_json
 def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Show the progress of SWEEP: how many trials have ended, which run, which is best so far.
+    """Show the progress of SWEEP: how many trials ended, failed and run, which is best so far.
 
     Trials of dead workers are given back to be picked up by `--resume`.
 
@@ -145,7 +152,16 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
     if as_json:
         summary = {"name": found.name, "status": found.status, "total": found.total}
         best = None if found.best is None else {"trial": found.best}
-        print_json({"schema": 1, **summary, "ended": found.ended, "best": best})
+        failed = [
+            {"trial": trial.number, "stage": "search", "reason": trial.reason}
+            for trial in found.trials
+            if trial.state == "failed"
+        ]
+        failed += [
+            {"trial": one.label, "stage": "confirm", "reason": one.reason}
+            for one in found.unconfirmed
+        ]
+        print_json({"schema": 1, **summary, "ended": found.ended, "best": best, "failed": failed})
     else:
         click.echo(terminal_lines(status_text(found)))
 
@@ -230,6 +246,8 @@ def run_again(
 
     record, folder = _recorded(sweep, storage, data_dir)
     view = ShareView(f"trial {trial}")
+    if record.other_code is not None:
+        view.notice(record.other_code)
     with stop_on_signals(view.notice) as stop:
         request = RerunRequest(record, trial, folder, tracking_uri)
         done = rerun(request, on_share=view.share, should_stop=stop)

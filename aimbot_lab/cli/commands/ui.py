@@ -1,6 +1,5 @@
 """`aimbot-lab ui`: the runs in MLflow's web page."""
 
-import http.client
 import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -10,15 +9,15 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.web.browser import has_browser
+from aimbot_lab.cli.web.browser import has_browser, open_privately
 from aimbot_lab.foundation.shown_text import shortened, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 OPEN_TO_ALL = (
-    "warning: --host {host} lets everyone who reaches this machine see, change and delete all "
-    "runs: the page asks for no password"
+    "warning: --host {host} lets everyone who reaches this machine and has the address below see, "
+    "change and delete all runs, and the address goes unencrypted"
 )
 MAX_HOST = 100  # characters of it in a message
 
@@ -41,6 +40,12 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
     Of one RUN (an id, its beginning, or "latest") its own page, of several the charts of these
     alone, of none the charts of the newest run's experiment.
 
+    Whoever has the printed address can read, change and delete all runs and write files as you.
+    It holds a token that is new at each start. Requests without the token are refused, from other
+    accounts of this machine and from other pages in your browser alike. A program sets
+    MLFLOW_TRACKING_URI=http://127.0.0.1:5000 and MLFLOW_TRACKING_TOKEN to the token. Beyond this
+    machine (--host) the address travels unencrypted.
+
     \b
     Example:
       aimbot-lab ui 3f2a 9c01
@@ -58,10 +63,10 @@ def ui(runs: tuple[str, ...], host: str, port: int, opens: bool, place: options.
         click.echo(OPEN_TO_ALL.format(host=terminal_lines(shortened(host, MAX_HOST))), err=True)
     click.echo("starting the page ...", err=True)
     with running_server(command.arguments, command.environment) as server:
-        if server.wait_until(lambda: _answers(host, port)):
+        if server.wait_until(command.answers):
             click.echo(f"The runs are at {command.address}{part} ; Ctrl-C ends.", err=True)
             if opens and has_browser():
-                click.launch(command.address + part)
+                open_privately(command.address + part, folder.root)
         code = server.wait()
     if not code:
         return 0
@@ -93,18 +98,6 @@ def _is_loopback(host: str) -> bool:
     except OSError:
         return False
     return all(ip_address(str(entry[4][0]).partition("%")[0]).is_loopback for entry in found)
-
-
-def _answers(host: str, port: int) -> bool:
-    connection = http.client.HTTPConnection(host, port, timeout=1.0)
-    try:
-        connection.request("GET", "/health")
-        connection.getresponse()
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-    return True
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

@@ -15,6 +15,7 @@ from aimbot_lab.cli.processes.terminal import quiet_keys
 from aimbot_lab.cli.views.live import NOTICES_KEPT, cut_line, share_bar
 from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, state_line, value
 from aimbot_lab.cli.views.text import duration
+from aimbot_lab.foundation.shown_text import terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepSnapshot
@@ -50,7 +51,7 @@ class LiveSweepView:
 
     def notice(self, text: str) -> None:
         """Show `text` below the rest, until there are newer ones."""
-        self._notices.append(text)
+        self._notices.append(terminal_lines(text))
 
     def draw(self) -> RenderableType:
         """What is shown at this moment."""
@@ -99,6 +100,8 @@ class LiveSweepView:
 def _confirmed(snapshot: "SweepSnapshot") -> Iterator[str]:
     for one in snapshot.report.confirmed:
         yield f"trial {one.label} on fresh seeds: {fresh(one)}"
+    for lost in snapshot.report.unconfirmed:
+        yield lost.line
 
 
 def _confirming(snapshot: "SweepSnapshot") -> Table:

@@ -26,6 +26,8 @@ def report_text(report: "SweepReport") -> str:
         found = verdict(report)
         if found is not None:
             parts.append(found)
+    if report.unconfirmed:
+        parts.append("\n".join(_not_confirmed(report)))
     return "\n\n".join(parts)
 
 
@@ -37,7 +39,17 @@ def status_text(report: "SweepReport") -> str:
         for trial in report.trials
         if trial.state in ("running", "waiting")
     ]
+    lines += [
+        f"trial {trial.number} failed: {trial.reason}"
+        for trial in report.trials
+        if trial.state == "failed"
+    ]
+    lines += _not_confirmed(report)
     return "\n".join(lines)
+
+
+def _not_confirmed(report: "SweepReport") -> list[str]:
+    return [f"NOT confirmed: {one.line}; --resume runs it again" for one in report.unconfirmed]
 
 
 def headline(report: "SweepReport") -> str:
@@ -150,7 +162,10 @@ def state_line(snapshot: "SweepSnapshot") -> str:
     best = report.best_trial
     parts = [f"{report.ended} of {report.total} trials ended"]
     if report.status == "confirming":
-        parts.append(f"{report.confirm_ended} of {report.to_confirm} confirmed on fresh seeds")
+        confirmed = report.confirm_ended - len(report.unconfirmed)
+        parts.append(f"{confirmed} of {report.to_confirm} confirmed on fresh seeds")
+        if report.unconfirmed:
+            parts.append(f"{len(report.unconfirmed)} failed")
     if snapshot.seconds_left is not None:
         parts.append(f"about {duration(snapshot.seconds_left)} left")
     if best is not None:

@@ -62,6 +62,9 @@ class PlainSweepView:
         for one in report.confirmed:
             if self._is_news("c", one.label):
                 self._say(f"trial {one.label} on fresh seeds: {fresh(one)}")
+        for lost in report.unconfirmed:
+            if self._is_news("c", lost.label):
+                self._say(lost.line)
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self._say(state_line(snapshot))
@@ -70,7 +73,7 @@ class PlainSweepView:
         """Say it at once."""
         # Past the stream's buffer: the signal may have come while that was being written.
         with suppress(OSError):
-            os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
+            os.write(sys.stderr.fileno(), f"{_clock()} {terminal_lines(text)}\n".encode())
 
     def _is_news(self, stage: str, label: int | str) -> bool:
         is_news = (stage, label) not in self._shown
@@ -98,7 +101,7 @@ class ShareView:
         """Say it at once."""
         # Past the stream's buffer: the signal may have come while that was being written.
         with suppress(OSError):
-            os.write(sys.stderr.fileno(), f"{_clock()} {text}\n".encode())
+            os.write(sys.stderr.fileno(), f"{_clock()} {terminal_lines(text)}\n".encode())
 
 
 def _clock() -> str:

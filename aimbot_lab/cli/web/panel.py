@@ -2,16 +2,12 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.web.browser import has_browser
-
-if TYPE_CHECKING:
-    pass
+from aimbot_lab.cli.web.browser import has_browser, open_privately
 
 OPEN_TO_ALL = (
     "warning: --host {host} lets everyone who reaches this machine and has the token start and "
@@ -30,6 +26,7 @@ OPEN_TO_ALL = (
     help="Port to listen on; 0: any that is free.",
 )
 @click.option("--browser/--no-browser", "opens", default=True, help="Whether a browser is opened.")
+@options.trust
 @options.place
 def panel(run: str | None, host: str, port: int, opens: bool, place: options.Place) -> int:
     """Open a page to start trainings on, watch and steer them, until Ctrl-C.
@@ -43,12 +40,14 @@ def panel(run: str | None, host: str, port: int, opens: bool, place: options.Pla
     """
     from aimbot_lab.panel.server.access import Door, is_loopback
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.serve import kept_token, listening_socket, panel_server
+    from aimbot_lab.panel.server.serve import listening_socket, new_token, panel_server
 
+    folder = place.folder.root / "panel"
     lab = Lab(place.folder, here=Path.cwd(), tracking_uri=place.tracking_uri)
     part = "" if run is None else f"#training/{lab.find(run)}"
     with listening_socket(host, port) as listener:
-        door = Door(host, listener.getsockname()[1], kept_token(place.folder))
+        door = Door(host, listener.getsockname()[1], new_token(folder))
+        entrances: list[Path] = []
         if not is_loopback(host):
             click.echo(OPEN_TO_ALL.format(host=host), err=True)
         address = f"{door.address}/?token={door.token}{part}"
@@ -56,8 +55,13 @@ def panel(run: str | None, host: str, port: int, opens: bool, place: options.Pla
         def ready() -> None:
             click.echo(f"The panel is at {address} ; Ctrl-C ends.", err=True)
             if opens and has_browser():
-                click.launch(address)
+                with suppress(OSError):  # a full disk: the address is printed
+                    entrances.append(open_privately(address, folder))
+
+        def ended() -> None:
+            for entrance in entrances:  # uvicorn ends by a signal, which runs no atexit
+                entrance.unlink(missing_ok=True)
 
         with suppress(KeyboardInterrupt):  # by which uvicorn has ended, and which it raises again
-            panel_server(lab, door, ready).run([listener])
+            panel_server(lab, door, ready, ended).run([listener])
     return 0

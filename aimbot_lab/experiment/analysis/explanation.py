@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay, World, replays
-from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -38,7 +40,7 @@ def explain_run(
     """The lessons of the one run that begins with `run`, which may still be running.
 
     Raises ConfigurationError where no single training is meant or no lesson takes `threshold`,
-    LabError where the run kept no record or one that can't be read.
+    LabError where the run kept no record or a damaged one.
     """
     close_orphan_runs(data_folder)
     found = find_training(run, data_folder, tracking_uri=tracking_uri)
@@ -47,7 +49,7 @@ def explain_run(
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, run_id, name=name, tracking_uri=tracking_uri)
 
-    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
+    config = stored_curriculum(fetch).config
     world = World(
         config.lessons,
         spec_of(config.learned_env).difficulties,
@@ -55,7 +57,8 @@ def explain_run(
         config.train.total_steps,
     )
     record = _record(found, data_folder.run_folder(run_id), fetch)
-    replayed = tuple(replays(record, world, threshold=threshold))
+    with np.errstate(all="ignore"):  # returns may be as large as floats are
+        replayed = tuple(replays(record, world, threshold=threshold))
     refusals = [one.refused for one in replayed if one.refused]
     if refusals and not any(one.other for one in replayed):
         raise ConfigurationError(f"--threshold {threshold:g}: {refusals[0]}")
@@ -66,10 +69,7 @@ def _record(run: RunSummary, run_folder: Path, fetch: Callable[[str], Path]) -> 
     texts = [_text(name, run_folder, fetch) for name in (EPISODES_NAME, EVENTS_NAME)]
     if not any(texts):
         raise LabError(_without_episodes(run))
-    try:
-        return read_record(*texts)
-    except (ValueError, KeyError) as error:
-        raise LabError(f"the run's record can't be read: {error}") from error
+    return read_record(*texts)
 
 
 def _without_episodes(run: RunSummary) -> str:
@@ -86,7 +86,8 @@ def _text(name: str, run_folder: Path, fetch: Callable[[str], Path]) -> str:
     """What the run has kept under `name`, where it runs or where it was delivered."""
     growing = growing_file(run_folder, name)
     try:
-        return (growing if growing.exists() else fetch(name)).read_text(encoding="utf-8")
+        path = growing if growing.exists() else fetch(name)
+        return path.read_text(encoding="utf-8", errors="replace")
     except (OSError, StoreError):
         return ""
 

@@ -26,7 +26,7 @@ from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, USUAL_BINS, TrainSettings
-from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
+from aimbot_lab.worlds.registry import knows_spec, seats_in, spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
 MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
@@ -45,7 +45,7 @@ def cross_section_diagnostics(
     unmade += learner_diagnostics(train)
     unmade += self_play_diagnostics(lessons, env, train, self_play)
     yield from unmade
-    if unmade:
+    if unmade or not knows_spec(env):
         return
     env = self_play_env(env, self_play)
     yield from lesson_diagnostics(lessons, env, type_of(env))
@@ -66,6 +66,8 @@ def world_diagnostics(env: WorldSettings | None, world: WorldType | None) -> Ite
     if world is None:
         return
     asked: list[Callable[[Any], object]] = [world.targets, world.parameters]
+    if env is not None and not world.knows_spec(env):
+        return
     if env is not None:
         asked = [world.spec, *asked, world.baselines, world.reward_bound]
     for ask in asked:

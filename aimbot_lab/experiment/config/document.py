@@ -21,7 +21,7 @@ from aimbot_lab.experiment.config.own_files import (
 )
 from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.validation import validate
+from aimbot_lab.experiment.config.validation import MayRun, always, never, validate
 from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import (
     MAX_NODES,
@@ -30,9 +30,11 @@ from aimbot_lab.experiment.config.yaml_reader import (
     read_yaml,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.yaml_nodes import Position
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
+from aimbot_lab.worlds.registry import code_of, knows_spec
 
 MAX_BYTES = 64 * 1024
 _FORM = (
@@ -56,6 +58,11 @@ class LoadedCurriculum:
         return self.config.name
 
     @property
+    def unasked(self) -> NamedCode | None:
+        """The code that would have to run to know the shape of its world; None: it is known."""
+        return None if knows_spec(self.config.env) else code_of(self.config.env)
+
+    @property
     def files(self) -> dict[str, str]:
         """The texts that `resolved_text` refers to, by the names of files beside it."""
         return own_files(self.config)
@@ -67,18 +74,22 @@ def load_curriculum(
     *,
     allowed_env: Collection[str] = (),
     find: Find | None = None,
+    may_run: MayRun = never,
 ) -> LoadedCurriculum:
     """The curriculum in the file at `path` with each `KEY=VALUE` of `overrides` put in.
 
     A name means a file of one's own or a shipped one (`find_file`), `-` the standard input. The
     file may refer to the environment variables in `allowed_env`. Own blocks are read from its
-    folder; those that a run kept from `find`, if given.
+    folder; those that a run kept from `find`, if given. Code that its world names runs where
+    `may_run` says so; else `LoadedCurriculum.unasked` names it, and the file alone is checked.
     Raises ConfigurationError with every fault that was found, one line each:
     `file:line:column: key: what is wrong, what is allowed`, or `--set KEY=VALUE: key: ...`.
     """
     file = find_file(fspath(path), CURRICULUM)
     text = read_text(file)
-    return parse_curriculum(text, shown_file(file), overrides, allowed_env=allowed_env, find=find)
+    return parse_curriculum(
+        text, shown_file(file), overrides, allowed_env=allowed_env, find=find, may_run=may_run
+    )
 
 
 def parse_curriculum(
@@ -88,6 +99,7 @@ def parse_curriculum(
     *,
     allowed_env: Collection[str] = (),
     find: Find | None = None,
+    may_run: MayRun = never,
 ) -> LoadedCurriculum:
     """The curriculum that `text` says, as if it stood in `file`, which need not exist.
 
@@ -99,7 +111,7 @@ def parse_curriculum(
     applied, refused = _apply(overrides, composition)
     composition.resolve()
     data, mislaid = with_located_file(composition.data, file=file, find=find)
-    config, found = validate(data)
+    config, found = validate(data, may_run=may_run)
     found = [*mislaid, *with_reward_terms(found, data)]
     unusable = [*document.broken, *composition.unresolved]
     faults = [
@@ -121,8 +133,9 @@ def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> Loaded
     Raises ConfigurationError as `load_curriculum` does.
     """
     kept = loaded.files
+    may_run = always if is_allowed(code_of(loaded.config.env)) else never
     return parse_curriculum(
-        loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__
+        loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__, may_run=may_run
     )
 
 

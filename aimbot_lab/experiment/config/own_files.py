@@ -20,7 +20,7 @@ from aimbot_lab.foundation.bounded_file import is_of_the_kernel
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import KeptFiles
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.worlds.registry import named_type, type_of
+from aimbot_lab.worlds.registry import knows_spec, named_type, type_of
 
 Find = Callable[[str], Path | str]  # the name of a kept text to its file, or to the text itself
 MAX_SHOWN = 300  # characters of a path in a fault
@@ -90,6 +90,8 @@ def with_own_files(
 def refuse_undrawable(config: CurriculumFile, origins: Origins) -> None:
     """Raise ConfigurationError, a line for each, where a lesson draws what no file holds."""
     world, faults = type_of(config.env), []
+    if not knows_spec(config.env):
+        return
     for number, lesson in enumerate(config.lessons):
         levels = lesson_scenario(lesson, world.targets(config.learned_env)).difficulty
         for target, weights in levels.items():

@@ -20,7 +20,7 @@ from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, default_settings, spec_of, type_of
+from aimbot_lab.worlds.registry import AnyWorld, default_settings, knows_spec, spec_of, type_of
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -73,8 +73,11 @@ class CurriculumFile:
         """The same curriculum with its environment parameters worked into the lessons.
 
         A lesson without targets, of a world that has but one, gets that one, and the network what
-        it leaves to the world.
+        it leaves to the world. Unchanged where the world's shape is not known without code that may
+        not run here.
         """
+        if not knows_spec(self.env):
+            return self
         env = self.env if self.self_play is None else type_of(self.env).single_settings(self.env)
         lessons = with_parameters(self.lessons, self.environment_parameters)
         only = dict.fromkeys(type_of(env).targets(env), 1.0)

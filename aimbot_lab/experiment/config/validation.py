@@ -1,6 +1,6 @@
 """Plain data as a checked curriculum, or everything that is wrong with them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -26,11 +26,27 @@ from aimbot_lab.experiment.config.parameter_lessons import SECTION, Parameters
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
 from aimbot_lab.experiment.config.self_play.checks import self_play_diagnostics, self_play_env
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.foundation.named_code import NamedCode, allow
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.algorithms.registry import AnyTrain
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import AnyWorld, named_type
+from aimbot_lab.worlds.registry import AnyWorld, code_of, knows_spec, named_type
+
+MayRun = Callable[[NamedCode], bool]
+
+
+def never(code: NamedCode) -> bool:
+    """That code may not run: its file is only read."""
+    del code
+    return False
+
+
+def always(code: NamedCode) -> bool:
+    """That code may run: this very command names the file that names it."""
+    del code
+    return True
+
 
 _ROLLOUT: frozenset[KeyPath] = frozenset(
     {
@@ -49,8 +65,14 @@ _NETWORK: frozenset[KeyPath] = frozenset({("train",), ("train", "algo"), ("train
 _ALGORITHM: frozenset[KeyPath] = frozenset({("train",), ("train", "algo")})
 
 
-def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnostic]]:
-    """The curriculum that `data` describe, None where anything is wrong, and all faults."""
+def validate(
+    data: dict[str, Any], *, may_run: MayRun = never
+) -> tuple[CurriculumFile | None, list[Diagnostic]]:
+    """The curriculum that `data` describe, None where anything is wrong, and all faults.
+
+    Code that its world names is run where `may_run` says so; elsewhere nothing is held against a
+    world whose shape is not known without it.
+    """
     config: CurriculumFile | None = None
     faults: list[Diagnostic] = []
     try:
@@ -60,12 +82,16 @@ def validate(data: dict[str, Any]) -> tuple[CurriculumFile | None, list[Diagnost
     known = {fault.path for fault in faults}
     rest = _without(data, known)
     lessons, env, parameters, train = _sections(rest)
+    if env is not None and (code := code_of(env)) is not None and may_run(code):
+        allow(code)
     given = rest.get("self_play")
     self_play = None if given is None else _checked(SelfPlaySettings, given)
     lessons = lessons and _with_known_mixes(lessons, known)
     world = named_type(data.get("env"))
     if unmade := list(world_diagnostics(env, world)):
         env, world = None, None if any(world_diagnostics(None, world)) else world
+    elif env is not None and not knows_spec(env):
+        env, world = None, None
     if unlearned := list(learner_diagnostics(train)):
         train = None
     unmatched = list(self_play_diagnostics(lessons, env, train, self_play))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.worlds.registry import default_type, make_world
@@ -37,7 +38,7 @@ def player_session(
     the file has wrong.
     """
     name = curriculum or default_type().default_target()
-    config = load_curriculum(name, overrides).config
+    config = load_curriculum(name, overrides, may_run=always).config
     if lesson > len(config.lessons):
         raise ConfigurationError(
             f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"

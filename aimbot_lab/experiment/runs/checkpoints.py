@@ -1,8 +1,8 @@
 """Checkpoints as files: two generations, each whole or not there, each checked before use.
 
 `step-NNN.checkpoint` is one line of magic and SHA-256 over all that follows, one line of JSON
-with the parts it relies on and the hashes of the configuration and of the world's content that it
-was trained under, and the training's state. `part-NAME` are those parts.
+with the parts it relies on and the hashes of the configuration, of the world's content and of the
+code that it was trained under, and the training's state. `part-NAME` are those parts.
 """
 
 import hashlib
@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from aimbot_lab.tracking.journal.durable import put_file
 from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.version import code_hash
 
 MAGIC = b"aimbot-lab checkpoint 1"
 GENERATIONS = 2
+HASHES = ("configuration", "code")
 _STATE_NAME, _PART_NAME = "step-{:012d}.checkpoint", "part-{}"
 
 
@@ -45,6 +47,7 @@ class KeptCheckpoint:
     path: Path
     configuration: str | None  # hash of the run's configuration; None: by an older version
     content: Any  # of the world, as `content_of` gave it; None: it has none, or by an older version
+    code: str | None  # hash of the code that wrote it; None: an older version
     parts: tuple[str, ...]  # their names
     read_part: Callable[[str], bytes]
 
@@ -133,7 +136,7 @@ class CheckpointFolder:
     def _write(self, checkpoint: Checkpoint) -> None:
         marks = self._write_parts(checkpoint.parts)
         listed = {name: list(mark) for name, mark in marks.items()}
-        known = {"parts": listed, **self._known}
+        known = {"parts": listed, "code": code_hash(), **self._known}
         body = json.dumps(known).encode() + b"\n" + checkpoint.state
         head = MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n"
         put_file(self._state_path(checkpoint.step), head + body)
@@ -170,7 +173,7 @@ class CheckpointFolder:
         if head != MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
             raise ValueError("the checkpoint is damaged")
         line, _, state = body.partition(b"\n")
-        marks, configuration, content = _listed(line)
+        marks, configuration, content, code = _listed(line)
         for name in marks:
             self._read_part(name, marks)
         self._parts[step] = marks
@@ -180,6 +183,7 @@ class CheckpointFolder:
             path=self._state_path(step),
             configuration=configuration,
             content=content,
+            code=code,
             parts=tuple(marks),
             read_part=lambda name: self._read_part(name, marks),
         )
@@ -208,6 +212,7 @@ class _Listed(NamedTuple):
     parts: PartDigests
     configuration: str | None
     content: Any
+    code: str | None
 
 
 def _listed(line: bytes) -> _Listed:
@@ -218,12 +223,13 @@ def _listed(line: bytes) -> _Listed:
     try:
         known = json.loads(line)
         marks = {str(name): PartDigest(*mark) for name, mark in known["parts"].items()}
-        configuration, content = known.get("configuration"), known.get("content")
+        hashes = [None if (one := known.get(key)) is None else str(one) for key in HASHES]
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError("the checkpoint lists no parts") from error
     if any("/" in name or "\0" in name for name in marks):
         raise ValueError("a part of the checkpoint lies elsewhere")
-    return _Listed(marks, None if configuration is None else str(configuration), content)
+    configuration, code = hashes
+    return _Listed(marks, configuration, known.get("content"), code)
 
 
 def _digest(data: bytes) -> PartDigest:

@@ -8,7 +8,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 MISSING = "-"
-FROM_TAGS = {"version": "lab.version", "git commit": "lab.git_commit"}
+FROM_TAGS = {"version": "lab.version", "code": "lab.code", "git commit": "lab.git_commit"}
 
 
 def flat_settings(values: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -28,15 +28,18 @@ def flat_settings(values: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 def settings_that_differ(
     runs: Sequence[tuple[RunSummary, CurriculumFile]],
 ) -> dict[str, tuple[str, ...]]:
-    """The value of each run for every key in which not all agree; "-" where one has no such key."""
+    """The value of each run for every key in which not all agree; "-" where one has no such key.
+
+    Of version, code and commit only what all runs say.
+    """
+    said = [name for name, tag in FROM_TAGS.items() if all(tag in run.tags for run, _ in runs)]
     each = [
-        {**_tag_settings(run), **dict(flat_settings(plain_settings(config)))}
+        {
+            **{name: run.tags[FROM_TAGS[name]] for name in said},
+            **dict(flat_settings(plain_settings(config))),
+        }
         for run, config in runs
     ]
     keys = dict.fromkeys(key for settings in each for key in settings)
     rows = {key: tuple(settings.get(key, MISSING) for settings in each) for key in keys}
     return {key: values for key, values in rows.items() if len(set(values)) > 1}
-
-
-def _tag_settings(run: RunSummary) -> dict[str, str]:
-    return {name: run.tags[tag] for name, tag in FROM_TAGS.items() if tag in run.tags}

@@ -1,15 +1,17 @@
 """Putting a training where a run's newest checkpoint was."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder, KeptCheckpoint
 from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
 from aimbot_lab.experiment.runs.run_record import (
     RESOLVED_NAME,
+    RunRecord,
     configuration_hash,
     note_spent_steps,
 )
@@ -20,7 +22,7 @@ from aimbot_lab.tracking.runs.reopening import check_reopening, claim_run, reope
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training
-from aimbot_lab.training.versions import versions
+from aimbot_lab.training.versions import CODE, versions
 from aimbot_lab.worlds.registry import content_fault, content_of
 
 NEW_EPISODES = (
@@ -104,14 +106,32 @@ def restore(run: ResumableRun, training: Training, *, crew: Crew, notify: Notify
             f"{path / RESOLVED_NAME}: is taken as it is: the checkpoint at step {newest.step:,} is "
             "of an older version, which kept no hash of it"
         )
-    now, then = versions(), run.record.versions
-    changed = [
-        f"{name} {then.get(name)} is now {now[name]}" for name in now if now[name] != then.get(name)
-    ]
-    if changed:
-        notify(f"the result may differ from an unbroken run's: {', '.join(changed)}")
     try:
         crew.resume(training, newest)
     except LabError as error:
         raise LabError(f"run {run.run_id}: {error}") from error
+    for line in _differences(run.record, newest, training):
+        notify(line)
     return RestoredRun(newest.step, folder)
+
+
+def _differences(record: RunRecord, newest: KeptCheckpoint, training: Training) -> Iterator[str]:
+    """What makes the run, gone on with from `newest`, another than an unbroken one."""
+    now, then = versions(), {**record.versions}
+    if newest.code is not None:
+        then[CODE] = newest.code
+    changed = [
+        f"{name} {then[name]} is now {now[name]}"
+        for name in now
+        if now[name] != then.get(name, now[name])  # older versions said less
+    ]
+    if changed:
+        yield f"the result may differ from an unbroken run's: {', '.join(changed)}"
+    if (end := record.spent_steps or 0) > newest.step:
+        yield (
+            f"the run ended at step {end:,}, and its last checkpoint is of step {newest.step:,}: "
+            "the steps between are trained anew, and its metrics have both"
+        )
+    jumps = [f"{key} from {a:.4g} to {b:.4g}" for key, (a, b) in training.schedule_jumps.items()]
+    if jumps:
+        yield f"train.total_steps changed: at step {newest.step:,} {', '.join(jumps)}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME, RunRecord, read_record
+from aimbot_lab.experiment.runs.stored_curriculum import noted_in
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 
@@ -16,6 +17,7 @@ class ResumableRun:
     run_id: str
     record: RunRecord
     folder: RunFolder
+    data_folder: DataFolder
 
     @property
     def alive(self) -> bool:
@@ -27,7 +29,8 @@ class ResumableRun:
 
         Raises ConfigurationError for an override that can't be.
         """
-        return load_curriculum(self.folder.checkpoints / RESOLVED_NAME, overrides)
+        path, may_run = self.folder.checkpoints / RESOLVED_NAME, noted_in(self.data_folder)
+        return load_curriculum(path, overrides, may_run=may_run)
 
 
 def resumable_runs(data_folder: DataFolder, *, key: str | None = None) -> list[ResumableRun]:
@@ -40,4 +43,4 @@ def _all(data_folder: DataFolder) -> Iterator[ResumableRun]:
     for folder in run_folders(data_folder):
         record = read_record(folder.checkpoints)
         if record is not None and folder.run_id is not None:
-            yield ResumableRun(folder.run_id, record, folder)
+            yield ResumableRun(folder.run_id, record, folder, data_folder)

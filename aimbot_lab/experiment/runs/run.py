@@ -20,6 +20,7 @@ from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
 from aimbot_lab.experiment.runs.run_record import (
+    RESOLVED_NAME,
     SOURCE_NAME,
     InitialAgentRef,
     RunRecord,
@@ -28,6 +29,7 @@ from aimbot_lab.experiment.runs.run_record import (
     write_record,
 )
 from aimbot_lab.experiment.runs.starting import log_initial_agent
+from aimbot_lab.experiment.runs.stored_curriculum import SPEC_NAME, note_code, spec_text
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
@@ -106,6 +108,7 @@ def _opened(
         close_orphan_runs(request.data_folder)
         training = prepared(request, observer, crew.exchange, actors=crew.actors)
         crew.order()
+        note_code(request.data_folder, request.curriculum.config.env)
         observer.stage("opening the tracking store (made once, then kept)")
         if request.resume is None:
             return training, None, _open(request, on_outage=on_outage)
@@ -194,7 +197,10 @@ def _begin(
             log_initial_agent(start, tracker)
     if restored is not None:
         tracker.set_tags({"lab.resumed_at_step": str(restored.step)})
-    for name, text in {"resolved.yaml": curriculum.resolved_text, **curriculum.files}.items():
+    kept = {RESOLVED_NAME: curriculum.resolved_text, **curriculum.files}
+    if (spec := spec_text(curriculum.config.env)) is not None:
+        kept[SPEC_NAME] = spec
+    for name, text in kept.items():
         tracker.log_text(text, name)
     folder, config = request.data_folder.run_folder(tracker.run_id), curriculum.config
     return RunLinks(

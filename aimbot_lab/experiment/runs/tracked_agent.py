@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.config.validation import MayRun
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.stored_curriculum import noted_in, stored_curriculum
 from aimbot_lab.experiment.runs.trainings import find_training
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -41,9 +42,17 @@ class AgentFiles(NamedTuple):
 
 
 def fetch_agent(
-    run: str, which: str, *, data_folder: DataFolder, tracking_uri: str | None = None
+    run: str,
+    which: str,
+    *,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+    may_run: MayRun | None = None,
 ) -> TrackedAgent:
     """The `which` agent ("best", "last", "step-N") of the one run whose id begins with `run`.
+
+    Code that its world names may run where `may_run` says so; without it, where a training in
+    `data_folder` began with it.
 
     Before that, what dead processes left undelivered is delivered: the agent may be among it.
     Raises ConfigurationError where no single training is meant, LabError, which says why, where it
@@ -54,8 +63,8 @@ def fetch_agent(
     def fetch(name: str) -> Path:
         return download_artifact(data_folder, found.run_id, name=name, tracking_uri=tracking_uri)
 
-    config = load_curriculum(fetch("resolved.yaml"), find=fetch).config
-    return TrackedAgent(found, which, config, load_agent(folder))
+    curriculum = stored_curriculum(fetch, may_run=may_run or noted_in(data_folder))
+    return TrackedAgent(found, which, curriculum.config, load_agent(folder))
 
 
 def fetch_agent_files(

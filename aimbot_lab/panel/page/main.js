@@ -12,6 +12,8 @@ import * as replays from "./parts/replays.js";
 
 const PARTS = [start, training, watch, test, play, replays, sweep]; // in the order of their tabs
 
+const MAX_HASH = 1000; // characters of it that are looked at
+
 const place = document.getElementById("part");
 const line = document.getElementById("connection");
 const tabs = new Map();
@@ -21,6 +23,8 @@ const socket = new Socket((state, reason) => {
   const words = {
     open: "",
     offline: "The panel is offline. What you see is its last state; it connects again by itself.",
+    stranger: "The panel was started anew, or this page was opened without its token: open the " +
+      "address that it printed. This page then connects by itself.",
     full: reason,
     other: reason,
   };
@@ -32,8 +36,17 @@ socket.on("panel", "error", (body) => notice(body.message));
 
 /** The part that the address names, and what follows it: "#training/3f2a". */
 function wanted() {
-  const [name, ...rest] = decodeURIComponent(location.hash.slice(1)).split("/");
+  const [name, ...rest] = decoded(location.hash.slice(1, MAX_HASH)).split("/");
   return { part: PARTS.find((one) => one.name === name) ?? PARTS[0], rest: rest.join("/") };
+}
+
+/** A part of the address as it was written; one that is not encoded ("50%") as it stands. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function go() {

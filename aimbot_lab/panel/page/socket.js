@@ -1,12 +1,15 @@
 // The connection to the server: questions with answers, and what the server tells of itself.
 
+import { withToken } from "./token.js";
+
 const VERSION = 1;
 const PAUSES = [300, 700, 1500, 3000]; // ms before the next try
 const TOO_MANY = 4029;
+const REFUSED = 403;
 
 export class Socket {
   constructor(onState) {
-    this.onState = onState; // called with "open", "offline" or "full" and a reason
+    this.onState = onState; // called with "open", "offline", "stranger" or "full" and a reason
     this.isOpen = false;
     this.number = 0;
     this.tries = 0;
@@ -17,8 +20,8 @@ export class Socket {
   }
 
   connect() {
-    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(`${scheme}//${location.host}/socket`);
+    const scheme = location.protocol === "https:" ? "wss://" : "ws://";
+    const socket = new WebSocket(scheme + location.host + withToken("/socket"));
     this.socket = socket;
     socket.onopen = () => {
       this.isOpen = true;
@@ -30,11 +33,13 @@ export class Socket {
     socket.onclose = (event) => this.lost(event);
   }
 
-  lost(event) {
+  async lost(event) {
+    const wasOpen = this.isOpen;
     this.isOpen = false;
     for (const { reject } of this.waiting.values()) reject(new Error("the panel is offline"));
     this.waiting.clear();
-    this.onState(event.code === TOO_MANY ? "full" : "offline", event.reason);
+    if (event.code === TOO_MANY) this.onState("full", event.reason);
+    else this.onState(!wasOpen && await isRefused() ? "stranger" : "offline", "");
     setTimeout(() => this.connect(), PAUSES[Math.min(this.tries, PAUSES.length - 1)]);
     this.tries += 1;
   }
@@ -78,4 +83,10 @@ export class Socket {
     if (this.isOpen) open();
     return () => this.openers.delete(open);
   }
+}
+
+/** Whether the panel is there and knows this page's token no more: no socket says so. */
+async function isRefused() {
+  const answer = await fetch(withToken("/"), { method: "HEAD" }).catch(() => null);
+  return answer?.status === REFUSED;
 }

@@ -1,8 +1,11 @@
-"""Whom the panel lets in: pages of its own address that know its token.
+"""Whom the panel lets in: who brings its token.
 
-A token comes once in the address, as Jupyter's does, and is kept in a cookie that scripts can't
-read and other sites can't send. The Host header must name this server (against DNS rebinding), and
-what changes something must come from a page of this server (Origin). Bodies are bounded.
+The token comes in the address of each request. The page keeps it in the storage of its own origin,
+which a browser shows to no other port. There is no cookie: a browser sends a cookie of 127.0.0.1
+to whoever listens at any port of it. Without a token only the page's own files are served, which
+everybody can have who has the package. The Host header must name this server (against DNS
+rebinding), and what changes something must come from a page of this server (Origin). Bodies are
+bounded.
 """
 
 import secrets
@@ -14,7 +17,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 2**20  # bytes
@@ -52,14 +55,15 @@ class Door(NamedTuple):
 
     @property
     def cookie(self) -> str:
-        """The cookie's name; panels on other ports have others."""
+        """The name of a cookie in which a program may bring the token; no browser gets one."""
         return f"aimbot-lab-{self.port}"
 
     @property
     def address(self) -> str:
         """Where a browser finds the page."""
-        everywhere = self.host in ("", "0.0.0.0", "::")
-        return f"http://{LOOPBACK[0] if everywhere else _bracketed(self.host)}:{self.port}"
+        # "localhost" may lead a browser to ::1, where another may listen.
+        here = self.host in ("", "0.0.0.0", "::", "localhost")
+        return f"http://{LOOPBACK[0] if here else _bracketed(self.host)}:{self.port}"
 
     def is_own_host(self, host: str) -> bool:
         """Whether the Host header `host` names this server.
@@ -77,11 +81,6 @@ class Door(NamedTuple):
     def knows(self, token: str | None) -> bool:
         """Whether `token` is the panel's."""
         return token is not None and secrets.compare_digest(token.encode(), self.token.encode())
-
-
-def new_token() -> str:
-    """A token that nobody guesses."""
-    return secrets.token_urlsafe(24)
 
 
 class Access:
@@ -117,22 +116,14 @@ class Access:
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if changes and headers.get("origin") != f"http://{host}":
             return PlainTextResponse("Only the panel's own page may do that.\n", 403)
-        if not changes and scope["path"] == "/" and scope["query_string"]:
-            return self._entered(scope)
-        if not self._door.knows(_cookie(headers, self._door.cookie)):
+        query = scope["query_string"].decode("ascii", "replace")
+        given = parse_qs(query, keep_blank_values=True).get("token", [None])[0]
+        is_file = not changes and (scope["path"] == "/" or scope["path"].startswith("/page/"))
+        if given is None and not is_file:
+            given = _cookie(headers, self._door.cookie)
+        if not self._door.knows(given) and (given is not None or not is_file):
             return PlainTextResponse(NO_TOKEN, 403)
         return _too_large(headers)
-
-    def _entered(self, scope: Scope) -> Response:
-        """Whoever brings the token gets the cookie, and an address without the token."""
-        given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
-        if not self._door.knows(given[0]):
-            return PlainTextResponse(NO_TOKEN, 403)
-        entered = RedirectResponse("/", 303)
-        entered.set_cookie(
-            self._door.cookie, self._door.token, httponly=True, samesite="strict", path="/"
-        )
-        return entered
 
 
 def _cookie(headers: Headers, name: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, reason_and_place
 from aimbot_lab.shipped.named_files import CURRICULUM, SHIPPED, SUFFIXES, shipped_names
 from aimbot_lab.worlds.registry import DEFAULT, default_type
 
@@ -29,6 +29,7 @@ class Choice:
     lessons: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     total_steps: int = 0
+    code: str = ""  # that its world is made of, and that a training runs; empty: none is named
     faults: list[str] = field(default_factory=list)  # line by line, as `check` gives them
 
 
@@ -82,8 +83,11 @@ def _choice(key: str, path: Path) -> Choice:
         loaded = load_curriculum(path)
     except ConfigurationError as error:
         faults = [*error.faults] or [str(error)]
-        return Choice(key, name, about, shipped, main=False, faults=faults)
-    return _fit(key, loaded, about, shipped=shipped)
+    except BaseException as error:  # noqa: BLE001  # of a module that it names: others are offered
+        faults = [f"{path}: can't be read: {reason_and_place(error)}"]
+    else:
+        return _fit(key, loaded, about, shipped=shipped)
+    return Choice(key, name, about, shipped, main=False, faults=faults)
 
 
 def _about(text: str) -> str:
@@ -109,6 +113,7 @@ def _fit(key: str, loaded: LoadedCurriculum, about: str, *, shipped: bool) -> Ch
         lessons=[one.name for one in config.lessons],
         targets=[*targets],
         total_steps=config.train.total_steps,
+        code="" if loaded.unasked is None else loaded.unasked.shown,
     )
 
 

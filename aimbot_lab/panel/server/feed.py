@@ -17,7 +17,7 @@ class Feed(Generic[Value]):
         self._changed = asyncio.Condition()
         self._found: list[Value] = []  # one, once there is any
         self._number = 0  # of changes
-        self._failure: Exception | None = None  # that ended the looking
+        self._failure: BaseException | None = None  # that ended the looking
 
     async def follow(self) -> AsyncIterator[Value]:
         """The value as it is, and each time it is another; raises what looking raises."""
@@ -50,7 +50,7 @@ class Feed(Generic[Value]):
             while True:
                 await self._take(await self._look())
                 await asyncio.sleep(self._seconds)
-        except Exception as error:  # noqa: BLE001  # each follower is told
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # each follower is told
             async with self._changed:
                 self._failure = error
                 self._changed.notify_all()

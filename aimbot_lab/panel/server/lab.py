@@ -1,6 +1,6 @@
 """What all pages share: where the runs are, and what is looked up for them."""
 
-import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import TRUST, NamedCode, is_allowed
 from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import Loader
+from aimbot_lab.panel.server.loading import Loader, in_thread
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.panel.server.replays.replay_list import ReplayList
 from aimbot_lab.panel.server.runs.live_run import LiveRun
@@ -25,12 +26,17 @@ MAX_FEEDS = 64  # runs that are looked at in turn before the first are forgotten
 
 
 class Lab:
-    """The runs of a data folder, seen from the folder in which the panel was started."""
+    """The runs of a data folder, seen from the folder in which the panel was started.
+
+    This process runs no code that files name. What the user trusts (the value of TRUST) may run in
+    processes that are started from here.
+    """
 
     def __init__(
         self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
     ) -> None:
         self.data_folder, self.here, self.tracking_uri = data_folder, here, tracking_uri
+        self._trusted = os.environ.pop(TRUST, "")
         self.loader = Loader()
         self._kept: dict[str, Any] = {}
         self._live: dict[str, tuple[LiveRun, Feed[dict[str, Any]]]] = {}
@@ -53,14 +59,19 @@ class Lab:
     @cached_property
     def trainings(self) -> Trainings:
         """What pages have started."""
-        return Trainings(self.data_folder, here=self.here, tracking_uri=self.tracking_uri)
+        return Trainings(
+            self.data_folder,
+            here=self.here,
+            tracking_uri=self.tracking_uri,
+            environment={TRUST: self._trusted},
+        )
 
     @cached_property
     def started(self) -> Feed[Started | None]:
         """The training that was started last, looked up while somebody wants it."""
 
         async def look() -> Started | None:
-            return await asyncio.to_thread(self.trainings.look)
+            return await in_thread(self.trainings.look)
 
         return Feed(look, seconds=0.5)
 
@@ -80,6 +91,12 @@ class Lab:
         """MLflow's page."""
         uri = self.tracking_uri
         return MlflowPage(self.data_folder, tracking_uri=uri, loader=self.loader)
+
+    def may_run(self, code: NamedCode) -> bool:
+        """Whether `code` may run in a process of its own."""
+        from aimbot_lab.experiment.runs.stored_curriculum import noted_in
+
+        return is_allowed(code, trusted=self._trusted) or noted_in(self.data_folder)(code)
 
     def find(self, run: str) -> str:
         """The id of the run that is meant by its id, the beginning of it, or "latest".

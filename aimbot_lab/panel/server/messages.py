@@ -11,11 +11,11 @@ from dataclasses import asdict, is_dataclass
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.panel.server.documents import fault_words
 
 VERSION = 1
 MAX_MESSAGE = 64 * 1024  # bytes of a message from a page
@@ -64,7 +64,7 @@ def read_message(text: str) -> Asked:
     try:
         return _ASKED.validate_json(text)
     except ValueError as error:
-        raise MessageError(f"no message of this panel: {_reason(error)}") from error
+        raise MessageError(f"no message of this panel: {fault_words(error)}") from error
 
 
 def read_body(form: type[Any], body: Mapping[str, Any]) -> Any:
@@ -73,7 +73,7 @@ def read_body(form: type[Any], body: Mapping[str, Any]) -> Any:
         # As JSON, in which a tuple is a list.
         return TypeAdapter(form).validate_json(json.dumps(body))
     except ValueError as error:
-        raise MessageError(f"no such request: {_reason(error)}") from error
+        raise MessageError(f"no such request: {fault_words(error)}") from error
 
 
 def written(part: str, kind: str, body: Any, *, reply: int | None = None) -> str:
@@ -103,14 +103,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _finite(one) for key, one in value.items()}
     return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        return shortened(one_line(f"{place}: {first['msg']}"), 200)
-    return shortened(one_line(str(error)), 200)
 
 
 _ASKED: TypeAdapter[Asked] = TypeAdapter(Asked)

@@ -1,25 +1,29 @@
 """The panel's server, from its socket to its end."""
 
+import asyncio
+import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.panel.server.access import Door, new_token
+from aimbot_lab.panel.server.access import Door
 from aimbot_lab.panel.server.app import panel_app
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.messages import MAX_MESSAGE
-from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.durable import put_file
 
 MAX_HOST = 100  # characters of it in a message
 GRACE_SECONDS = 2  # that open pages have to go
 SEND_BUFFER = 2**16  # bytes of a connection
-MAX_CONNECTIONS = 128  # sockets of pages and all else
+MAX_CONNECTIONS = 128  # that are no page's socket
+CONNECTION_SECONDS = 15.0  # that each of them has; a page makes new ones as it needs them
 TOKEN_NAME = "token"
 
 
@@ -46,25 +50,52 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-def kept_token(data_folder: DataFolder) -> str:
-    """The data folder's token, made once: pages that stay open find a panel that begins anew."""
-    place = data_folder.root / "panel" / TOKEN_NAME
-    with suppress(OSError, UnicodeDecodeError):
-        if len(found := place.read_text("ascii").strip()) >= 32 and _is_private(place):
-            return found
-    token = new_token()
+def new_token(folder: Path) -> str:
+    """A token that nobody guesses, of one start of the panel; for programs, `folder` holds it.
+
+    Only its owner reads it there. A folder that can't be written to holds none.
+    """
+    token = secrets.token_urlsafe(24)
     with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        put_file(place, token.encode())  # readable by its owner alone
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        put_file(folder / TOKEN_NAME, token.encode())
     return token
 
 
-class PanelServer(uvicorn.Server):
-    """uvicorn, which says when it listens."""
+class Connection(H11Protocol):
+    """A connection that ends after CONNECTION_SECONDS, whatever comes on it, or becomes a socket.
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], object]) -> None:
+    One more than MAX_CONNECTIONS ends the oldest: those that ask for nothing shut nobody out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Have it end in time."""
+        super().connection_made(transport)
+        self._end = self.loop.call_later(CONNECTION_SECONDS, transport.abort)
+        others = [one for one in self.connections if isinstance(one, Connection)]
+        alive = [one for one in others if not one.transport.is_closing()]
+        if len(alive) > MAX_CONNECTIONS:
+            min(alive, key=lambda one: one._end.when()).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended."""
+        self._end.cancel()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """It is a page's socket from here on, unless it is refused."""
+        self._end.cancel()
+        super().handle_websocket_upgrade(event)
+
+
+class PanelServer(uvicorn.Server):
+    """uvicorn, which says when it listens and when it ends, by whatever signal."""
+
+    def __init__(
+        self, config: uvicorn.Config, on_ready: Callable[[], object], on_end: Callable[[], object]
+    ) -> None:
         super().__init__(config)
-        self._on_ready = on_ready
+        self._on_ready, self._on_end = on_ready, on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
@@ -72,27 +103,34 @@ class PanelServer(uvicorn.Server):
         if self.started:
             self._on_ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, before the signal that asked for it is raised again."""
+        self._on_end()
+        await super().shutdown(sockets)
 
-def panel_server(lab: Lab, door: Door, on_ready: Callable[[], object]) -> PanelServer:
+
+def panel_server(
+    lab: Lab,
+    door: Door,
+    on_ready: Callable[[], object],
+    on_end: Callable[[], object] = lambda: None,
+) -> PanelServer:
     """A server of the panel, to be run with the socket that `door` speaks of."""
     config = uvicorn.Config(
         panel_app(lab, door),
+        http=Connection,
         ws="websockets-sansio",
         ws_max_size=MAX_MESSAGE,
         ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
+        log_level="error",  # strangers would fill the terminal with their faults
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return PanelServer(config, on_ready)
-
-
-def _is_private(path: Path) -> bool:
-    return path.stat().st_mode & 0o077 == 0
+    return PanelServer(config, on_ready, on_end)
 
 
 def _holder(port: int) -> str:

@@ -7,15 +7,15 @@ page that leaves more than MAX_WAITING answers unread is cut off; it connects ag
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.loading import failure_words
 from aimbot_lab.panel.server.messages import (
     Asked,
     MessageError,
@@ -138,26 +138,23 @@ class Session:
         except MessageError as error:
             self.tell("panel", "error", Refusal(str(error)))
             return
-        try:
+        with self._telling_why(asked.part, reply=asked.id):
             body = await self._do(self, asked)
-        except LabError as error:
-            self.tell(asked.part, "error", Refusal(str(error)), reply=asked.id)
-        except Exception as error:
-            LOG.exception("a request failed")
-            self.tell(asked.part, "error", Refusal(failure_words(error)), reply=asked.id)
-        else:
             self.tell(asked.part, asked.kind, body, reply=asked.id)
 
     async def _told(self, part: str, work: Coroutine[Any, Any, None]) -> None:
-        try:
+        with self._telling_why(part):
             await work
+
+    @contextmanager
+    def _telling_why(self, part: str, *, reply: int | None = None) -> Iterator[None]:
+        """Tell the page in one line of `part` whatever is raised, be it what ends a process."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise
         except LabError as error:
-            self.tell(part, "error", Refusal(str(error)))
-        except Exception as error:
-            LOG.exception("what went on for a page failed")
-            self.tell(part, "error", Refusal(failure_words(error)))
-
-
-def failure_words(error: Exception) -> str:
-    """What a person reads of a fault of the panel itself."""
-    return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)
+            self.tell(part, "error", Refusal(str(error)), reply=reply)
+        except BaseException as error:
+            LOG.exception("a request, or what went on for a page, failed")
+            self.tell(part, "error", Refusal(failure_words(error)), reply=reply)

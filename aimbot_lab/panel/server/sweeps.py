@@ -57,12 +57,13 @@ class Sweeps:
             raise failed from error
 
     def _record(self, name: str) -> "SweepRecord":
+        from aimbot_lab.experiment.config.validation import never
         from aimbot_lab.sweep.record import find_record
 
         if name not in self._files():
             raise ConfigurationError("there is no such sweep in this data folder any more")
         if name not in self._records:
-            self._records[name] = find_record(self._data_folder, name, None)
+            self._records[name] = find_record(self._data_folder, name, None, may_run=never)
         return self._records[name]
 
     def _files(self) -> Mapping[str, Path]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from aimbot_lab.experiment.config.document import with_overrides
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import SweepReport
 from aimbot_lab.sweep.search.space import overrides
@@ -30,6 +31,7 @@ def best_text(record: SweepRecord, report: SweepReport) -> str | None:
             if confirmed
             else "."
         ),
+        *(f"# NOT confirmed on fresh seeds: {one_line(one.line)}" for one in report.unconfirmed),
         "# " + ", ".join(given),
     ]
     return "\n".join([*lines, loaded.resolved_text])

@@ -21,6 +21,7 @@ def note(report: SweepReport) -> str:
     found = verdict(report)
     if found is not None:
         parts.append(f"**{found[0].upper()}{found[1:]}.**")
+    parts += [f"**NOT confirmed: {markdown_text(one.line)}**" for one in report.unconfirmed]
     if report.confirmed:
         parts += [
             "### The best again, on fresh seeds",

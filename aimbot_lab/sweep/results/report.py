@@ -9,7 +9,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.sweep.presence import is_worked_at
-from aimbot_lab.sweep.record import SweepRecord, ranked
+from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
 from aimbot_lab.sweep.results.gains import gain_over, mean_interval
 from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.search.space import default_params
@@ -86,6 +86,7 @@ class SweepReport:
     maximizes: bool = True  # whether a greater value is better
     to_confirm: int = 0  # values that are confirmed in all, once the search is over
     confirm_ended: int = 0  # of these
+    unconfirmed: Sequence[Unconfirmed] = ()  # of these again
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -104,8 +105,10 @@ def report(record: SweepRecord) -> SweepReport:
     total = queue.schedule.total(trials)
     ended = sum(trial.state.is_finished() for trial in trials)
     confirming = record.confirm_queue() if ended == total else None
-    again = confirming.trials if confirming is not None else []
-    planned = confirming.schedule.total(again) if confirming is not None else 0
+    again, planned = list[FrozenTrial](), 0
+    if confirming is not None:
+        again, every = counted(confirming), confirming.trials
+        planned = len(again) + confirming.schedule.total(every) - len(every)
     confirmed = _confirmed(record, trials, again, comparisons=planned - 1)
     is_done = ended == total and (confirming is None or confirming.is_done())
     return SweepReport(
@@ -121,6 +124,7 @@ def report(record: SweepRecord) -> SweepReport:
         maximizes=record.config.maximizes,
         to_confirm=planned,
         confirm_ended=sum(trial.state.is_finished() for trial in again),
+        unconfirmed=record.unconfirmed(again),
     )
 
 

@@ -1,6 +1,6 @@
 """Which trials a sweep consists of: the search, then the confirmation of the best few."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from optuna.trial import FrozenTrial
@@ -9,7 +9,7 @@ from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.sweep.search.space import default_params, distributions
 from aimbot_lab.sweep.search.suggest import suggest, visible
 from aimbot_lab.sweep.settings import SweepFile
-from aimbot_lab.sweep.trial_queue import NewTrial
+from aimbot_lab.sweep.trial_queue import SCORE, NewTrial
 
 SEARCH_TRIAL = "search_trial"  # attribute of a confirming trial: whose values it has
 Candidate = int | str  # the number of a search's trial, or the name of values in `confirm.also`
@@ -44,11 +44,20 @@ class SearchSchedule:
 
 
 class ConfirmSchedule:
-    """Given values again, on fresh seeds."""
+    """Given values again, on fresh seeds.
 
-    def __init__(self, sweep: SweepFile, candidates: Mapping[Candidate, Mapping[str, Any]]) -> None:
+    Those of the trials `retried`, which failed, are due once more; what these had is kept.
+    """
+
+    def __init__(
+        self,
+        sweep: SweepFile,
+        candidates: Mapping[Candidate, Mapping[str, Any]],
+        *,
+        retried: Collection[int] = (),
+    ) -> None:
         self._distributions = distributions(sweep.search)
-        self._candidates = candidates
+        self._candidates, self._retried = candidates, retried
 
     def total(self, trials: Sequence[FrozenTrial]) -> int:
         """How many there will be: a sweep that is given more trials may find other best ones."""
@@ -60,10 +69,15 @@ class ConfirmSchedule:
 
     def due(self, trials: Sequence[FrozenTrial]) -> NewTrial | None:
         """The next candidate."""
-        for number in self._left(trials):
-            return NewTrial(self._candidates[number], self._distributions, {SEARCH_TRIAL: number})
+        for candidate in self._left(trials):
+            before = [one for one in trials if one.user_attrs[SEARCH_TRIAL] == candidate]
+            kept = before[-1].user_attrs if before else {}
+            scores = {key: value for key, value in kept.items() if key.startswith(SCORE)}
+            attributes = {**scores, SEARCH_TRIAL: candidate}
+            return NewTrial(self._candidates[candidate], self._distributions, attributes)
         return None
 
     def _left(self, trials: Sequence[FrozenTrial]) -> list[Candidate]:
-        taken = {trial.user_attrs[SEARCH_TRIAL] for trial in trials}
+        counted = (trial for trial in trials if trial.number not in self._retried)
+        taken = {trial.user_attrs[SEARCH_TRIAL] for trial in counted}
         return [number for number in self._candidates if number not in taken]

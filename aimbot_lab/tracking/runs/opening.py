@@ -19,6 +19,7 @@ from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
 from aimbot_lab.tracking.runs.run_folder import RunFolder, create_run_folder
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
@@ -133,6 +134,7 @@ def _own_tags(owner: Owner) -> dict[str, str]:
         "mlflow.source.name": "aimbot-lab",
         "mlflow.source.type": "LOCAL",
         "lab.version": aimbot_lab.__version__,
+        "lab.code": code_hash(),
         OWNER_TAG: owner.label,
     }
 

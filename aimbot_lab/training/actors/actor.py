@@ -6,6 +6,7 @@ from typing import Any
 import torch as th
 from stable_baselines3.common.logger import Logger
 
+from aimbot_lab.foundation.named_code import allow
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import dropped_episodes, new_notices
 from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order, Scenarios
@@ -19,7 +20,7 @@ from aimbot_lab.training.checkpoint.model_state import SEEN, begin_episodes, mod
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.shards import Shards
 from aimbot_lab.training.vec_env import new_vec_env
-from aimbot_lab.worlds.registry import make_world
+from aimbot_lab.worlds.registry import code_of, make_world
 
 
 class Actor:
@@ -31,6 +32,7 @@ class Actor:
 
     def __init__(self, plan: ActorPlan) -> None:
         self._plan = plan
+        allow(code_of(plan.env))  # a plan comes from the learner, which runs it, too
         made: Any = make_world(plan.env, plan.rows, one_thread=True)
         self._world = made
         self._numbers: GlobalNumbers | None = None

@@ -36,6 +36,7 @@ class ActorPlan(NamedTuple):
     actors: int  # how many there are
     rows: int  # of each
     placed: bool  # whether its world is some rows of one that all have together
+    code: str  # hash of the learner's
     life: int = 0  # how often it was lost and begun again
 
     @property

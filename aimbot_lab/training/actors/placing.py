@@ -8,6 +8,7 @@ from aimbot_lab.training.actors.checks import actor_faults
 from aimbot_lab.training.actors.patience import Patience
 from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
 from aimbot_lab.training.plan import TrainingPlan
+from aimbot_lab.version import code_hash
 from aimbot_lab.worlds.registry import spec_of, type_of
 
 
@@ -37,6 +38,7 @@ def actor_plans(plan: TrainingPlan) -> list[ActorPlan]:
             actors=actors.number,
             rows=rows // actors.number,
             placed=placed,
+            code=code_hash(),
         )
         for number in range(actors.number)
     ]

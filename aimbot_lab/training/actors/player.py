@@ -1,10 +1,12 @@
 """An actor that says in a line what it can't do."""
 
+import socket
 from typing import Any, NamedTuple
 
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.training.actors.actor import Actor
 from aimbot_lab.training.actors.block import ActorPlan
+from aimbot_lab.version import code_hash
 
 
 class Said(NamedTuple):
@@ -25,7 +27,17 @@ class Player:
         """What the actor's method `what` gives."""
         try:
             if self._actor is None:
+                _check_code(self._plan)
                 self._actor = Actor(self._plan)
             return Said(getattr(self._actor, what)(*given))
         except LabError as error:
             return Said(fault=str(error))
+
+
+def _check_code(plan: ActorPlan) -> None:
+    """Raise ConfigurationError where the learner has other code than is here."""
+    if plan.code != code_hash():
+        raise ConfigurationError(
+            f"machine {socket.gethostname()} has other code of aimbot-lab ({code_hash()}) than the "
+            f"learner ({plan.code}): all need the same"
+        )

@@ -92,7 +92,7 @@ class Agent:
         try:
             with at_temperature(self.policy, taken):
                 chosen, state = self.policy.predict(seen, state, starts, **given)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed: LabError | None = foreign_failure(self.train, error)
             if failed is None and isinstance(error, ValueError):  # torch refuses a distribution
                 failed = LabError("the agent's network gives NaN or infinity")
@@ -158,8 +158,22 @@ class Agent:
         """This agent in `world`, about to be reset.
 
         Where actions are sampled, `seed` says which; the random numbers are the player's own.
+        Raises ConfigurationError for a world of another shape than the agent's.
         """
+        here, own = _shape(world.spec), _shape(self.spec)
+        if here != own:
+            raise ConfigurationError(
+                f"the agent learned in a world that shows and takes {own}; the world here shows "
+                f"and takes {here}"
+            )
         return Player(self, world, temperature=self.temperature(temperature), seed=seed)
+
+
+def _shape(spec: WorldSpec) -> str:
+    """What a network must fit, for a person."""
+    actions = [f"{size} choices" for size in spec.branches]
+    actions += [f"{spec.continuous} numbers"] if spec.continuous else []
+    return f"{len(spec.observation_names)} numbers and {' and '.join(actions)}"
 
 
 class Player:

@@ -14,6 +14,7 @@ from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import UntrustedCodeError
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.world_type import WorldSettings
@@ -28,13 +29,15 @@ from aimbot_lab.worlds.registry import (
     as_dict,
     content_fault,
     content_of,
-    spec_of,
+    kept_spec,
+    stored_spec,
 )
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "agent.safetensors", "agent.json"
 PARTS = frozenset({"format", "env", "train", "about"})
 CONTENT = "content"  # what `env` names and does not hold, where it does so
+SPEC = "spec"  # of a world that has to be asked for it
 THREADS = 1  # where agents only play: with batches that small, a second one is waited for
 MAX_DESCRIPTION_BYTES, MAX_WEIGHTS_BYTES = 2**21, 2**30
 MAX_NAME = 80
@@ -77,6 +80,7 @@ def save_agent(
     weights = {name: t.detach().cpu().clone() for name, t in policy.state_dict().items()}
     description = {"format": FORMAT, "env": as_dict(env), "train": asdict(train), "about": about}
     description |= {CONTENT: content} if (content := content_of(env)) else {}
+    description |= {SPEC: spec} if (spec := kept_spec(env)) else {}
     paths = folder / WEIGHTS, folder / DESCRIPTION
     fresh = tuple(path.with_suffix(path.suffix + ".new") for path in paths)
     save_file(weights, fresh[0])
@@ -90,7 +94,8 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
     """The agent saved in `folder`; torch uses one thread from here on, however it was trained.
 
     Whoever made the files, reading them runs no code, and takes no more memory than they are
-    large. Raises LabError, which says why, where they are missing or not of one agent.
+    large. Raises LabError, which says why, where they are missing or not of one agent, and
+    UntrustedCodeError for an agent of an older version that does not say what its world shows.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -105,10 +110,12 @@ def load_agent(folder: str | PathLike[str]) -> SavedAgent:
         env = TypeAdapter(AnyWorld).validate_python(description["env"])
         train = TypeAdapter(AnyTrain).validate_python(description["train"])
         _refuse_other_content(description.get(CONTENT), env)
-        spec = spec_of(env)
+        spec = stored_spec(env, description.get(SPEC))
         policy = policy_of(read_bounded(folder / WEIGHTS, MAX_WEIGHTS_BYTES), train, spec)
     except FileNotFoundError as error:
         raise LabError(f"{folder}: the agent's files are missing; is this an agent?") from error
+    except UntrustedCodeError as error:
+        raise UntrustedCodeError(f"{folder}: {error}") from error
     except (_MissingEntryError, _OtherContentError) as error:
         raise LabError(f"{folder}: {error}") from error
     except FAULTS as error:
@@ -124,6 +131,9 @@ def _description(data: bytes) -> dict[str, Any]:
         raise ValueError(f"{DESCRIPTION} describes no agent")
     if description["format"] != FORMAT:
         raise ValueError(f"{DESCRIPTION} is of another format than {FORMAT}")
+    about = description["about"]
+    if not isinstance(about, dict) or not isinstance(about.get("step", 0), int):
+        raise ValueError(f"{DESCRIPTION} says nothing that can be read about the agent")
     return description
 
 

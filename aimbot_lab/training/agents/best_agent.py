@@ -10,6 +10,7 @@ from stable_baselines3.common.policies import BasePolicy
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent_files import save_agent
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.version import full_version
 
 Rank = tuple[int, float]  # lessons passed, then the lower end of the win rate's interval
 
@@ -64,13 +65,18 @@ def saved_agents(
     train: TrainSettings,
     about: dict[str, Any],
 ) -> dict[str, tuple[Path, ...]]:
-    """Files in `folder` of `policy` as the `last` agent and, once there is one, of the `best`."""
+    """Files in `folder` of `policy` as the `last` agent and, once there is one, of the `best`.
+
+    Both say of what version the code was.
+    """
+    made_by = {"aimbot_lab": full_version()}
     saved: dict[str, tuple[Path, ...]] = {
-        "last": save_agent(policy, folder / "last", env=env, train=train, about=about)
+        "last": save_agent(policy, folder / "last", env=env, train=train, about=about | made_by)
     }
     if best.weights is not None:
         last = {name: t.clone() for name, t in policy.state_dict().items()}
         policy.load_state_dict(best.weights)
-        saved["best"] = save_agent(policy, folder / "best", env=env, train=train, about=best.about)
+        about = best.about | made_by
+        saved["best"] = save_agent(policy, folder / "best", env=env, train=train, about=about)
         policy.load_state_dict(last)
     return saved

@@ -1,8 +1,12 @@
 """What changes between rollouts beside the weights: scheduled numbers and running statistics."""
 
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -25,6 +29,22 @@ def adjustments(settings: TrainSettings, policy: Module) -> list[BaseCallback]:
     if any(features.statistics is not None for features in scaled_features(policy)):
         callbacks.append(StatisticsCallback())
     return callbacks
+
+
+def schedule_jumps(
+    model: BaseAlgorithm, train: TrainSettings, *, before: int
+) -> dict[str, tuple[float, float]]:
+    """The numbers of `model` that its schedules had when `before` steps were to be taken, and now.
+
+    By the names of the settings of `train`, for those that differ.
+    """
+    step = model.num_timesteps
+    named = {f"train.{one.name}": getattr(train, one.name) for one in fields(train)}
+    named["the exploration rate"] = getattr(model, "exploration_schedule", None)
+    left = [max(1.0 - step / total, 0.0) for total in (before, train.total_steps)]
+    schedules = {name: value for name, value in named.items() if callable(value)}
+    pairs = {name: (float(at(left[0])), float(at(left[1]))) for name, at in schedules.items()}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def scaled_features(policy: Module) -> list[ScaledFeatures]:
@@ -73,12 +93,21 @@ class StatisticsCallback(BaseCallback):
     """Counts a rollout's observations into the policy's running statistics after its update.
 
     Not earlier: the update compares log-probabilities with those of the rollout, which were made
-    with the old statistics. Nothing is pending where a rollout begins.
+    with the old statistics. Nothing is pending where a rollout begins; after the last one its
+    observations are.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: Moments | None = None
+
+    def state(self) -> list[Any] | None:
+        """What is pending."""
+        return None if self._seen is None else list(self._seen)
+
+    def resume(self, state: Sequence[Any] | None) -> None:
+        """Go on from what `state()` gave."""
+        self._seen = None if state is None else Moments(*state)
 
     def _on_step(self) -> bool:
         return True

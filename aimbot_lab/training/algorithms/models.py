@@ -51,7 +51,7 @@ def new_model(
         )
     except ConfigurationError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         ours = algorithm.name in ALGORITHMS.own and settings.network.kind in NETWORKS.own
         if ours and not isinstance(error, REFUSALS):
             raise  # a mistake of our own

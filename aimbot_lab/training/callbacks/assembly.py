@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -10,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.training.agents.best_agent import BestAgent
-from aimbot_lab.training.algorithms.adjustments import adjustments
+from aimbot_lab.training.algorithms.adjustments import StatisticsCallback, adjustments
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
@@ -23,13 +24,23 @@ from aimbot_lab.training.callbacks.report_callback import (
     MetricSink,
     ReportCallback,
 )
-from aimbot_lab.training.callbacks.self_play_callback import self_play_callbacks
+from aimbot_lab.training.callbacks.self_play_callback import SelfPlayCallback, self_play_callbacks
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.plan import TrainingPlan
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.self_play.session import SelfPlay
 
 MAX_POINTS = 2000  # of a metric over a whole training; charts draw at most 2,500
+KEPT: Mapping[type[BaseCallback], str] = MappingProxyType(
+    {
+        ReportCallback: "report",
+        BestAgentCallback: "best_offers",
+        EvaluationCallback: "evaluation",
+        StatisticsCallback: "statistics",
+        SelfPlayCallback: "lesson_played",
+    }
+)
+"""Callbacks with a state, and its name in a checkpoint; older ones lack some of them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,8 @@ class TrainingCallbacks:
     ) -> None:
         plan, sink = learner.plan, listeners.sink
         place = learner.env, learner.progress
-        every_steps = plan.train.total_steps // MAX_POINTS
+        self._total_steps = plan.train.total_steps
+        every_steps = self._total_steps // MAX_POINTS
         self._checkpoints = CheckpointCallback(mark, keep)
         self.report = ReportCallback(
             *place,
@@ -120,18 +132,19 @@ class TrainingCallbacks:
         last = [self.report, self.evaluation, self.best, self._checkpoints]
         return [*first, self.lessons, *own, *last]
 
+    @property
+    def _kept(self) -> dict[str, Any]:
+        """Those with a state, by its name in a checkpoint."""
+        return {KEPT[type(one)]: one for one in self.all.callbacks if type(one) in KEPT}
+
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of them."""
-        return {
-            "report": self.report.state(),
-            "best_offers": self.best.state(),
-            "evaluation": self.evaluation.state(),
-        }
+        return {name: one.state() for name, one in self._kept.items()}
 
-    def resume(self, state: Mapping[str, Any], *, left: int | None) -> None:
-        """Go on from what `state()` gave; `left` steps where these are others than before."""
-        self.report.resume(state["report"])
-        if left is not None:
-            self.report.spread(left)
-        self.best.resume(state["best_offers"])
-        self.evaluation.resume(state["evaluation"])
+    def resume(self, state: Mapping[str, Any], *, step: int) -> None:
+        """Go on at `step` from a checkpoint's `state`, whose total_steps may have been others."""
+        for name, one in self._kept.items():
+            if name in state:
+                one.resume(state[name])
+        if state["total_steps"] != self._total_steps:
+            self.report.spread(self._total_steps - step)

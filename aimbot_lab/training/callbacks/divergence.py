@@ -3,7 +3,12 @@
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from aimbot_lab.foundation.errors import LabError, RunFailedError
+from aimbot_lab.foundation.errors import (
+    ForeignCodeError,
+    LabError,
+    RunFailedError,
+    reason_and_place,
+)
 from aimbot_lab.training.foreign_failures import foreign_failure
 from aimbot_lab.training.settings import TrainSettings
 
@@ -21,12 +26,15 @@ def diverged(model: BaseAlgorithm) -> RunFailedError:
     )
 
 
-def failure(model: BaseAlgorithm, error: Exception, *, train: TrainSettings) -> LabError | None:
+def failure(model: BaseAlgorithm, error: BaseException, *, train: TrainSettings) -> LabError | None:
     """What `error` means for a person; None for one that nobody foresaw, and for a LabError."""
     if isinstance(error, LabError):
         return None
     found = _of_numbers(model, error) if isinstance(error, ValueError | RuntimeError) else None
-    return found or foreign_failure(train, error)
+    found = found or foreign_failure(train, error)
+    if found is None and isinstance(error, SystemExit):
+        return ForeignCodeError(f"code that the training called raised {reason_and_place(error)}")
+    return found
 
 
 def _of_numbers(model: BaseAlgorithm, error: Exception) -> RunFailedError | None:

@@ -37,8 +37,13 @@ class SelfPlayCallback(BaseCallback):
         self._self_play, self._progress, self._sink = self_play, progress, sink
         self._lesson = progress.lesson
 
-    def _on_training_start(self) -> None:
-        self._lesson = self._progress.lesson
+    def state(self) -> int:
+        """The lesson that the last rollout was of."""
+        return self._lesson
+
+    def resume(self, state: int) -> None:
+        """Go on from what `state()` gave."""
+        self._lesson = state
 
     def _on_step(self) -> bool:
         return True

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of, reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
@@ -33,14 +33,10 @@ def new_environment(settings: GymnasiumSettings) -> Env:
         if settings.max_episode_steps is None
         else {"max_episode_steps": settings.max_episode_steps}
     )
-    try:
+    with blamed(f"env.id: {settings.id} can't be made:", ConfigurationError):
         return gymnasium.make(
             settings.id, disable_env_checker=True, **limit, **dict(settings.kwargs)
         )
-    except Exception as error:  # whatever a stranger's environment raises
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        place = "" if (found := place_of(error)) is None else f" ({found})"
-        raise ConfigurationError(f"env.id: {settings.id} can't be made: {reason}{place}") from error
 
 
 @contextmanager
@@ -60,11 +56,8 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
 def _import(module: str) -> None:
     if "" not in sys.path:
         sys.path.insert(0, "")  # a module in the working directory
-    try:
+    with blamed(f"env.module: {module} can't be imported:", ConfigurationError):
         import_module(module)
-    except Exception as error:  # whatever a stranger's module raises
-        what = f"env.module: {module} can't be imported: {reason_and_place(error)}"
-        raise ConfigurationError(what) from error
 
 
 def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec, ActionColumns]:

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, blamed
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 
@@ -60,7 +60,8 @@ def attribute_fault(env: gymnasium.Env[Any, Any], name: str) -> str | None:
 def check_attributes(env: gymnasium.Env[Any, Any], names: Iterable[str]) -> None:
     """Raise ConfigurationError for a parameter that is no number of the unwrapped environment."""
     for name in names:
-        fault = attribute_fault(env, name)
+        with blamed(f"parameters.{name}: it raised", ConfigurationError):
+            fault = attribute_fault(env, name)
         if fault is not None:
             raise ConfigurationError(f"parameters.{name}: {fault}")
 
@@ -72,13 +73,11 @@ def set_attributes(env: gymnasium.Env[Any, Any], values: Mapping[str, float]) ->
     """
     inner = env.unwrapped
     for name, value in values.items():
-        before = getattr(inner, name)
-        whole = isinstance(before, int) and not isinstance(before, bool)
-        try:
+        what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}:"
+        with blamed(what, ForeignCodeError):
+            before = getattr(inner, name)
+            whole = isinstance(before, int) and not isinstance(before, bool)
             setattr(inner, name, round(value) if whole else value)
-        except Exception as error:  # whatever a stranger's environment raises
-            what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}"
-            raise ForeignCodeError(f"{what}: {reason_and_place(error)}") from error
 
 
 def _is_number(value: Any) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
@@ -19,6 +20,10 @@ from aimbot_lab.foundation.world import (
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
+
+
+class MisfitError(LabError):
+    """What an environment gave does not fit; the words follow `its CALL`."""
 
 
 class ObservationColumns(NamedTuple):
@@ -63,7 +68,7 @@ def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
 def flat_observation(space: spaces.Space[Any], observation: Any, *, size: int) -> Float32Array:
     """`observation` of `space` as its columns [D], `size` of them.
 
-    Raises LabError, in words that follow the environment's name, where it does not fit.
+    Raises MisfitError where it does not fit.
     """
     try:
         flat = np.asarray(spaces.flatten(space, observation), np.float32)
@@ -73,26 +78,35 @@ def flat_observation(space: spaces.Space[Any], observation: Any, *, size: int) -
         if flat.shape == (size,):
             return flat
         reason = f"{flat.size} numbers instead of {size}"
-    raise LabError(f"gave an observation that does not fit its observation_space: {reason}")
+    raise MisfitError(f"gave an observation that does not fit its observation_space: {reason}")
 
 
 def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
     """The masks of each branch, or of a single one that comes without a list, as [choices].
 
-    Raises LabError, in words that follow the environment's name, where they do not fit.
+    Raises MisfitError where they do not fit.
     """
     try:
         parts = [np.ravel(part) for part in (given if isinstance(given, list | tuple) else [given])]
         masks = np.concatenate(parts).astype(np.bool_)
     except (TypeError, ValueError) as error:
-        raise LabError(f"what is no mask of its choices: {first_line(error)}") from error
+        raise MisfitError(f"gave what is no mask of its choices: {first_line(error)}") from error
     if len(masks) != sum(spec.branches):
-        raise LabError(f"{len(masks)} masks; its actions have {sum(spec.branches)} choices")
+        raise MisfitError(f"gave {len(masks)} masks; its actions have {sum(spec.branches)} choices")
     ends = np.cumsum(spec.branches)[:-1]
     for name, part in zip(spec.action_names, np.split(masks, ends), strict=False):
         if not part.any():
-            raise LabError(f"no choice for {name}")
+            raise MisfitError(f"gave no choice for {name}")
     return masks
+
+
+def reward_of(given: Any) -> float:
+    """The number that a step gave as its reward. Raises MisfitError where it is none."""
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        shown = one_line(str(given))[:80]
+        raise MisfitError(f"gave a reward that is not a number: {shown}") from None
 
 
 def first_line(error: Exception) -> str:

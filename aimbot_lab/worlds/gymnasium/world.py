@@ -16,11 +16,16 @@ from aimbot_lab.foundation.argument_checks import (
     whole_seed,
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
-from aimbot_lab.foundation.errors import ForeignCodeError, LabError, reason_and_place
+from aimbot_lab.foundation.errors import (
+    NEVER_BLAMED,
+    ConfigurationError,
+    ForeignCodeError,
+    LabError,
+    blamed,
+)
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
-from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import (
     BoolArray,
@@ -34,19 +39,18 @@ from aimbot_lab.worlds.gymnasium.environments import (
     environment_shape,
     new_environment,
 )
+from aimbot_lab.worlds.gymnasium.old_gym import check_info, raised_words, seed_notice
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
+    MisfitError,
     environment_action,
     flat_masks,
     flat_observation,
+    reward_of,
 )
 from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
-RETURNS = {
-    "reset": "; it must return (observation, info)",
-    "step": "; it must return (observation, reward, terminated, truncated, info)",
-}
 PARAMETERS = TypeAdapter(Mapping[str, Float | Sampler])
 
 
@@ -60,8 +64,11 @@ class GymnasiumWorld:
     def __init__(self, settings: GymnasiumSettings) -> None:
         self.settings, self.num_envs = settings, settings.num_envs
         self._envs = [new_environment(settings) for _ in range(self.num_envs)]
-        self.spec, self._actions = environment_shape(self._envs[0], settings)
-        self._space = self._envs[0].observation_space
+        with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+            self.spec, self._actions = environment_shape(self._envs[0], settings)
+            self._space = self._envs[0].observation_space
+            notice = seed_notice(self._envs[0], settings.id)
+        self._notices = [] if notice is None else [notice]
         self._judge = WinJudge(settings.win)
         self.keep_endings = False
         self._endings: dict[int, Picture] = {}
@@ -123,7 +130,8 @@ class GymnasiumWorld:
 
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
-        return self._judge.take_notices()
+        taken, self._notices = self._notices + self._judge.take_notices(), []
+        return taken
 
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
@@ -131,7 +139,7 @@ class GymnasiumWorld:
             for row, env in enumerate(self._envs):
                 with self._blamed("action_masks"):
                     given = env.unwrapped.action_masks()  # type: ignore[attr-defined]
-                self._masks[row] = self._fitting_masks(given)
+                    self._masks[row] = flat_masks(given, self.spec)
         masks[:] = self._masks
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -184,8 +192,9 @@ class GymnasiumWorld:
             set_attributes(env, values)
         seed = derive_seed(self._seed, "episode", self._begun) % 2**31
         with self._blamed("reset"):
-            observation, _ = env.reset(seed=seed, options=options)
-        first = self._flat(observation, "reset")
+            observation, info = env.reset(seed=seed, options=options)
+            check_info(env, info)
+            first = self._flat(observation)
         self._refuse_infinite_observations(first, "reset")
         self._order[row], self._scenarios[row] = self._begun, self._scenario
         self._lengths[row], self._returns[row] = 0, 0.0
@@ -198,14 +207,10 @@ class GymnasiumWorld:
         with self._blamed("step"):
             observation, reward, terminated, truncated, info = env.step(given)
             over, cut_off = bool(terminated), bool(truncated)
-        if type(info) is not dict and not isinstance(info, Mapping):
-            raise ForeignCodeError(f"{self.settings.id}: its step gave an info that is not a dict")
-        buffers.observations[row] = self._flat(observation, "step")
-        try:
-            buffers.rewards[row] = gained = float(reward)
-        except (TypeError, ValueError):
-            what = f"its step gave a reward that is not a number: {one_line(str(reward))[:80]}"
-            raise ForeignCodeError(f"{self.settings.id}: {what}") from None
+            if type(info) is not dict and not isinstance(info, Mapping):
+                raise MisfitError("gave an info that is not a dict")
+            buffers.observations[row] = self._flat(observation)
+            buffers.rewards[row] = gained = reward_of(reward)
         self._lengths[row] += 1
         self._returns[row] += gained
         if over or cut_off:
@@ -216,29 +221,19 @@ class GymnasiumWorld:
 
     @contextmanager
     def _blamed(self, call: str) -> Iterator[None]:
-        """Raise ForeignCodeError, in a line, for whatever the environment raises in `call`."""
+        """Raise ForeignCodeError, in a line, for what the environment raises or gives in `call`."""
         try:
             yield
-        except LabError:
-            raise
-        except Exception as error:  # whatever a stranger's environment raises
-            hint = RETURNS.get(call, "") if "unpack" in str(error) else ""
-            raised = f"{reason_and_place(error)}{hint}"
-            raise ForeignCodeError(f"{self.settings.id}: its {call} raised {raised}") from error
-
-    def _flat(self, observation: Any, call: str) -> Float32Array:
-        """The columns [D] of what `call` gave. Raises ForeignCodeError where it does not fit."""
-        try:
-            return flat_observation(self._space, observation, size=len(self.spec.observation_names))
-        except LabError as error:
+        except MisfitError as error:
             raise ForeignCodeError(f"{self.settings.id}: its {call} {error}") from error
+        except NEVER_BLAMED:
+            raise
+        except BaseException as error:
+            words = raised_words(self._envs[0], call, error)
+            raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
-    def _fitting_masks(self, given: Any) -> BoolArray:
-        """The masks [choices] that `action_masks` gave, or ForeignCodeError."""
-        try:
-            return flat_masks(given, self.spec)
-        except LabError as error:
-            raise ForeignCodeError(f"{self.settings.id}: its action_masks gave {error}") from error
+    def _flat(self, observation: Any) -> Float32Array:
+        return flat_observation(self._space, observation, size=len(self.spec.observation_names))
 
     def _refuse_infinite(self, buffers: StepBuffers) -> None:
         """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""

@@ -1,15 +1,18 @@
 """Gymnasium environments as a kind of world: what is known before one is made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, WorldType
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer
+from aimbot_lab.worlds.asked_type import AskedType
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 
-class GymnasiumType(WorldType):
+class GymnasiumType(AskedType):
     """Copies of any Gymnasium environment."""
 
     name = "gymnasium"
@@ -17,9 +20,28 @@ class GymnasiumType(WorldType):
     shape_keys = ("id", "module", "kwargs")
 
     def __init__(self) -> None:
+        super().__init__()
         self._specs: dict[str, WorldSpec] = {}
 
-    def spec(self, settings: GymnasiumSettings) -> WorldSpec:
+    def code(self, settings: GymnasiumSettings) -> NamedCode | None:
+        """The module that they import: of their own, before the id's colon, or in an argument.
+
+        Environments of installed packages, known by their id alone, are no code of a user's own.
+        """
+        parts = {"module": settings.module, "id": settings.id, "kwargs": settings.kwargs}
+        if settings.module is not None:
+            return named_code("env.module", "module", settings.module, parts=parts)
+        if ":" in settings.id:
+            return named_code("env.id", "module of", settings.id, parts=parts)
+        if any(":" in text for text in _texts(settings.kwargs)):
+            return named_code("env.kwargs", "code", "that a text with a colon names", parts=parts)
+        return None
+
+    def shape_of(self, settings: GymnasiumSettings) -> Any:
+        """What decides what is observed, which actions there are and how long an episode is."""
+        return settings.id, settings.module, settings.kwargs, settings.max_episode_steps
+
+    def asked_spec(self, settings: GymnasiumSettings) -> WorldSpec:
         """The shape of its environments; one is made, and closed, for it.
 
         Raises ConfigurationError where none can be made.
@@ -35,7 +57,7 @@ class GymnasiumType(WorldType):
         with tried_environment(settings) as env:
             return environment_shape(env, settings)[0]
 
-    def make(self, settings: GymnasiumSettings) -> BatchWorld:
+    def made(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""
         from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 
@@ -61,13 +83,26 @@ class GymnasiumType(WorldType):
     ) -> str | None:
         """Whether the environments have a number of that name, where it is an attribute."""
         del value
-        if settings is None or settings.via == "options":
+        if settings is None or settings.via == "options" or not is_allowed(self.code(settings)):
             return None
         from aimbot_lab.worlds.gymnasium.environments import tried_environment
         from aimbot_lab.worlds.gymnasium.parameters import attribute_fault
 
         with tried_environment(settings) as env:
             return attribute_fault(env, name)
+
+
+def _texts(given: Any) -> Iterator[str]:
+    """Every text in arguments of an environment."""
+    match given:
+        case str():
+            yield given
+        case Mapping():
+            for value in given.values():
+                yield from _texts(value)
+        case list() | tuple():
+            for value in given:
+                yield from _texts(value)
 
 
 GYMNASIUM = GymnasiumType()

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from aimbot_lab.foundation.named_code import NamedCode, named_code, require_allowed
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, WorldType
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer
+from aimbot_lab.worlds.asked_type import AskedType
 from aimbot_lab.worlds.unity.settings import TARGET, UnitySettings
 from aimbot_lab.worlds.unity.shape import BuildShape, world_spec
 
 
-class UnityType(WorldType):
+class UnityType(AskedType):
     """Agents of a build that speaks ML-Agents' protocol."""
 
     name = "unity"
@@ -19,6 +21,7 @@ class UnityType(WorldType):
     shape_keys = ("file_name", "env_args", "behavior", "targets")
 
     def __init__(self) -> None:
+        super().__init__()
         self._shapes: dict[str, BuildShape] = {}
 
     def shape(self, settings: UnitySettings) -> BuildShape:
@@ -26,19 +29,31 @@ class UnityType(WorldType):
 
         Raises ConfigurationError where it can't be started or understood.
         """
-        asked = replace(settings, num_envs=1, threads=1, win=None)
+        asked = self.shape_of(settings)
         key = repr(asked)
+        require_allowed(self.code(settings))
         if key not in self._shapes:
             from aimbot_lab.worlds.unity.probe import probe
 
             self._shapes[key] = probe(asked)
         return self._shapes[key]
 
-    def spec(self, settings: UnitySettings) -> WorldSpec:
+    def code(self, settings: UnitySettings) -> NamedCode:
+        """The build's program with its arguments; without one an editor that is waited for."""
+        name = settings.file_name
+        parts = {key: getattr(settings, key) for key in ("file_name", "env_args", "log_folder")}
+        noun = "program" if name else "editor"
+        return named_code("env.file_name", noun, name or "that is waited for", parts=parts)
+
+    def shape_of(self, settings: UnitySettings) -> UnitySettings:
+        """What decides what its agents observe and do."""
+        return replace(settings, num_envs=1, threads=1, win=None)
+
+    def asked_spec(self, settings: UnitySettings) -> WorldSpec:
         """The shape of its agents."""
         return world_spec(self.shape(settings), settings)
 
-    def make(self, settings: UnitySettings) -> BatchWorld:
+    def made(self, settings: UnitySettings) -> BatchWorld:
         """The agents; processes start with the first reset."""
         from aimbot_lab.worlds.unity.world import UnityWorld
 

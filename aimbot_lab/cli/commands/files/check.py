@@ -1,8 +1,15 @@
 """`aimbot-lab check`: are these curriculum and sweep files right?"""
 
+import json
+import multiprocessing
+import os
 import re
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +17,14 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.foundation.shown_text import refusal_lines
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from aimbot_lab.experiment.config.document import LoadedCurriculum
+    from aimbot_lab.foundation.named_code import NamedCode
+
+MADE_SECONDS = 120  # that a world may take to be made
 
 
 @click.command(short_help="List the faults of curricula and sweeps.")
@@ -21,11 +36,17 @@ from aimbot_lab.foundation.shown_text import refusal_lines
 )
 @options.overrides
 @options.allow_env
+@click.option(
+    "--make",
+    is_flag=True,
+    help="Also make the worlds that files of folders name: run their modules, start their builds.",
+)
 @options.as_json
 def check(
     files: tuple[Path, ...],
     overrides: tuple[str, ...],
     allow_env: tuple[str, ...],
+    make: bool,
     as_json: bool,
 ) -> int:
     """Check curriculum and sweep FILES and list every fault with its place; nothing is created.
@@ -35,33 +56,102 @@ def check(
     sweeps are checked. --set and --allow-env are for curricula. Exit code 0 when all are fit to
     run, 2 otherwise.
 
+    Files of folders are only read: a world of code that they name, such as the module of an
+    environment, is made where you name the file itself or say --make, in a process of its own.
+
     \b
     Example:
       aimbot-lab check
       aimbot-lab check goto --set train.total_steps=100000
     """
-    from aimbot_lab.experiment.config.document import check_files
-    from aimbot_lab.sweep.document import file_diagnostics, is_sweep_file
-
-    def faults_of(path: Path) -> list[str]:
-        if is_sweep_file(str(path)):
-            return file_diagnostics(str(path))
-        if holds_presets(path):
-            what = "holds target blocks, not a curriculum; check it with aimbot-lab presets check"
-            return [f"{path}: {what}"]
-        return check_files([path], overrides, allowed_env=allow_env)
-
-    checked = yaml_files(files or _own_files())
-    found = [(path, faults_of(path)) for path in checked]
+    found, unmade = list[tuple[Path, list[str]]](), list[str]()
+    named = {*yaml_files(tuple(path for path in files if not _is_folder(path)))}
+    for path in yaml_files(files or _own_files()):
+        faults, loaded = _read(path, overrides, allow_env)
+        if loaded is not None and (code := loaded.unasked) is not None:
+            if make or path in named:
+                again = partial(_read, path, overrides, allow_env, loaded.source_text)
+                faults = _made(again, path, code)
+            else:
+                unmade.append(f"{path} ({code.shown})")
+        found.append((path, faults))
     lines = [line for _, faults in found for line in faults]
     if as_json:
         print_json(_document(found))
-    else:
-        for line in lines:
-            click.echo(refusal_lines(line), err=True)
-    if not lines and not as_json:
-        click.echo(f"{len(checked)} {'file is' if len(checked) == 1 else 'files are'} fit to run")
+        return 2 if lines else 0
+    for line in lines:
+        click.echo(refusal_lines(line), err=True)
+    if not lines:
+        click.echo(f"{len(found)} {'file is' if len(found) == 1 else 'files are'} fit to run")
+    if unmade:
+        what = "only read, their worlds were not made (--make makes them)"
+        click.echo(refusal_lines(f"{what}: {', '.join(unmade)}"), err=True)
     return 2 if lines else 0
+
+
+def _read(
+    path: Path, overrides: tuple[str, ...], allow_env: tuple[str, ...], text: str | None = None
+) -> "tuple[list[str], LoadedCurriculum | None]":
+    """The faults that reading the file finds; without any the curriculum, of a sweep its base.
+
+    `text` is what standard input said, which can be read but once.
+    """
+    from aimbot_lab.experiment.config.document import parse_curriculum, read_text, shown_file
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.shipped.named_files import CURRICULUM, find_file
+    from aimbot_lab.sweep.document import is_sweep_file, load_sweep
+
+    try:
+        if is_sweep_file(str(path)):
+            return [], load_sweep(path).base
+        if holds_presets(path):
+            what = "holds target blocks, not a curriculum; check it with aimbot-lab presets check"
+            return [f"{path}: {what}"], None
+        file = find_file(str(path), CURRICULUM)
+        text = read_text(file) if text is None else text
+        return [], parse_curriculum(text, shown_file(file), overrides, allowed_env=allow_env)
+    except ConfigurationError as error:
+        return [*error.faults], None
+
+
+def _made(read: Callable[[], tuple[list[str], Any]], path: Path, code: "NamedCode") -> list[str]:
+    """The faults that `read` finds in the file at `path` once `code` may run.
+
+    It runs in a process of its own, which it may end or hold up without harm.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_make, args=(read, code, theirs))
+    child.start()
+    theirs.close()
+    where = f"{path}: {code.key}: the {code.shown}"
+    try:
+        if not ours.poll(MADE_SECONDS):
+            return [f"{where} made no world within {MADE_SECONDS} s"]
+        return [str(fault) for fault in json.loads(ours.recv_bytes())]
+    except (EOFError, ValueError):
+        child.join(1)
+        return [f"{where} ended the process that made its world (exit code {child.exitcode})"]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid or 0, signal.SIGKILL)
+        child.join()
+
+
+def _make(
+    read: Callable[[], tuple[list[str], Any]], code: "NamedCode", answer: "Connection"
+) -> None:
+    from aimbot_lab.foundation.named_code import allow
+
+    os.setsid()  # what it starts ends with it
+    os.dup2(2, 1)  # what the code prints is no result of ours
+    allow(code)
+    answer.send_bytes(json.dumps(read()[0]).encode())
+    os._exit(0)  # threads of the code may be at work
+
+
+def _is_folder(path: Path) -> bool:
+    return "\0" not in str(path) and path.is_dir()
 
 
 def _own_files() -> tuple[Path, ...]:
@@ -104,7 +194,7 @@ def yaml_files(paths: tuple[Path, ...]) -> list[Path]:
 
     files: list[Path] = []
     for path in paths:
-        if "\0" in str(path) or not path.is_dir():
+        if not _is_folder(path):
             files.append(Path(find_file(str(path), CURRICULUM, SWEEP)))
             continue
         held = sorted([*path.glob("*.yaml"), *path.glob("*.yml")])

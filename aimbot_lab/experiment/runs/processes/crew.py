@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import aimbot_lab
 from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
 from aimbot_lab.experiment.runs.processes.handing_over import as_document, request_from
 from aimbot_lab.experiment.runs.request import RunRequest
@@ -22,6 +21,7 @@ from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.processes.place import LostError
 from aimbot_lab.training.training import Training
+from aimbot_lab.version import full_version
 
 DIGITS = 12  # of a hash that a person is shown
 
@@ -167,4 +167,4 @@ def about_request(request: RunRequest) -> dict[str, str]:
 
 
 def _version() -> dict[str, str]:
-    return {"version of aimbot-lab": aimbot_lab.__version__}
+    return {"version of aimbot-lab": full_version()}

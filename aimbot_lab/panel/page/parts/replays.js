@@ -6,6 +6,7 @@ import { percent } from "../format.js";
 import { playerControls } from "../player.js";
 import { Eyes } from "../scene/eyes.js";
 import { awayScene, isMatch, MatchCards, resultWords } from "../scene/match.js";
+import { withToken } from "../token.js";
 import { TopDown } from "../topdown.js";
 
 export const name = "replays";
@@ -85,7 +86,7 @@ export function open(place, panel, rest) {
 
   async function give() {
     if (!file.files.length) return;
-    const answer = await fetch("/replay", { method: "POST", body: file.files[0] });
+    const answer = await fetch(withToken("/replay"), { method: "POST", body: file.files[0] });
     file.value = "";
     if (answer.ok) choose((await answer.json()).key);
     else panel.notice((await answer.text()).trim() || "that file can't be read");

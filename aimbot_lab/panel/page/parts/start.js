@@ -73,7 +73,7 @@ export function open(place, panel) {
     el("span", { className: "about" }, choice.about),
     el("span", { className: "quiet" },
       isMine ? "starting …" : `${lessons}, at most ${brief(choice.total_steps)} steps, ` +
-        `world ${choice.world}`));
+        `world ${choice.world}${choice.code && `, runs the ${choice.code}`}`));
   }
 
   function faulty(choice) {

@@ -32,7 +32,7 @@ export function open(place, panel, rest) {
         "time. None has begun in this data folder; begin one in a terminal with ",
       el("code", {}, "aimbot-lab sweep rewards"), ".");
     }
-    fill(list, sweeps.map((one) => el("li", {}, el("a", { href: `#sweep/${one.name}`,
+    fill(list, sweeps.map((one) => el("li", {}, el("a", { href: addressOf(one.name),
       className: "run-link", aria: one.name === shown ? { current: "true" } : {} },
     el("strong", {}, one.name),
     el("span", { className: "quiet" }, `changed ${clock(one.changed_ms)}`)))));
@@ -75,7 +75,7 @@ export function open(place, panel, rest) {
     say(lead, "The sweep is read …");
     panel.act("watch", { name: sweep });
     for (const link of list.querySelectorAll("a")) {
-      if (link.hash === `#sweep/${sweep}`) link.setAttribute("aria-current", "true");
+      if (link.hash === addressOf(sweep)) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
   }
@@ -85,6 +85,10 @@ export function open(place, panel, rest) {
     if (shown) watch(shown);
   });
   return { go(other) { if (other && other !== shown) watch(other); } };
+}
+
+function addressOf(sweep) {
+  return `#sweep/${encodeURIComponent(sweep)}`;
 }
 
 /** A trial's value with its interval: "0.61 [0.52 to 0.69]", "more than 40,000". */

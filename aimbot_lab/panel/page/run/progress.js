@@ -121,6 +121,7 @@ function cellOf(cell) {
 }
 
 function hintOf(told) {
+  if (told.fault) return told.fault;
   if (told.state === "trains" && told.status === null) {
     return "It gets ready: the simulator is prepared, and compiled the first time.";
   }

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.games.game import Keys
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT
 
 Value = TypeVar("Value")
@@ -61,7 +62,7 @@ class RealTime:
     async def do(self, work: Callable[[], Value]) -> Value:
         """What `work` on the game returns, done between two decisions."""
         async with self._lock:
-            return await asyncio.to_thread(work)
+            return await in_thread(work)
 
     async def run(self) -> None:
         """Go on until cancelled."""

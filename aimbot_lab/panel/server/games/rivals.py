@@ -109,13 +109,14 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
 
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlayer"]:
     """The world of a run, and the player that `which` of `WORDS` means."""
+    from aimbot_lab.experiment.config.validation import never
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
     from aimbot_lab.league.opponents import Store, check_matches, find_opponent
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:
         return _of_training(folder, which)
-    store = Store(lab.data_folder, lab.tracking_uri)
+    store = Store(lab.data_folder, lab.tracking_uri, never)
     found: TrackedAgent = fetch_agent(run, LAST, **store.place)
     check_matches(found)
     return found.config.env, find_opponent(found, which, store=store)

@@ -28,6 +28,7 @@ from aimbot_lab.panel.server.games.episode_game import (
 from aimbot_lab.panel.server.games.game import Frame, line_of
 from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.games.rivals import USUAL, match_target, rival_lines, set_up
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.games import game_asks, open_game
@@ -110,7 +111,7 @@ class OpenPlay:
         self.time.pause(True)
         self.tell(YOU, batch)
         if self.beside is not None:
-            other = await asyncio.to_thread(played_by, self.beside, self.game.chosen)
+            other = await in_thread(played_by, self.beside, self.game.chosen)
             self.tell(self.label, other)
 
     def tell(self, who: str, batch: EpisodeBatch) -> None:
@@ -130,9 +131,9 @@ async def begin(session: Session, wanted: Wanted) -> Begun:
     """Begin an episode, which waits until it is no longer paused."""
     lines = await session.lab.run_list.look()
     play = session.state.setdefault(NAME, OpenPlay(session))
-    settings = await asyncio.to_thread(playable_settings)
+    settings = await in_thread(playable_settings)
     world = type_of(settings)
-    matches, levels = await asyncio.to_thread(match_target)
+    matches, levels = await in_thread(match_target)
     targets = {**world.targets(settings), **({matches: levels} if matches else {})}
     target = wanted.target or world.default_target()
     if target not in targets or wanted.difficulty > targets[target]:
@@ -163,12 +164,12 @@ async def _opened_episode(
 ) -> EpisodeGame:
     """An episode that `beside`, where there is one, plays after the person."""
     lab = play.session.lab
-    you = await asyncio.to_thread(find_actor, lab, PERSON)
+    you = await in_thread(find_actor, lab, PERSON)
     other, label = None, ""
     if beside:
-        other = await asyncio.to_thread(find_actor, lab, beside)
+        other = await in_thread(find_actor, lab, beside)
         label = next((one.label for one in actor_lines(lines) if one.key == beside), beside)
-    game = await asyncio.to_thread(EpisodeGame, you, chosen)
+    game = await in_thread(EpisodeGame, you, chosen)
     play.beside, play.label, play.who = other, label, YOU
     return game
 
@@ -178,8 +179,8 @@ async def _opened_match(
 ) -> EpisodeGame:
     """A match of the person against `rival`."""
     del lines
-    match = await asyncio.to_thread(set_up, play.session.lab, rival or USUAL)
-    game = await asyncio.to_thread(EpisodeGame, match.person, chosen, match.rival)
+    match = await in_thread(set_up, play.session.lab, rival or USUAL)
+    game = await in_thread(EpisodeGame, match.person, chosen, match.rival)
     play.beside, play.label, play.who = None, match.label, f"{YOU} against {match.label}"
     return game
 
@@ -187,7 +188,7 @@ async def _opened_match(
 async def save_replay(session: Session, _: Nothing) -> ReplayText:
     """The episode that has ended as a replay file."""
     game = open_game(session, NAME, OpenPlay).game
-    text = await asyncio.to_thread(game.replay)
+    text = await in_thread(game.replay)
     return ReplayText(text, f"{game.chosen.target}-{game.chosen.seed}.json")
 
 

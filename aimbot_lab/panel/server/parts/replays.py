@@ -1,12 +1,11 @@
 """The part Replays: recorded episodes, moment by moment."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.loading import KERNELS
+from aimbot_lab.panel.server.loading import KERNELS, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
@@ -52,31 +51,28 @@ class Portion:
 
 async def of_folder(session: Session, _: Nothing) -> Lines:
     """The replays of the folder."""
-    return Lines(await asyncio.to_thread(session.lab.replays.of_folder))
+    return Lines(await in_thread(session.lab.replays.of_folder))
 
 
 async def of_run(session: Session, asked: OfRun) -> Lines:
     """The replays of a run."""
-    return Lines(await asyncio.to_thread(session.lab.replays.of_run, asked.run))
+    return Lines(await in_thread(session.lab.replays.of_run, asked.run))
 
 
 async def choose(session: Session, asked: Chosen) -> dict[str, Any]:
     """What a replay is of; it has been played once by then, and is what was recorded."""
-    played = await asyncio.to_thread(_played, session.lab, asked.key)
+    played = await in_thread(_played, session.lab, asked.key)
     session.state["replays"] = asked.key, played
     return played.about()
 
 
 async def moments(session: Session, asked: From) -> Portion:
     """Some moments of a replay."""
-    lab = session.lab
     key, played = session.state.get("replays", ("", None))
-    if key != asked.key or played is None or played.next > asked.first:
-        played = await asyncio.to_thread(_played, lab, asked.key)
+    if key != asked.key or played is None:
+        played = await in_thread(_played, session.lab, asked.key)
         session.state["replays"] = asked.key, played
-    while played.next < asked.first and await asyncio.to_thread(played.portion):
-        pass
-    return Portion(asked.first, await asyncio.to_thread(played.portion))
+    return Portion(asked.first, await in_thread(played.portion, asked.first))
 
 
 def _played(lab: "Lab", key: str) -> "PlayedReplay":

@@ -1,11 +1,10 @@
 """The part Start: what can be trained, and the training that was begun."""
 
-import asyncio
-
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.curricula import Choice
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.runs.trainings import Started
@@ -37,7 +36,7 @@ class Holding:
 async def offer(session: Session, _: Nothing) -> Choices:
     """The curricula, checked; and from now on what becomes of the training that was begun."""
     session.follow("start", "holding", session.lab.started, Holding)
-    choices = await asyncio.to_thread(session.lab.curricula.look)
+    choices = await in_thread(session.lab.curricula.look)
     return Choices(choices, str(session.lab.here))
 
 
@@ -45,10 +44,8 @@ async def begin(session: Session, chosen: Chosen) -> Holding:
     """Train by a curriculum, in a process of its own."""
     lab = session.lab
     path = lab.curricula.path(chosen.key)
-    title = next(
-        one.title for one in await asyncio.to_thread(lab.curricula.look) if one.key == chosen.key
-    )
-    started = await asyncio.to_thread(lab.trainings.start, ["run", str(path)], title=title)
+    title = next(one.title for one in await in_thread(lab.curricula.look) if one.key == chosen.key)
+    started = await in_thread(lab.trainings.start, ["run", str(path)], title=title)
     await lab.started.look_now()
     return Holding(started)
 

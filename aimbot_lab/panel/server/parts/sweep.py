@@ -1,12 +1,12 @@
 """The part Sweep: trials as they end, and the best so far. Read only."""
 
-import asyncio
 from typing import Annotated, Any
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.feed import Feed
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.session import Session
@@ -34,7 +34,7 @@ async def list_sweeps(session: Session, _: Nothing) -> Done:
     lab = session.lab
 
     async def look() -> list[SweepLine]:
-        return await asyncio.to_thread(lab.sweeps.look)
+        return await in_thread(lab.sweeps.look)
 
     feed = lab.kept("sweeps", lambda: Feed(look, seconds=SECONDS))
     session.follow("sweep", "sweeps", feed, Lines)
@@ -46,7 +46,7 @@ async def watch(session: Session, asked: OfSweep) -> Done:
     lab = session.lab
 
     async def look() -> dict[str, Any]:
-        return await asyncio.to_thread(lab.sweeps.report, asked.name)
+        return await in_thread(lab.sweeps.report, asked.name)
 
     feed = lab.kept(f"sweep/{asked.name}", lambda: Feed(look, seconds=SECONDS))
     session.follow("sweep", "report", feed)

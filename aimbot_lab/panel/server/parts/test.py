@@ -1,6 +1,5 @@
 """The part Test: one row in real time, in which a person places things and gives targets."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from aimbot_lab.panel.server.games.actors import RUN, Actor, ActorLine, actor_li
 from aimbot_lab.panel.server.games.game import Frame
 from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.games.scene_game import ROW, SceneGame
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.games import game_asks, open_game
@@ -138,11 +138,11 @@ async def choose(session: Session, chosen: Chosen) -> Opened:
     """Have another act; what stands on the floor stays where the worlds are alike."""
     lines = await session.lab.run_list.look()
     before = session.state.get(NAME)
-    actor = await asyncio.to_thread(find_actor, session.lab, chosen.actor)
+    actor = await in_thread(find_actor, session.lab, chosen.actor)
     text, paused = "", False
     if isinstance(before, OpenGame):
         text, paused = await before.time.do(before.text), before.time.paused
-    game = await asyncio.to_thread(_new_game, actor, text)
+    game = await in_thread(_new_game, actor, text)
     opened = OpenGame(session, game)
     opened.time.pause(paused)
     session.state[NAME] = opened
@@ -213,7 +213,7 @@ async def save_agent(session: Session, _: Nothing) -> Sent:
     run, _colon, name = key.removeprefix(RUN).partition(":")
     if not key.startswith(RUN):
         return Sent("The command was sent, and nobody trains here: nothing was saved.")
-    line = await asyncio.to_thread(lab.run_list.line, run)
+    line = await in_thread(lab.run_list.line, run)
     if name or line is None or line.state != "trains":
         return Sent("The command was sent. That agent is saved already, with its run.")
     kept = await keep_agent(lab, run)

@@ -1,6 +1,5 @@
 """The part Training: runs, how one of them stands, and what is asked of it."""
 
-import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
@@ -107,14 +107,14 @@ async def mlflow(session: Session, asked: OfRun) -> Address:
 async def resume(session: Session, asked: OfRun) -> Done:
     """Have a run go on from its last checkpoint, in a process of its own."""
     lab = session.lab
-    line = await asyncio.to_thread(lab.run_list.line, asked.run)
+    line = await in_thread(lab.run_list.line, asked.run)
     if line is None or not line.resumable:
         raise ConfigurationError("that run can't be resumed: it is over, or it trains")
     words = ["resume", line.run_id]
     if line.state == "FAILED":
-        words += await asyncio.to_thread(lab.more_steps, line.run_id)
+        words += await in_thread(lab.more_steps, line.run_id)
     title = line.name or line.run_id[:12]
-    await asyncio.to_thread(lab.trainings.start, words, title=title, run_id=line.run_id)
+    await in_thread(lab.trainings.start, words, title=title, run_id=line.run_id)
     await lab.started.look_now()
     return Done()
 

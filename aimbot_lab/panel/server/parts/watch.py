@@ -2,19 +2,22 @@
 
 import asyncio
 import logging
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import require_allowed
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import AGENTS, STORE
+from aimbot_lab.panel.server.loading import AGENTS, STORE, failure_words, in_thread
 from aimbot_lab.panel.server.messages import Done
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
-from aimbot_lab.panel.server.session import Session, failure_words
+from aimbot_lab.panel.server.session import Session
 
 if TYPE_CHECKING:
+    from aimbot_lab.panel.server.watching.own_process import OwnProcess
     from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +30,8 @@ class _Theatre:
 
     def __init__(self, lab: Lab, run_id: str, name: str) -> None:
         self._lab, self._run, self._name = lab, lab.live_run(run_id), name
-        self._agent: WatchedAgent | None = None
+        self._agent: WatchedAgent | OwnProcess | None = None
+        self._deciding = threading.Lock()  # a look that was broken off decides to the end
         self._due = 0.0
         self.feed = Feed(self._look, seconds=0.0)
 
@@ -38,10 +42,10 @@ class _Theatre:
             self._run.wants_agent_until = now + WANTED_SECONDS
         await asyncio.sleep(max(0.0, self._due - now))
         try:
-            document = await asyncio.to_thread(self._decided)
+            document = await in_thread(self._decided)
         except LabError as error:
             return self._waiting(str(error))
-        except Exception as error:  # it is begun anew
+        except (Exception, SystemExit) as error:  # it is begun anew
             LOG.exception("what is watched failed")
             self._agent = None
             return self._waiting(failure_words(error))
@@ -53,20 +57,38 @@ class _Theatre:
         return {"waiting": why}
 
     def _decided(self) -> dict[str, Any]:
-        if self._agent is None:
-            lab = self._lab
-            lab.loader.need(*STORE, *AGENTS)
-            from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent
+        self._lab.loader.need(*STORE, *AGENTS)
+        from aimbot_lab.panel.server.watching.own_process import OwnProcess
 
-            uri = lab.tracking_uri
-            self._agent = WatchedAgent(self._run, lab.data_folder, uri=uri, name=self._name)
-        return self._agent.play.decide()
+        with self._deciding:
+            agent = self._agent
+            if agent is None or (isinstance(agent, OwnProcess) and agent.is_over):
+                agent = self._begun()
+            if isinstance(agent, OwnProcess):
+                return agent.decide(self._run.status)
+            return agent.play.decide()
+
+    def _begun(self) -> "WatchedAgent":
+        """The agent, to play here. Raises LabError where it is begun in a process of its own."""
+        from aimbot_lab.panel.server.watching.own_process import OwnProcess, PlayedRun
+        from aimbot_lab.panel.server.watching.watched_agent import WatchedAgent, code_of_run
+
+        folder, uri = self._lab.data_folder, self._lab.tracking_uri
+        code = code_of_run(self._run, folder, uri=uri)
+        if code is None:
+            self._agent = WatchedAgent(self._run, folder, uri=uri, name=self._name)
+            return self._agent
+        if not self._lab.may_run(code):
+            require_allowed(code)
+        played = PlayedRun(self._run.run_id, self._name, str(folder.root), uri)
+        self._agent = OwnProcess(played, code)
+        raise LabError(f"the {code.shown} is started, in a process of its own")
 
 
 async def watch(session: Session, asked: OfAgent) -> Done:
     """Show an agent of a run at play, from now on."""
     lab, what = session.lab, f"watch/{asked.run}/{asked.agent}"
-    line = await asyncio.to_thread(lab.run_list.line, asked.run)
+    line = await in_thread(lab.run_list.line, asked.run)
     if asked.agent and (line is None or asked.agent not in line.saved):
         raise ConfigurationError(f"{asked.agent}: the run has saved no such agent")
 

@@ -1,5 +1,6 @@
 """A replay as a page plays it: every moment of it, in portions."""
 
+import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -28,8 +29,8 @@ class PlayedReplay:
             raise LabError(str(error).replace(str(path), path.name)) from error
         except OSError as error:
             raise LabError(f"{path.name}: {error.strerror or error}") from error
-        self.next = 0  # the moment that comes next
-        self._moments = self._play()
+        self._next, self._moments = 0, self._play()  # the moment that comes next, and all from it
+        self._playing = threading.Lock()  # each request comes in a thread of its own
 
     def about(self) -> dict[str, Any]:
         """What a person reads above it."""
@@ -47,11 +48,16 @@ class PlayedReplay:
             "details": {str(key): str(value) for key, value in self.replay.about.items()},
         }
 
-    def portion(self) -> list[dict[str, Any]]:
-        """The next moments."""
-        found = [*islice(self._moments, PORTION)]
-        self.next += len(found)
-        return found
+    def portion(self, first: int) -> list[dict[str, Any]]:
+        """Some moments, beginning with `first`; none after the last."""
+        with self._playing:
+            if self._next > first:
+                self._next, self._moments = 0, self._play()
+            for _ in islice(self._moments, first - self._next):
+                pass
+            found = [*islice(self._moments, PORTION)]
+            self._next = first + len(found)
+            return found
 
     def _play(self) -> Iterator[dict[str, Any]]:
         show = shower(self.replay.episode.settings)

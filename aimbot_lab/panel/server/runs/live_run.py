@@ -1,13 +1,21 @@
 """A run that is watched: what it shows of itself, and requests to it."""
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
+from aimbot_lab.curriculum.target_weights import TargetWeights
+from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.documents import read_document
+from aimbot_lab.panel.server.loading import in_thread
+from aimbot_lab.panel.server.messages import plain
 from aimbot_lab.panel.server.runs.run_list import RunList
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
@@ -20,6 +28,38 @@ ANSWER_SECONDS = 60.0  # a run answers where a rollout begins
 PAUSE = 0.05
 
 
+@dataclass(frozen=True)
+class Rate:
+    """A share of won episodes and its interval."""
+
+    win_rate: float | None
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run stands, as it shows itself: see `training.callbacks.live_publication`."""
+
+    step: int  # environment steps
+    total_steps: int
+    steps_per_second: float | None
+    lesson: int  # from 0
+    lessons: list[LessonReport]
+    finished: bool
+    episodes: int  # counted ones of the lesson
+    window: int  # of these, how many the win rate is taken over
+    win_rate: Rate
+    threshold: float | None
+    min_lesson_length: int
+    log_evidence: float | None
+    log_bound: float | None
+    measured: Measured | None
+    cells: list[CellReport]
+    targets: TargetWeights
+    difficulty: dict[str, DifficultyWeights]  # by target
+
+
 class LiveRun:
     """A run as pages watch it; its last state is kept when it ends."""
 
@@ -27,6 +67,7 @@ class LiveRun:
         self.run_id = run_id
         self._list = run_list
         self._status: Any = None
+        self._fault = ""  # of the file that holds it
         self._status_time = 0
         self._line: dict[str, Any] = {}
         self._looked = self._renewed = -ANSWER_SECONDS
@@ -40,12 +81,13 @@ class LiveRun:
         """How the run stands: its line of the list, its last state, and whether that is live."""
         now = time.monotonic()
         if now - self._looked >= ALIVE_SECONDS:
-            self._looked = now
-            self._line = await asyncio.to_thread(self._list_line)
+            self._line = await in_thread(self._list_line)
+            self._looked = now  # now that it has: a page that leaves breaks a look off
         if self._line["state"] == "trains":
             self._keep_watching(now)
-        await asyncio.to_thread(self._read_status)  # what was shown last stays in the folder
-        return {**self._line, "status": self._status, "held": {**self._held}}
+        await in_thread(self._read_status)  # what was shown last stays in the folder
+        told = {"status": self._status, "fault": self._fault, "held": {**self._held}}
+        return {**self._line, **told}
 
     def hold(self, target: str, weights: Mapping[str, Any]) -> None:
         """Note for all pages what the run has answered about `target`; "" for all targets."""
@@ -73,13 +115,13 @@ class LiveRun:
         Raises ConfigurationError where it does not train or refuses, LabError where it is silent.
         """
         async with self._sending:
-            folder = await asyncio.to_thread(self.folder)
+            folder = await in_thread(self.folder)
             channel = ControlChannel(folder.path)
-            key = await asyncio.to_thread(channel.send, document)
+            key = await in_thread(channel.send, document)
         until = time.monotonic() + ANSWER_SECONDS
         while (answer := channel.wait(key, 0.0, still_open=lambda: True)) is None:
             await asyncio.sleep(PAUSE)
-            if time.monotonic() > until or await asyncio.to_thread(lambda: folder.is_free):
+            if time.monotonic() > until or await in_thread(lambda: folder.is_free):
                 channel.withdraw(key)
                 raise LabError(f"run {self.run_id[:12]} did not answer; nothing was changed")
         if "error" in answer:
@@ -115,8 +157,14 @@ class LiveRun:
         if folder is None:
             return
         place = LiveFolder.of(folder.path).status
-        with suppress(OSError, ValueError):
+        with suppress(OSError):
             changed = place.stat().st_mtime_ns
             if changed != self._status_time:
-                self._status = json.loads(place.read_bytes())
                 self._status_time = changed
+                try:
+                    self._status, self._fault = plain(read_document(place, _STATUS)), ""
+                except LabError as error:
+                    self._status, self._fault = None, str(error)
+
+
+_STATUS = TypeAdapter(Status)

@@ -1,12 +1,13 @@
 """Which runs there are: those that train here, and those that a store knows."""
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.loading import STORE, Loader
+from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
 from aimbot_lab.tracking.runs.agent_names import saved_agents
@@ -16,6 +17,7 @@ from aimbot_lab.tracking.runs.run_summary import WORLD_TAG
 if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.run_summary import RunSummary
 
+LOG = logging.getLogger(__name__)
 STORE_SECONDS = 5.0  # between two looks into the store, and only where something has ended
 MAX_LISTED = 40  # of the runs that are over
 
@@ -62,14 +64,14 @@ class RunList:
 
     async def look(self) -> list[RunLine]:
         """All of them, those that train first, then the newest."""
-        here = await asyncio.to_thread(self._here)
+        here = await in_thread(self._here)
         trained = frozenset(run_id for run_id, line in here.items() if line.state == "trains")
         self._store_wanted |= self._trained is not None and bool(self._trained - trained)
         self._trained = trained
         is_asked = self._asking is not None and not self._asking.done()
         if self._store_wanted and not is_asked and time.monotonic() > self._store_due:
             self._store_due, self._store_wanted = time.monotonic() + STORE_SECONDS, False
-            self._asking = asyncio.create_task(asyncio.to_thread(self._ask_store))
+            self._asking = asyncio.create_task(in_thread(self._ask_store))
         here = {key: line for key, line in here.items() if self._is_shown(line)}
         lines = {**self._stored, **{key: self._with_result(line) for key, line in here.items()}}
         order = sorted(lines.values(), key=lambda line: (line.state != "trains", -line.begun_ms))
@@ -145,14 +147,18 @@ class RunList:
         from aimbot_lab.tracking.runs.history import list_runs
         from aimbot_lab.tracking.runs.selection import is_own_training
 
-        self._loader.need(*STORE)
+        uri = self._tracking_uri
         try:
-            found = list_runs(self._data_folder, tracking_uri=self._tracking_uri, max_results=200)
+            self._loader.need(*STORE)
+            found = list_runs(self._data_folder, tracking_uri=uri, max_results=200)
+            self._stored = {one.run_id: _line(one) for one in found if is_own_training(one)}
+            self._fault = ""
         except LabError as error:
-            self._fault, self._complete = str(error), True
-            return
-        self._fault, self._complete = "", True
-        self._stored = {one.run_id: _line(one) for one in found if is_own_training(one)}
+            self._fault = str(error)
+        except Exception as error:
+            LOG.exception("the store was not read")
+            self._fault = failure_words(error)
+        self._complete = True
 
 
 def _line(run: "RunSummary") -> RunLine:

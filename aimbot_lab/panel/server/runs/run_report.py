@@ -1,17 +1,20 @@
 """What a run has come to, as its store tells it: outcome, lessons, cells, curves, commands."""
 
-import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
+from aimbot_lab.curriculum.forgetting_monitor import Regression
+from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.commands import SHORT, command
+from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import STORE
+from aimbot_lab.panel.server.loading import STORE, in_thread
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
@@ -44,6 +47,17 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Result:
+    """How a run ended, as far as the page shows it: a part of what `RunResult` keeps."""
+
+    seed: int
+    steps: int  # environment steps
+    lessons: list[LessonReport]
+    cells: list[CellReport]  # of the last lesson
+    regressions: list[Regression]
+
+
+@dataclass(frozen=True)
 class RunReport:
     """A run, as far as its store knows it.
 
@@ -55,10 +69,10 @@ class RunReport:
     curriculum: str = ""
     seconds: float | None = None  # that it took, pauses included
     steps_per_second: float | None = None
-    result: dict[str, Any] | None = None
+    result: Result | None = None
     curves: list[Curve] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
-    fault: str = ""  # of the store
+    fault: str = ""  # of the store, or of `result.json`
 
 
 def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
@@ -69,7 +83,7 @@ def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
         if final:
             return final[0]
         try:
-            found = await asyncio.to_thread(report_of, lab, run_id)
+            found = await in_thread(report_of, lab, run_id)
         except LabError as error:
             return RunReport(run_id, fault=str(error))
         if found.result is not None and found.seconds is not None:
@@ -86,29 +100,34 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
 
     run = read_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
     speed = run.metrics.get(names.STEPS_PER_SECOND)
+    result, fault = result_of(lab, run_id)
     return RunReport(
         run=run_id,
         outcome=run.tags.get("lab.outcome", ""),
         curriculum=run.tags.get("lab.curriculum", ""),
         seconds=run.seconds,
         steps_per_second=speed if speed is not None and isfinite(speed) else None,
-        result=_result(lab, run_id),
+        result=result,
         curves=[*_curves(lab, run_id)],
         commands=[*_commands(lab, run)],
+        fault=fault,
     )
 
 
-def _result(lab: "Lab", run_id: str) -> dict[str, Any] | None:
+def result_of(lab: "Lab", run_id: str) -> tuple[Result | None, str]:
+    """What the run has kept of its end, if it has; and what is wrong with that."""
     from aimbot_lab.experiment.runs.result import RESULT_NAME
     from aimbot_lab.tracking.runs.history import download_artifact
 
+    uri = lab.tracking_uri
     try:
-        uri = lab.tracking_uri
         place = download_artifact(lab.data_folder, run_id, name=RESULT_NAME, tracking_uri=uri)
-        found = json.loads(place.read_bytes())
-    except (LabError, OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+    except LabError:  # it is not over
+        return None, ""
+    try:
+        return read_document(place, _RESULT), ""
+    except LabError as error:
+        return None, str(error)
 
 
 def _curves(lab: "Lab", run_id: str) -> Iterator[Curve]:
@@ -136,3 +155,6 @@ def _commands(lab: "Lab", run: "RunSummary") -> Iterator[Command]:
     yield Command("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
     yield Command("Why each lesson ended or did not", command(lab, "explain", short))
     yield Command("Save its agent as a folder", command(lab, "export", short, "-o", "agent"))
+
+
+_RESULT = TypeAdapter(Result)

@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.commands import SHORT, command
-from aimbot_lab.panel.server.loading import AGENTS, STORE
+from aimbot_lab.panel.server.loading import AGENTS, STORE, in_thread
 from aimbot_lab.panel.server.messages import STRICT
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def keep_agent(lab: "Lab", run_id: str) -> KeptAgent:
     lab.run_list.ask_store_again()
     stored = False
     for _ in range(LOOKS):
-        stored = await asyncio.to_thread(_is_stored, lab, run_id, name)
+        stored = await in_thread(_is_stored, lab, run_id, name)
         if stored:
             break
         await asyncio.sleep(PAUSE)

@@ -1,18 +1,22 @@
 """Trainings that are started from the page: ordinary processes, which outlive the panel."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
+from pydantic import TypeAdapter
 
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.durable import put_file
 from aimbot_lab.tracking.runs.run_folder import living_folders
@@ -38,15 +42,21 @@ class Started:
 class Trainings:
     """The training of this panel: there is one at a time, also after the panel began anew.
 
-    `program` is what runs `aimbot-lab`.
+    `program` is what runs `aimbot-lab`, with variables of `environment` beside this process's.
     """
 
     def __init__(
-        self, data_folder: DataFolder, *, here: Path, tracking_uri: str | None = None
+        self,
+        data_folder: DataFolder,
+        *,
+        here: Path,
+        tracking_uri: str | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._data_folder, self._here, self._tracking_uri = data_folder, here, tracking_uri
         self._folder = data_folder.root / FOLDER
         self._started = self._remembered()
+        self._environment = environment
         self.program: Sequence[str] = PROGRAM
 
     def look(self) -> Started | None:
@@ -79,6 +89,7 @@ class Trainings:
             process = subprocess.Popen(
                 [*self.program, *words, *place],
                 cwd=self._here,
+                env={**os.environ, **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -91,7 +102,7 @@ class Trainings:
         return started
 
     def _lives(self, started: Started) -> bool:
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, ValueError, OverflowError):  # no process can have such a number
             process = psutil.Process(started.pid)
             same = abs(process.create_time() - started.created) < 1.0
             return same and process.status() != psutil.STATUS_ZOMBIE
@@ -112,7 +123,10 @@ class Trainings:
             put_file(self._folder / STATE_NAME, json.dumps(asdict(started)).encode())
 
     def _remembered(self) -> Started | None:
-        with suppress(OSError, ValueError, TypeError):
-            found = Started(**json.loads((self._folder / STATE_NAME).read_bytes()))
+        with suppress(LabError):
+            found = read_document(self._folder / STATE_NAME, _STARTED)
             return found if found.alive else None
         return None
+
+
+_STARTED = TypeAdapter(Started)

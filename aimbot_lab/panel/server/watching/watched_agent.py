@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
@@ -11,17 +11,19 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.league.opponents import Store
-from aimbot_lab.panel.server.runs.live_run import LiveRun
 from aimbot_lab.panel.server.watching.live_match import NoPastAgents, PastAgents
 from aimbot_lab.panel.server.watching.live_play import LivePlay
 from aimbot_lab.panel.server.watching.past_agents import KeptSnapshots, SnapshotParts
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import LAST
+from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
-from aimbot_lab.worlds.registry import spec_of
+from aimbot_lab.worlds.registry import code_of, spec_of
 
 NOT_YET = (
     "the run has shown no agent yet: it shows one where a rollout begins, after its first update"
@@ -32,6 +34,36 @@ class NotYetError(LabError):
     """There is nothing to watch so far."""
 
 
+class PlayableRun(Protocol):
+    """What is known of a run that is watched."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        ...
+
+    @property
+    def status(self) -> Any:
+        """The last state that it has shown; None: none yet."""
+        ...
+
+    def find(self) -> RunFolder | None:
+        """Its folder, while it has one."""
+        ...
+
+
+def code_of_run(run: PlayableRun, data_folder: DataFolder, *, uri: str | None) -> NamedCode | None:
+    """The code that the world of `run` is made of; None: it needs none of a user's own."""
+    folder = run.find()
+    if folder is not None and not folder.is_free:
+        return code_of(load_curriculum(folder.path / "checkpoints" / RESOLVED_NAME).config.env)
+
+    def fetch(name: str) -> Path:
+        return download_artifact(data_folder, run.run_id, name=name, tracking_uri=uri)
+
+    return code_of(load_curriculum(fetch(RESOLVED_NAME), find=fetch).config.env)
+
+
 class WatchedAgent:
     """The newest agent of a run that trains; of one that is over, its last.
 
@@ -39,7 +71,7 @@ class WatchedAgent:
     """
 
     def __init__(
-        self, run: LiveRun, data_folder: DataFolder, *, uri: str | None, name: str = ""
+        self, run: PlayableRun, data_folder: DataFolder, *, uri: str | None, name: str = ""
     ) -> None:
         self._run, self._data_folder, self._uri, self._name = run, data_folder, uri, name
         self._loaded: SavedAgent | None = None
@@ -106,7 +138,7 @@ def shown_mix(config: CurriculumFile, status: Any) -> Scenario | None:
         return None
     known = spec_of(config.learned_env).difficulties
     written = lesson_scenario(config.lessons[status["lesson"]], known)
-    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=True)
+    pairs = zip(status["targets"]["targets"], status["targets"]["weights"], strict=False)
     targets = {name: weight for name, weight in pairs if weight > 0 and name in known}
     if not targets:
         return written

@@ -5,6 +5,7 @@ from functools import cached_property
 
 FLOOR_SIZE = 30.0  # m, side of the floor that layouts are made for
 GRAIN = 64.0  # coordinates are whole multiples of 1 / GRAIN m, so that S - x is exact
+WHOLE = 2.0**53  # floats beyond have no fraction
 Box = tuple[float, float, float, float]  # m: min x, min z, max x, max z
 
 
@@ -26,7 +27,7 @@ class Layout:
 
 def rounded(box: Box) -> Box:
     """`box` on the grain."""
-    a, b, c, d = (round(side * GRAIN) / GRAIN for side in box)
+    a, b, c, d = (side if abs(side) > WHOLE else round(side * GRAIN) / GRAIN for side in box)
     return a, b, c, d
 
 

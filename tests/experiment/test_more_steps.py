@@ -1,0 +1,90 @@
+"""A run that is given more steps has one history, and says what its schedules jump to."""
+
+from pathlib import Path
+
+import pytest
+
+from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs import checkpoints
+from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.result import RunResult
+from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
+from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import metric_history
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.versions import CODE
+from aimbot_lab.version import code_hash
+
+POLE = """
+name: pole
+env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 50}}
+lessons: [{name: only, completion_criteria: {threshold: 0.99, min_lesson_length: 20}}]
+train:
+  {algo: ppo, total_steps: 500, n_steps: 32, batch_size: 32, reward_scale: 1, torch_threads: 1,
+   learning_rate: {schedule: linear, start: 3e-3, end: 1e-5}, network: {layers: [8]}}
+"""
+
+
+@pytest.fixture
+def ended(data_folder: DataFolder, tmp_path: Path) -> RunResult:
+    """A run that has spent its 512 steps."""
+    file = tmp_path / "pole.yaml"
+    file.write_text(POLE, encoding="utf-8")
+    return trained(RunRequest(load_curriculum(file), data_folder))[0]
+
+
+def trained(request: RunRequest) -> tuple[RunResult, list[str]]:
+    """The result, and what was said on the way."""
+    told: list[str] = []
+    result = run_curriculum(
+        request, SilentObserver(), should_stop=lambda: False, on_outage=told.append
+    )
+    return result, told
+
+
+def extended(data_folder: DataFolder, run_id: str, steps: int) -> tuple[RunResult, list[str]]:
+    run = find_resumable(run_id, data_folder)
+    curriculum = run.curriculum([f"train.total_steps={steps}"])
+    return trained(check_resume(run, curriculum, data_folder).request)
+
+
+def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
+    data_folder: DataFolder, ended: RunResult
+) -> None:
+    assert (ended.status, ended.steps, ended.resumes_at) == ("FAILED", 512, 512)
+    result, told = extended(data_folder, ended.run_id, 1000)
+    assert (result.run_id, result.steps) == (ended.run_id, 1024)
+    # 1 - 512 / 500 is less than nothing, 1 - 512 / 1000 is 0.488.
+    jump = "train.total_steps changed: at step 512 train.learning_rate from 1e-05 to 0.001469"
+    assert jump in told
+    for key in ("train/learning_rate", names.STEPS_PER_SECOND):
+        steps = [point.step for point in metric_history(data_folder, ended.run_id, key=key)]
+        assert steps[-8:] == list(range(128, 1025, 128)), key
+
+
+def test_an_end_without_a_checkpoint_is_told(data_folder: DataFolder, ended: RunResult) -> None:
+    folder = data_folder.run_folder(ended.run_id) / "checkpoints"
+    max(folder.glob("step-*")).unlink()
+    before = max(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*"))
+    _, told = extended(data_folder, ended.run_id, 600)
+    assert f"ended at step 512, and its last checkpoint is of step {before}" in "\n".join(told)
+
+
+def test_code_that_changed_since_the_checkpoint_is_told_unless_none_is_known(
+    data_folder: DataFolder, ended: RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changes(steps: int) -> list[str]:
+        _, told = extended(data_folder, ended.run_id, steps)
+        return [line for line in told if "unbroken" in line]
+
+    monkeypatch.setattr(checkpoints, "code_hash", lambda: "0ddc0de5")
+    assert changes(600) == []
+    monkeypatch.setattr(checkpoints, "code_hash", lambda: None)  # as older versions
+    change = f"code of aimbot-lab 0ddc0de5 is now {code_hash()}"
+    assert changes(700) == [f"the result may differ from an unbroken run's: {change}"]
+    record = data_folder.run_folder(ended.run_id) / "checkpoints" / "run.json"
+    record.write_text(record.read_text().replace(f'"{CODE}": "{code_hash()}", ', ""))
+    assert code_hash() not in record.read_text()
+    assert changes(800) == []

@@ -1,0 +1,54 @@
+"""A spec as JSON values and back."""
+
+import json
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
+from aimbot_lab.foundation.world import ObservationBlock, StateTable, WorldSpec, table_of_one_hot
+from aimbot_lab.worlds.registry import WORLDS
+from tests.worlds.race import Race
+
+POLE = WORLDS["gymnasium"].spec(
+    WORLDS["gymnasium"].settings(id="CartPole-v1", win={"length_above": 50})
+)
+PICTURE = replace(
+    POLE,
+    blocks=(ObservationBlock("screen", "image", (96, 96, 3)),),
+    observation_names=tuple(f"screen_{place}" for place in range(96 * 96 * 3)),
+    observation_low=np.zeros(96 * 96 * 3, np.float32),
+    observation_high=np.full(96 * 96 * 3, 255, np.float32),
+)
+AIMING = replace(
+    POLE,
+    branches=(3, 2),
+    continuous=2,
+    continuous_bounds=((-np.inf, 0.5), (-2.0, np.inf)),
+    action_names=("move", "jump", "yaw", "pitch"),
+    abilities=frozenset({"masks", "paired"}),
+    result_columns=(),
+    states=table_of_one_hot(0, 4),
+)
+
+
+def same(one: object, other: object) -> bool:
+    if isinstance(one, StateTable) and isinstance(other, StateTable):
+        return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
+
+
+@pytest.mark.parametrize(
+    "spec", [POLE, PICTURE, AIMING, Race(4).spec], ids=["pole", "picture", "aiming", "race"]
+)
+def test_a_spec_comes_back_from_its_document(spec: WorldSpec) -> None:
+    spec = replace(spec, blocks=spec.observation_blocks, units=(), measures=())
+    read = spec_from(json.loads(json.dumps(spec_document(spec), allow_nan=False)))
+    names = [one.name for one in fields(spec)]
+    differing = [name for name in names if not same(getattr(read, name), getattr(spec, name))]
+    assert differing == []
+
+
+def test_a_picture_takes_few_bytes() -> None:
+    assert len(json.dumps(spec_document(PICTURE))) < 2000

@@ -1,0 +1,125 @@
+"""A confirmation that fails is told everywhere, and run again by --resume."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.cli.commands.sweep import _shown
+from aimbot_lab.cli.sweep_begin import begun
+from aimbot_lab.cli.views.sweep_text import status_text
+from aimbot_lab.cli.views.sweep_view import PlainSweepView
+from aimbot_lab.sweep import record as record_module
+from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot
+from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.record import SweepRecord
+from aimbot_lab.sweep.results.best import best_text
+from aimbot_lab.sweep.results.note import note as markdown
+from aimbot_lab.sweep.results.report import report
+from aimbot_lab.sweep.storage import StorageAddress, choose_storage
+from aimbot_lab.sweep.trial import score_key
+from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.version import code_hash
+
+WHY = "RuntimeError: simulator lost\x1b the connection"
+SCORE = {"seed": 1, "value": 0.5, "steps": 9, "seconds": 1.0, "episodes": 10, "wins": 5}
+Sweep = tuple[LoadedSweep, StorageAddress]
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Sweep:
+    text = changed(PLANTED, ("trials: 8", "trials: 2"), ("best: 0", "best: 1, seeds: 2"))
+    address = choose_storage(DataFolder(tmp_path / "data"), "planted", None)
+    return load_sweep(write_sweep(tmp_path, text)), address
+
+
+def joined(sweep: Sweep, *, resume: bool) -> SweepRecord:
+    return begun(*sweep, None, resume=resume, tags={})
+
+
+def ended(queue: TrialQueue | None, value: float | None, **kept: Any) -> None:
+    """The next trial, which fails where it has no value."""
+    assert queue is not None
+    claim = queue.take(this_process("me", None))
+    assert claim is not None
+    for key, one in kept.items():
+        queue.note(claim, key, one)
+    queue.finish(claim, TrialState.FAIL if value is None else TrialState.COMPLETE, value)
+
+
+@pytest.fixture
+def failed(sweep: Sweep) -> SweepRecord:
+    """A sweep whose best trial, 1, failed in its confirmation after one training of two."""
+    record = joined(sweep, resume=False)
+    for value in (0.4, 0.7):
+        ended(record.search_queue(), value)
+    ended(record.confirm_queue(), 0.4, **{score_key(0): SCORE, score_key(1): SCORE})
+    ended(record.confirm_queue(), None, **{score_key(0): SCORE, REASON: WHY})
+    return record
+
+
+def test_all_that_tells_of_a_sweep_tells_of_the_failure(
+    failed: SweepRecord, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = report(failed)
+    assert (found.status, found.confirm_ended, found.to_confirm) == ("done", 2, 2)
+    line = "the confirmation of trial 1 failed: RuntimeError: simulator lost"
+    PlainSweepView().progress(SweepSnapshot(found, {}, None))
+    assert line in capsys.readouterr().err
+    assert line in status_text(found)
+    assert "the confirmation of trial 1 failed" in markdown(found)
+    assert found.as_json()["unconfirmed"] == [{"label": "1", "reason": WHY}]
+    text = best_text(failed, found)
+    assert text is not None
+    assert f"# NOT confirmed on fresh seeds: {line}" in text
+    assert all(one.isprintable() for one in text.splitlines())
+    assert _shown(SweepResult(found, True, Path("best.yaml"), None), as_json=False) == 1
+    told = capsys.readouterr()
+    assert line in told.out
+    assert "not all confirmed" in told.out
+    assert "--resume runs it again" in told.err
+
+
+def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
+    failed: SweepRecord, sweep: Sweep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joined(sweep, resume=True)
+    assert "the confirmation of trial 1 failed: RuntimeErr" in capsys.readouterr().err
+    record = joined(sweep, resume=True)
+    assert capsys.readouterr().err == "", "it is due already"
+    assert report(record).status == "stopped"
+    assert (report(record).confirm_ended, report(record).to_confirm) == (1, 2)
+    queue = record.confirm_queue()
+    assert queue is not None
+    claim = queue.take(this_process("me", None))
+    assert claim is not None
+    assert claim.attributes[score_key(0)] == SCORE, "its first training is kept"
+    queue.note(claim, score_key(1), SCORE)
+    queue.finish(claim, TrialState.COMPLETE, 0.6)
+    found = report(record)
+    assert (found.status, found.unconfirmed, found.confirm_ended) == ("done", [], 2)
+    assert {one.label for one in found.confirmed} == {"0 (defaults)", "1"}
+    assert _shown(SweepResult(found, True, Path("best.yaml"), None), as_json=False) == 0
+
+
+def test_one_that_fails_again_is_told_and_due_again(failed: SweepRecord, sweep: Sweep) -> None:
+    for number in range(2):
+        record = joined(sweep, resume=True)
+        ended(record.confirm_queue(), None, **{REASON: f"once more {number}"})
+        assert [one.reason for one in report(record).unconfirmed] == [f"once more {number}"]
+
+
+def test_a_sweep_that_other_code_began_says_so_once_it_knows(
+    failed: SweepRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failed.other_code is None
+    monkeypatch.setattr(record_module, "code_hash", lambda: "0ddc0de5")
+    assert failed.other_code is not None
+    assert f"({code_hash()}, and this is 0ddc0de5)" in failed.other_code
+    stored = {k: v for k, v in failed.study.user_attrs["sweep"].items() if k != "code"}
+    failed.study.set_user_attr("sweep", stored)
+    assert failed.other_code is None
