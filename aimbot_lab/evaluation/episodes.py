@@ -1,7 +1,8 @@
 """Episodes played for an evaluation: the same starts for every player, on seeds of their own."""
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from aimbot_lab.foundation.statistics.measures import Columns, Measure
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
+    Float32Array,
     Scenario,
     WorldSpec,
     seats_of,
@@ -26,6 +28,7 @@ Float64Array = npt.NDArray[np.float64]
 
 FIRST_SEED = 2**32  # a training's seeds are 32 bits wide: none of them is as large
 MAX_STEPS = 30_000  # of an episode, in worlds that name no longest one
+TRACED_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class CellEpisodes:
     returns: Float64Array  # [B] sum of its rewards; NaN where a game did not say
     drawn: BoolArray | None = None  # [B]; None: none was
     columns: Columns = field(default_factory=dict)  # [B] each, of the world's own
+    starts: tuple[bytes, ...] = ()  # [B] a hash of what was seen first; empty: not known
     measures: tuple[Measure, ...] = ()  # what the world shows of these
 
 
@@ -115,6 +119,7 @@ def play_scenario(
     starts = np.ones(seats_of(world), np.bool_)
     buffers = step_buffers(world)
     world.reset(seed, buffers.observations)
+    played = replace(played, starts=_hashed(buffers.observations, rows))
     steps, limit = 0, longest_episode(world.spec, max_steps)
     while running.any():
         if steps == limit:
@@ -127,6 +132,36 @@ def play_scenario(
         if batch:
             _note(batch, played, running, spec=world.spec)
     return played
+
+
+def traced(
+    world: BatchWorld,
+    act: Act,
+    cell: Cell,
+    *,
+    seed: int,
+    parameters: Mapping[str, ParameterValue] | None = None,
+) -> bytes:
+    """A hash of all that `act` sees and gains in the first TRACED_STEPS steps of `play`.
+
+    Twice the same where the world repeats its episodes from their seed.
+    """
+    world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target], parameters))
+    starts, buffers = np.ones(seats_of(world), np.bool_), step_buffers(world)
+    world.reset(evaluation_seed(seed, cell), buffers.observations)
+    digest = hashlib.blake2b(buffers.observations.tobytes())
+    for _ in range(TRACED_STEPS):
+        world.step(act(buffers.observations, starts), buffers)
+        starts = buffers.finished.copy()
+        for shown in (buffers.observations, buffers.rewards, starts):
+            digest.update(shown.tobytes())
+    return digest.digest()
+
+
+def _hashed(observations: Float32Array, rows: int) -> tuple[bytes, ...]:
+    """A hash of what all agents of each row see."""
+    by_row = observations.reshape(-1, rows, observations.shape[-1]).swapaxes(0, 1)
+    return tuple(hashlib.blake2b(seen.tobytes(), digest_size=8).digest() for seen in by_row)
 
 
 def _blank(cell: Cell, world: BatchWorld) -> CellEpisodes:

@@ -1,20 +1,29 @@
 """Runs compared: with agents that have learned nothing, so that all is known beforehand."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
+import gymnasium
+import numpy as np
 import pytest
 import torch as th
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest, compare_agents
 from aimbot_lab.experiment.analysis.comparison_page import comparison_page
-from aimbot_lab.experiment.analysis.comparison_tables import difference_head, lesson_rows, verdicts
+from aimbot_lab.experiment.analysis.comparison_tables import (
+    difference_head,
+    lesson_rows,
+    method,
+    verdicts,
+)
+from aimbot_lab.experiment.analysis.configurations import compare_configurations
 from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
@@ -27,6 +36,8 @@ from aimbot_lab.training.networks.settings import MemorySettings, UnitsSettings
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings, ObservationSettings, RaySettings
 from aimbot_lab.worlds.arena.spec import arena_spec
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings
+from aimbot_lab.worlds.registry import spec_of
 
 TRAIN = TrainSettings(batch_size=1024, network=NetworkSettings(layers=(8,)))
 EASY = ArenaSettings(num_envs=8, goto_win_radius=12.0, time_limit=4.0)
@@ -63,6 +74,50 @@ def agent(
     return TrackedAgent(run, "last", config, saved)
 
 
+class Begun(CartPoleEnv):
+    """A pole whose beginning no seed decides."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        return super().reset(options=options)
+
+
+class Windy(CartPoleEnv):
+    """A pole that begins from its seed, in wind that no seed decides."""
+
+    def step(self, action: Any) -> Any:
+        seen, *rest = super().step(action)
+        wind = np.random.default_rng().normal(0, 0.01)  # of the system, not of its own generator
+        self.state = (*self.state[:3], self.state[3] + wind)
+        return (seen, *rest)
+
+
+def poles(env_id: str, count: int) -> list[TrackedAgent]:
+    """Agents with random weights that balance a pole."""
+    env = GymnasiumSettings(id=env_id, num_envs=4, win={"length_above": 15})
+    train = TrainSettings(
+        algo="ppo", n_steps=8, batch_size=32, network=NetworkSettings(layers=(8,))
+    )
+    spec, found = spec_of(env), []
+    for number in range(count):
+        th.manual_seed(number)
+        config = CurriculumFile(name="pole", env=env, train=train, lessons=(Lesson(name="up"),))
+        name = f"pole {number}"
+        run = RunSummary(f"{number}", name, "e", "1", "FINISHED", datetime.now(UTC), None, {}, {})
+        saved = SavedAgent(Agent(new_policy(train, spec), spec, train), env, train, {"step": 5})
+        found.append(TrackedAgent(run, "last", config, saved))
+    return found
+
+
+@pytest.fixture
+def seedless() -> Iterator[None]:
+    """Environments that ignore their seeds, each in its way."""
+    gymnasium.register("Begun-v0", Begun, max_episode_steps=50)
+    gymnasium.register("Windy-v0", Windy, max_episode_steps=50)
+    yield
+    for name in ("Begun-v0", "Windy-v0"):
+        del gymnasium.registry[name]
+
+
 def compared(agents: Sequence[TrackedAgent], request: ComparisonRequest = REQUEST) -> Comparison:
     return compare_agents(agents, [CURVE] * len(agents), request, on_cell=lambda *_: None)
 
@@ -79,6 +134,36 @@ def test_a_run_against_itself_differs_in_nothing() -> None:
     for row in found.differences[0]:
         assert (row.first_only, row.second_only, row.adjusted_p_value) == (0, 0, 1.0)
     assert found.runs[0].scores == found.runs[1].scores
+
+
+def test_episodes_from_their_seeds_are_paired() -> None:
+    found = compared(poles("CartPole-v1", 2))
+    assert found.unpaired == ""
+    assert found.differences[0][0].first_only is not None
+    assert "every run met the same episodes" in method(found)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "why"),
+    [
+        ("Begun-v0", "60 of 60 began with another observation"),
+        ("Windy-v0", "the same seeds do not bring the same episodes again"),
+    ],
+)
+@pytest.mark.usefixtures("seedless")
+def test_an_environment_that_ignores_its_seed_is_compared_unpaired_and_that_is_told(
+    env_id: str, why: str
+) -> None:
+    agents = poles(env_id, 2)
+    found = compared(agents)
+    assert found.unpaired == why
+    assert [row.first_only for row in found.differences[0]] == [None, None]
+    assert f"because {why}" in method(found)
+    assert "Fisher" in method(found)
+    assert "McNemar" not in comparison_page(found)
+    assert found.as_json()["unpaired"] == why
+    by_config = compare_configurations(agents, REQUEST, on_cell=lambda *_: None)
+    assert by_config.unpaired == why
 
 
 def test_two_agents_known_to_differ_are_told_apart(still_and_walking: Comparison) -> None:

@@ -58,11 +58,12 @@ def compare(
 ) -> None:
     """Compare each RUN with the first: ids, their beginnings, or "latest".
 
-    Every agent plays the same episodes of the cells that all curricula end on. It reports the
-    difference in each cell with its interval and p-value, how many more episodes a clear answer
-    would need, the mean win rate while learning, steps and seconds to each lesson, and the
-    settings that differ. In a world of two sides each also plays matches against the first. A page
-    with charts is saved; every run keeps it, and the numbers as JSON.
+    Every agent plays the same episodes of the cells that all curricula end on, or as many,
+    unpaired, where an environment ignores its seed. It reports the difference in each cell with
+    its interval and p-value, how many more episodes a clear answer would need, the mean win rate
+    while learning, steps and seconds to each lesson, and the settings that differ. In a world of
+    two sides each also plays matches against the first. A page with charts is saved; every run
+    keeps it, and the numbers as JSON.
 
     \b
     Example:

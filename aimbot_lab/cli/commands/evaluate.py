@@ -49,7 +49,7 @@ def evaluate(
     Plays every target and difficulty of the run's last lesson, on seeds that no training uses:
     the agent at the temperature at which record, compare and export play it as well (1: sampled
     as in training), at 0.5, with its likeliest action each time, and the world's scripted
-    players, of which one acts at random. All meet the same episodes. The agent of a run by
+    players, of which one acts at random. All meet episodes of the same seeds. The agent of a run by
     self-play also plays matches against scripts, the run's first snapshot and its best agent.
     The run keeps the result: numbers under test/, a file, and a section of its note.
 

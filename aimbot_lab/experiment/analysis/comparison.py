@@ -14,6 +14,7 @@ from aimbot_lab.experiment.analysis.evaluation_task import (
     last_lesson,
     play_task,
     player_at,
+    trace,
 )
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_steps, mean_win_rate
 from aimbot_lab.experiment.analysis.match_scores import (
@@ -27,7 +28,7 @@ from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.registry import with_shape_of
+from aimbot_lab.worlds.registry import spec_of, with_shape_of
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Comparison:
     common_steps: tuple[int, int] | None  # that the mean win rates are taken over
     settings: Mapping[str, tuple[str, ...]]  # those that differ, with every run's value
     left_out: tuple[str, ...]  # cells that not all runs ended on
+    unpaired: str = ""  # why the runs did not meet the same episodes; "": they did
     matches: tuple[tuple[MatchScore, ...], ...] = ()  # of runs[1:] against the first
     unmatched: tuple[str, ...] = ()  # why there is no match, for each of them: "": there is one
 
@@ -105,26 +107,53 @@ def compare_agents(
         play_run(agent, task, temperature, on_cell=on_cell)
         for agent, temperature in zip(agents, temperatures, strict=True)
     ]
+    unpaired = why_unpaired(agents, task, temperatures[0], played)
+    rows = differences(played[0], played[1:], margin=request.margin, are_paired=not unpaired)
     steps = common_steps(curves)
     plans = direct_plans(agents, request)
     return Comparison(
         request=request,
         runs=tuple(
-            _compared_run(agent, episodes, curve, temperature=temperature, steps=steps)
-            for agent, episodes, curve, temperature in zip(
-                agents, played, curves, temperatures, strict=True
-            )
+            _compared_run(*one, steps=steps)
+            for one in zip(agents, played, curves, temperatures, strict=True)
         ),
-        differences=differences(played[0], played[1:], margin=request.margin),
+        differences=rows,
         common_steps=steps,
         settings=settings_that_differ([(agent.run, agent.config) for agent in agents]),
         left_out=_left_out(agents, request),
+        unpaired=unpaired,
         matches=tuple(
             _played(agent, plan, request, on_cell)
             for agent, plan in zip(agents[1:], plans, strict=False)
         ),
         unmatched=tuple("".join(plan.left_out) for plan in plans),
     )
+
+
+def why_unpaired(
+    agents: Sequence[TrackedAgent],
+    task: EvaluationTask,
+    temperature: Temperature,
+    played: Sequence[tuple[CellEpisodes, ...]],
+) -> str:
+    """Why `agents`, of which the first played at `temperature`, did not meet the same episodes.
+
+    "" where they did. Observations can be compared of those alone that see the same columns.
+    """
+    seen = [with_shape_of(task.env, agent.saved.env) for agent in agents]
+    if not spec_of(task.env).can("paired"):
+        return f"world {task.env.world} begins episodes from no seed"
+    starts = [[start for cell in cells for start in cell.starts] for cells in played]
+    for env, others in zip(seen[1:], starts[1:], strict=True):
+        differ = sum(a != b for a, b in zip(starts[0], others, strict=True))
+        if env == seen[0] and differ:
+            return f"{differ:,} of {len(others):,} began with another observation"
+    first = replace(task, env=seen[0])
+    if not spec_of(task.env).can("snapshot"):  # those that have it are known to repeat themselves
+        traces = [trace(first, player_at(agents[0].saved, temperature)) for _ in range(2)]
+        if traces[0] != traces[1]:
+            return "the same seeds do not bring the same episodes again"
+    return ""
 
 
 def _left_out(agents: Sequence[TrackedAgent], request: ComparisonRequest) -> tuple[str, ...]:
@@ -208,8 +237,8 @@ def _compared_run(
     agent: TrackedAgent,
     played: Sequence[CellEpisodes],
     curve: LearningCurve,
-    *,
     temperature: Temperature,
+    *,
     steps: tuple[int, int] | None,
 ) -> ComparedRun:
     return ComparedRun(

@@ -164,10 +164,14 @@ def method(found: Comparison) -> str:
     left = f" Left out, because not all end on it: {', '.join(found.left_out)}." * bool(
         found.left_out
     )
+    met, test = "every run met the same episodes", "McNemar's"
+    if found.unpaired:
+        met = f"every run met episodes of its own, because {found.unpaired}"
+        test = "Fisher's, of unpaired episodes"
     return (
-        f"{request.episodes:,} episodes of each cell, seed {request.seed}; every run met the same "
-        f"episodes, in the world of the first.{left} "
-        "p is McNemar's (mid-p), by Holm over the cells; more is how many more episodes of a cell "
+        f"{request.episodes:,} episodes of each cell, seed {request.seed}, in the world of the "
+        f"first; {met}.{left} "
+        f"p is {test} (mid-p), by Holm over the cells; more is how many more episodes of a cell "
         "would probably make it clear. Look once: for a second look take another --seed. This "
         "compares the agents; what settings do shows only over several training seeds."
     )
@@ -179,8 +183,11 @@ def curve_note(found: Comparison) -> str:
         return "The runs have no steps in common to take a mean win rate over."
     low, high = found.common_steps
     measure = found.runs[0].curve.measure
+    of_episodes = CURVES[measure]
+    if found.unpaired and measure == names.EVAL_WIN_RATE:
+        of_episodes = "as many episodes at every step"
     return (
-        f"The mean while learning is the area under {measure} ({CURVES[measure]}) from step "
+        f"The mean while learning is the area under {measure} ({of_episodes}) from step "
         f"{low:,} to {high:,}, divided by its width."
     )
 

@@ -54,9 +54,12 @@ def method(found: ComparedConfigurations) -> str:
     request = found.request
     few = min(len(one.runs) for one in found.configurations)
     warning = " Intervals over fewer than five trainings are rough." if few < 5 else ""
+    met = (
+        f"each met its own, because {found.unpaired}" if found.unpaired else "all met the same ones"
+    )
     return (
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
-        f"({_ways(found)}); every training met the same ones. A training's interval is "
+        f"({_ways(found)}); {met}. A training's interval is "
         "over its episodes (Wilson); those of a configuration are over trainings (bootstrap of "
         "whole trainings). The interquartile mean is that of the middle half of all win rates. "
         "'Beats the first' is how probable it is that a training of this configuration has a "

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.evaluation.training_aggregates import (
@@ -17,10 +19,14 @@ from aimbot_lab.evaluation.training_aggregates import (
     mean,
     probability_of_improvement,
 )
-from aimbot_lab.experiment.analysis.comparison import ComparisonRequest, common_task, play_run
+from aimbot_lab.experiment.analysis.comparison import (
+    ComparisonRequest,
+    common_task,
+    play_run,
+    why_unpaired,
+)
 from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
 from aimbot_lab.experiment.analysis.evaluation import PlayerScores
-from aimbot_lab.experiment.analysis.evaluation_task import EvaluationTask
 from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
@@ -63,6 +69,7 @@ class ComparedConfigurations:
     cells: tuple[str, ...]
     configurations: tuple[Configuration, ...]
     settings: Mapping[str, tuple[str, ...]]  # those that differ, with every configuration's value
+    unpaired: str = ""  # why the trainings did not meet the same episodes; "": they did
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document; an interval that is not known is null."""
@@ -100,10 +107,15 @@ def compare_configurations(
     no cell in common.
     """
     task, groups = common_task(agents, request), by_configuration(agents)
-    runs = {
-        key: tuple(_seed_run(agent, task, request, on_cell=on_cell) for agent in group)
-        for key, group in groups.items()
-    }
+    every = [agent for group in groups.values() for agent in group]
+    temperatures = [agent.saved.agent.temperature(request.temperature) for agent in every]
+    played = [
+        play_run(agent, task, temperature, on_cell=on_cell)
+        for agent, temperature in zip(every, temperatures, strict=True)
+    ]
+    unpaired = why_unpaired(every, task, temperatures[0], played)
+    scored = iter(map(_seed_run, every, temperatures, played))
+    runs = {key: tuple(islice(scored, len(group))) for key, group in groups.items()}
     first = _scores(next(iter(runs.values())))
     labels = _labels(groups)
     found = tuple(
@@ -112,18 +124,12 @@ def compare_configurations(
     )
     firsts = [(group[0].run, replace(group[0].config, seed=0)) for group in groups.values()]
     cells = tuple(cell_name(*cell) for cell in task.cells)
-    return ComparedConfigurations(request, cells, found, settings_that_differ(firsts))
+    return ComparedConfigurations(request, cells, found, settings_that_differ(firsts), unpaired)
 
 
 def _seed_run(
-    agent: TrackedAgent,
-    task: EvaluationTask,
-    request: ComparisonRequest,
-    *,
-    on_cell: Callable[[str, str], None],
+    agent: TrackedAgent, temperature: Temperature, played: Sequence[CellEpisodes]
 ) -> SeedRun:
-    temperature = agent.saved.agent.temperature(request.temperature)
-    played = play_run(agent, task, temperature, on_cell=on_cell)
     return SeedRun(
         run_id=agent.run.run_id,
         name=agent.run.name,

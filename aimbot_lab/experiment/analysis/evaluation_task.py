@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.evaluation.episodes import CellEpisodes, play
+from aimbot_lab.evaluation.episodes import CellEpisodes, play, traced
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.episodes import Cell
@@ -13,6 +13,8 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import evaluated, make_world, spec_of, type_of
+
+TRACED_EPISODES = 8
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,16 @@ def play_task(
         )
         on_cell(cell)
     return tuple(played)
+
+
+def trace(task: EvaluationTask, make_player: MakePlayer) -> tuple[bytes, ...]:
+    """Hashes of how a few episodes of each cell begin; see `evaluation.episodes.traced`."""
+    world = make_world(task.env, min(task.episodes, TRACED_EPISODES))
+    found = []
+    for cell in task.cells:
+        player = make_player(world, derive_seed(task.seed, "player", *cell))
+        found.append(traced(world, player, cell, seed=task.seed, parameters=task.parameters))
+    return tuple(found)
 
 
 def player_at(saved: SavedAgent, temperature: Temperature) -> MakePlayer:

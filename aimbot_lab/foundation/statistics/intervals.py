@@ -1,7 +1,7 @@
 """Win rates and means with the interval that says how well they are known."""
 
 from collections.abc import Sequence
-from math import cos, exp, lgamma, pi, sqrt, tan
+from math import cos, exp, hypot, lgamma, pi, sqrt, tan
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
@@ -67,6 +67,18 @@ class MeanInterval(NamedTuple):
     mean: float
     lower: float | None
     upper: float | None
+
+
+def difference_of_means(
+    first: Sequence[float], second: Sequence[float], *, confidence: float = 0.95
+) -> MeanInterval:
+    """The mean of `second` less that of the independent `first`, with its normal interval."""
+    one, two = (mean_interval(values, confidence=confidence) for values in (first, second))
+    mean = two.mean - one.mean
+    if one.upper is None or two.upper is None:
+        return MeanInterval(mean, None, None)
+    half = hypot(one.upper - one.mean, two.upper - two.mean)
+    return MeanInterval(mean, mean - half, mean + half)
 
 
 def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanInterval:
