@@ -33,6 +33,7 @@ EPISODES_ENDED = "rollout/episodes"
 DRAW_RATE = "rollout/draw_rate"  # share of these that were drawn, where a world has draws
 EPISODES_UNPARSED = "rollout/unparsed_lines"
 EPISODES_DROPPED = "rollout/dropped_episodes"  # lost with a program that was started again
+ERRORS_LOGGED = "rollout/logged_errors"  # by programs that play the world, so far
 STEPS_PER_SECOND = "time/steps_per_second"
 BLOCKS_PER_SECOND = "scale/blocks_per_second"  # that actors make
 BLOCK_AGE = "scale/block_age"  # updates that those learned from are behind, on average

@@ -1,9 +1,10 @@
 """Result lines: how a game reports how an episode ended, written and read in one place.
 
 A line is `Warning|Result|Win` or `Warning|Result|Lose` (the form of Aimbot-ParallelEnv), here also
-`Draw`; `|key=value` fields may follow. `Warning|Command` asks the trainer to save the agent.
-Anything else is unparsed, which is never the same as lost. Worlds of this project give episodes as
-columns; lines are written from these on demand, and parsed only where a game sends them.
+`Draw`; `|key=value` fields may follow. `Warning|Command` asks the trainer to save the agent after
+its next update, and `Error|...` is an error of the game. Anything else is unparsed, which is never
+the same as lost. Worlds of this project give episodes as columns; lines are written from these on
+demand, and parsed only where a game sends them.
 """
 
 import math
@@ -19,6 +20,7 @@ from aimbot_lab.foundation.errors import LabError
 
 PREFIX = "Warning|Result|"
 COMMAND_LINE = "Warning|Command"
+ERROR_PREFIX = "Error|"
 _OUTCOMES = {"Win": WIN, "Lose": LOSS, "Draw": DRAW}
 _WORDS = {outcome: word for word, outcome in _OUTCOMES.items()}
 _NUMBERS = ("difficulty", "seconds", "return")

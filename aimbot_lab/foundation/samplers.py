@@ -10,10 +10,10 @@ Where the kinds are told apart: `kernels.sampler_kinds`, `kernels.sampler_arrays
 
 from math import inf
 from numbers import Real
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import MinLen
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Float, Ge, Int, Le, dataclass
 
@@ -106,8 +106,39 @@ class MultiRangeUniform:
     """The intervals."""
 
 
-Sampler = Annotated[Uniform | Gaussian | MultiRangeUniform, Field(discriminator="sampler_type")]
-"""Any sampler, by its `sampler_type`."""
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ConstantParameters:
+    """One value."""
+
+    value: Float = 0.0
+    """The value."""
+    seed: Seed = None
+    """No effect: nothing is drawn."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Constant:
+    """A number, as ML-Agents writes it in the configuration that it keeps of a run."""
+
+    sampler_type: Literal["constant"] = "constant"
+    """Kind of sampler."""
+    sampler_parameters: ConstantParameters
+    """The number."""
+
+
+def _number_of_constant(value: object) -> object:
+    return value.sampler_parameters.value if isinstance(value, Constant) else value
+
+
+if TYPE_CHECKING:  # what a value is once it has been read
+    Sampler = Uniform | Gaussian | MultiRangeUniform | float
+else:
+    Sampler = Annotated[
+        Uniform | Gaussian | MultiRangeUniform | Constant,
+        Field(discriminator="sampler_type"),
+        AfterValidator(_number_of_constant),
+    ]
+    """Any sampler, by its `sampler_type`; a constant one becomes its number."""
 
 ParameterValue = float | Uniform | Gaussian | MultiRangeUniform
 """A parameter's constant value, or what draws it."""

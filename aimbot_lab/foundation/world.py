@@ -223,6 +223,18 @@ def dropped_episodes(world: "BatchWorld") -> int | None:
     return dropped
 
 
+def logged_errors(world: "BatchWorld") -> int | None:
+    """How many errors programs that play `world` have logged; None: the world has none such."""
+    logged: int | None = getattr(world, "logged_errors", None)
+    return logged
+
+
+def save_commands(world: "BatchWorld") -> int:
+    """How often programs that play `world` have asked for the agent to be saved, so far."""
+    commands: int = getattr(world, "save_commands", 0)
+    return commands
+
+
 class RestartingWorld(Protocol):
     """What a world without the ability `snapshot` has beside what all worlds have."""
 

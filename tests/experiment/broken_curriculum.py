@@ -24,7 +24,7 @@ train:
   batch_size: 1024
 """
 REFERENCE = "a reference is ${KEY} with a KEY such as train.n_steps"
-KINDS = "'uniform', 'gaussian' or 'multirangeuniform'"
+KINDS = "'uniform', 'gaussian', 'multirangeuniform' or 'constant'"
 FITS = "so that a block fits beside the agent"
 
 

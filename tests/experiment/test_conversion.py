@@ -9,7 +9,7 @@ from test_environment_parameters import COURSE
 from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.ml_agents.counterparts import PPO, SHARED
+from aimbot_lab.experiment.ml_agents.counterparts import PPO, RATIO, SHARED
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.algorithms.schedules import Linear
@@ -69,8 +69,8 @@ def test_hyper_parameters_get_our_names() -> None:
         "n_epochs": 5,
         "learning_rate": 0.0002,
         "gae_lambda": 0.94,
-        "clip_range": Linear(start=0.15, end=0.1),
-        "ent_coef": Linear(start=0.004, end=1e-5),
+        "clip_range": 0.15,
+        "ent_coef": 0.004,
         "n_steps": 128,
         "batch_size": 128,
     }
@@ -86,6 +86,45 @@ def test_what_the_file_leaves_out_has_ml_agents_defaults() -> None:
     assert (train.reward_scale, train.batch_size) == (1.0, 1024)
     assert (config.env.num_envs, train.n_steps) == (160, 64)
     assert train.network.layers == (128, 128)
+
+
+# default_settings, hyperparameters of the behavior, and which of learning_rate, clip_range and
+# ent_coef fall: as ML-Agents 1.1.0 reads them (RunOptions.from_dict).
+SCHEDULES = [
+    ("null", "{learning_rate_schedule: constant}", ()),
+    ("null", "{learning_rate_schedule: linear}", ("learning_rate", "clip_range", "ent_coef")),
+    ("null", "{learning_rate_schedule: constant, beta_schedule: linear}", ("ent_coef",)),
+    ("null", "{beta_schedule: constant}", ("learning_rate", "clip_range")),
+    ("{}", "{learning_rate_schedule: constant}", ("clip_range", "ent_coef")),
+    ("{max_steps: 9}", "{learning_rate_schedule: constant}", ("clip_range", "ent_coef")),
+    ("{hyperparameters: {learning_rate_schedule: constant}}", "{beta: 0.1}", ()),
+    (
+        "{hyperparameters: {learning_rate_schedule: constant}}",
+        "{learning_rate_schedule: linear}",
+        ("learning_rate",),
+    ),
+    (
+        "{hyperparameters: {beta_schedule: constant}}",
+        "{learning_rate_schedule: constant}",
+        ("clip_range",),
+    ),
+]
+
+
+@pytest.mark.parametrize(("defaults", "own", "falling"), SCHEDULES)
+@pytest.mark.parametrize("trainer", ["ppo", "poca"])
+def test_clip_range_and_entropy_bonus_follow_the_schedule_of_the_learning_rate(
+    trainer: str, defaults: str, own: str, falling: tuple[str, ...]
+) -> None:
+    kind = f"trainer_type: {trainer}"
+    given = defaults.replace("{hyper", f"{{{kind}, hyper")
+    text = f"default_settings: {given}\nbehaviors: {{B: {{{kind}, hyperparameters: {own}}}}}\n"
+    train = curriculum(text).config.train
+    assert falling == tuple(
+        name
+        for name in ("learning_rate", "clip_range", "ent_coef")
+        if isinstance(getattr(train, name), Linear)
+    )
 
 
 def test_values_for_all_behaviors_give_way_to_those_of_one() -> None:
@@ -117,6 +156,7 @@ def test_everything_without_a_counterpart_is_listed_in_the_order_of_the_file() -
         "behaviors.Walker.network_settings.normalize",
         "behaviors.Walker.reward_signals.curiosity",
         "behaviors.Walker.ghost",
+        "environment_parameters.goto_win_radius.curriculum.1.completion_criteria.require_reset",
         "environment_parameters.wall_height",
         "env_settings.num_envs",
         "debug",
@@ -158,6 +198,42 @@ def test_self_play_is_lost_where_targets_of_another_world_are_asked_for() -> Non
 
 
 @pytest.mark.parametrize(
+    ("trainer", "sizes", "memory", "rivals"),
+    [
+        ("ppo", "{}", "{}", "{}"),
+        ("ppo", "{}", "{sequence_length: 48}", f"{{{RATIO}: 0.35}}"),
+        ("ppo", "{batch_size: 2, buffer_size: 997}", "{sequence_length: 1}", f"{{{RATIO}: 1}}"),
+        ("poca", f"{{buffer_size: {2**24}}}", "{sequence_length: 1000}", f"{{{RATIO}: 0.35}}"),
+        ("sac", "{buffer_size: 50000}", "{sequence_length: 48}", f"{{{RATIO}: 0.35}}"),
+        ("sac", "{}", "{sequence_length: 48}", "null"),
+    ],
+)
+def test_no_choice_of_the_converter_is_refused(
+    trainer: str, sizes: str, memory: str, rivals: str
+) -> None:
+    assert converted(
+        f"behaviors:\n  B:\n    trainer_type: {trainer}\n    hyperparameters: {sizes}\n"
+        f"    network_settings: {{hidden_units: 8, memory: {memory}}}\n    self_play: {rivals}\n"
+    ).text
+
+
+def test_memory_with_self_play_has_minibatches_of_whole_sequences_that_divide_a_rollout() -> None:
+    text = (
+        "behaviors:\n  B:\n    network_settings: {memory: {memory_size: 128, "
+        "sequence_length: 64}}\n    self_play: {window: 10}\n"
+    )
+    config = curriculum(text).config
+    rows = config.env.num_envs + round(0.5 * config.env.num_envs)
+    assert (rows, config.train.n_steps, config.train.batch_size) == (161, 64, 1472)
+    assert converted(text).notes[1:] == (
+        "t.yaml:2:3: behaviors.B.hyperparameters.batch_size: 1472 is taken in the place of 1024: "
+        "it must divide buffer_size 10304 and hold whole sequences of 64 steps",
+        "t.yaml:2:3: behaviors.B.hyperparameters.buffer_size: 10304 is taken in the place of "
+        "10240: 107 matches and 54 mirrored ones are played for 64 steps",
+    )
+
+
+@pytest.mark.parametrize(
     ("buffer", "batch", "horizon", "shape"),
     [
         (10240, 1024, 64, (160, 64, 1024)),
@@ -182,6 +258,16 @@ def test_normalised_observations_are_scaled_by_what_was_seen() -> None:
     text = "behaviors: {B: {network_settings: {normalize: true}}}\n"
     assert curriculum(text).config.train.network.scaling == "running"
     assert len(converted(text).notes) == 1
+
+
+def test_lengths_of_a_rollout_that_had_to_change_are_told() -> None:
+    sizes = "{batch_size: 10, buffer_size: 100}"
+    text = f"behaviors:\n  B:\n    time_horizon: 64\n    hyperparameters: {sizes}\n"
+    assert curriculum(text).config.train.n_steps == 50
+    assert converted(text).notes[1:] == (
+        "t.yaml:3:19: behaviors.B.time_horizon: 50 is taken in the place of 64: 2 environments of "
+        "so many steps fill buffer_size 100",
+    )
 
 
 REMEMBERING = """\
@@ -284,6 +370,92 @@ def test_what_is_no_trainer_file_is_refused(text: str, said: str) -> None:
 def test_a_behavior_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError, match=r"--behavior Walkr: .*nearest valid key: Walker"):
         converted(TRAINER, behavior="Walkr")
+
+
+def test_a_dump_has_numbers_as_constant_samplers() -> None:
+    dumped = TRAINER.replace(
+        "value: 9.0", "value: {sampler_type: constant, sampler_parameters: {seed: 7, value: 9.0}}"
+    )
+    assert converted(dumped).text == converted(TRAINER).text
+
+
+def test_nothing_is_said_of_what_the_file_says_that_it_has_not() -> None:
+    text = (
+        "default_settings: null\nbehaviors:\n  B:\n    network_settings: {memory: null}\n"
+        "    init_path: null\n    self_play: null\n    behavioral_cloning: null\n"
+        "environment_parameters: null\ntorch_settings: {device: null}\n"
+    )
+    assert curriculum(text).config.env.world == "arena"
+    assert len(converted(text).notes) == 1  # that a target is taken
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "note"),
+    [
+        ("cpu", "cpu", None),
+        ("cuda", "cuda", None),
+        (
+            "cuda:1",
+            "cuda",
+            "cuda is taken in the place of cuda:1: networks are on the CPU or on the ",
+        ),
+        ("mps", "cpu", "cpu is taken in the place of mps: networks are on the CPU or on the first"),
+    ],
+)
+def test_the_device_of_torch_is_that_of_the_training(
+    given: str, taken: str, note: str | None
+) -> None:
+    text = f"behaviors: {{B: {{}}}}\ntorch_settings: {{device: {given}}}\n"
+    assert curriculum(text).config.train.device == taken
+    notes = converted(text).notes[1:]
+    assert len(notes) == (note is not None)
+    assert not notes or f"t.yaml:2:26: torch_settings.device: {note}" in notes[0]
+
+
+def course(*criteria: str) -> str:
+    """A file with the behaviors A and B, whose lessons end by these criteria."""
+    head = "behaviors: {A: {max_steps: 9}, B: {}}\nenvironment_parameters:\n  gun_range:\n"
+    lessons = [
+        f"      - {{name: l{n}, value: {n}, completion_criteria: {one}}}\n"
+        for n, one in enumerate(criteria, 1)
+    ]
+    return f"{head}    curriculum:\n{''.join(lessons)}      - {{name: last, value: 9}}\n"
+
+
+def test_a_required_reset_is_told_once_with_the_lessons_that_ask_for_it() -> None:
+    asked = "{behavior: A, threshold: 1, require_reset: true}"
+    told = [one for one in converted(course(asked)).notes if "require_reset" in one]
+    assert told == [
+        "t.yaml:5:94: environment_parameters.gun_range.curriculum.0.completion_criteria."
+        "require_reset: has no counterpart: episodes that run go on to their ends, and the next "
+        "lesson begins with each row's next one"
+    ]
+    unasked = asked.replace("true", "false")
+    told = [one for one in converted(course(unasked, asked, asked)).notes if "_reset" in one]
+    assert len(told) == 1
+    assert told[0].startswith("t.yaml:6:94: ")
+    assert told[0].endswith("each row's next one (so in 2 lessons)")
+    assert not any("require_reset" in one for one in converted(course(unasked)).notes)
+
+
+def test_a_criterion_of_another_behavior_is_told() -> None:
+    text = course("{behavior: B, measure: progress, threshold: 0.5}", "{behavior: A}")
+    (told,) = [one for one in converted(text).notes if "completion_criteria" in one]
+    assert told == (
+        "t.yaml:5:62: environment_parameters.gun_range.curriculum.0.completion_criteria.behavior: "
+        "A is taken in the place of B: a curriculum trains one behavior, which --behavior chooses"
+    )
+    (told,) = [one for one in converted(text, behavior="B").notes if "completion_criteria" in one]
+    assert "curriculum.1.completion_criteria.behavior: B is taken in the place of A" in told
+
+
+def test_criteria_of_parameters_that_the_world_has_not_are_told_whatever_they_are() -> None:
+    text = course("{behavior: B, require_reset: true}").replace("gun_range", "stage")
+    told = "\n".join(converted(text).notes)
+    assert "require_reset: has no counterpart" in told
+    for odd in ("5", "[]", "[5]", "[{completion_criteria: 5}]", "[{completion_criteria: []}]"):
+        odd_text = f"environment_parameters: {{stage: {{curriculum: {odd}}}}}\n"
+        assert "no such parameter" in converted(odd_text).notes[-1]
 
 
 def test_both_walls_of_wall_jump_move_together() -> None:

@@ -86,6 +86,19 @@ def test_constants_and_samplers_hold_in_every_lesson_that_does_not_say_otherwise
     assert sampler.sampler_parameters.seed is None
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [(ONE_LESSON + COURSE, "9.0"), (TWO_LESSONS + CONSTANTS, "50"), (TWO_LESSONS, "30")],
+    ids=["in a curriculum", "for all lessons", "in a lesson"],
+)
+def test_a_constant_sampler_is_its_number_wherever_a_sampler_may_be(text: str, number: str) -> None:
+    sampler = f"{{sampler_type: constant, sampler_parameters: {{seed: 2258, value: {number}}}}}"
+    assert f": {number}" in text
+    found = lessons(text.replace(f": {number}", f": {sampler}"))
+    assert found == lessons(text)
+    assert not any(isinstance(one, dict) for lesson in found for one in lesson.parameters.values())
+
+
 def test_a_curriculum_takes_the_place_of_the_lesson_whose_mix_it_plays() -> None:
     found = lessons(ONE_LESSON + COURSE)
     assert [lesson.name for lesson in found] == ["Lesson0", "Lesson1", "Lesson1 (2)"]
@@ -142,6 +155,22 @@ BROKEN = [
     ("behavior: Walker\n", "behaviour: W\n", f"{COURSE_PATH}.curriculum.0.completion_criteria."),
     ("threshold: 0.1", "threshold: 1.0", "must be at least 0.0 and less than 1.0 (got 1.0)"),
     ("gun_cooldown: 0.2", "gun_cooldown: [1]", "must be a number, a sampler or a curriculum"),
+    (
+        "value: 9.0",
+        "value: {sampler_type: constant, sampler_parameters: {valeu: 9}}",
+        f"{COURSE_PATH}.curriculum.0.value.sampler_parameters.valeu: unknown key (nearest valid "
+        "key: value)",
+    ),
+    (
+        "value: 9.0",
+        "value: {sampler_type: constant, sampler_parameters: {value: -9}}",
+        f"{COURSE_PATH}.curriculum.0.value: must lie between 1e-06 and 100",
+    ),
+    (
+        "gun_cooldown: 0.2",
+        "gun_cooldown: {sampler_type: constant}",
+        "gun_cooldown.sampler_parameters: is missing",
+    ),
     (
         "        completion_criteria: {behavior: Walker, threshold: -3.0, require_reset: true}\n",
         "",

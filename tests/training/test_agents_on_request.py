@@ -1,6 +1,7 @@
 """The present agent of a training, kept or shown where that is asked for: nothing else changes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,28 @@ class AskedLater:
 
     def changes(self) -> Sequence[tuple[int, Any]]:
         return []
+
+
+class Commanding(AskedLater):
+    """A game that has commanded to save the agent when requests are asked for the `call`th time."""
+
+    def __init__(self, call: int) -> None:
+        super().__init__()
+        self.call, self.world = call, None
+
+    def requests(self) -> Sequence[tuple[str, Any]]:
+        self.calls += 1
+        if self.calls == self.call:
+            self.world.save_commands = 2  # type: ignore[attr-defined]
+        return []
+
+
+class Heard(SilentObserver):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
 
 
 class Asking:
@@ -99,6 +122,25 @@ def test_what_is_saved_is_the_present_agent_under_the_name_of_its_step(tmp_path:
         assert all(th.equal(found[key], present[key]) for key in present)
 
 
+@pytest.mark.parametrize(
+    ("call", "updates"),
+    [(1, 1), (CALL, CALL - 1), (6, 5), (7, 6)],
+    ids=["before the first rollout", "in a rollout", "in the last but one", "in the last"],
+)
+def test_a_game_that_commands_it_has_the_agent_saved_once_after_the_next_update(
+    tmp_path: Path, call: int, updates: int
+) -> None:
+    asking, heard = Asking(tmp_path), Heard()
+    commanding = Commanding(call)
+    commanding.world = asking.training.env.world
+    links = replace(asking.links, requests=commanding)
+    asking.training.learn(Sink(), heard, lambda: False, links=links)
+    name = f"step-{updates * 32 * ROWS}"
+    assert saved_agents(asking.tracker.tags) == (name,)
+    assert heard.notices == [f"the game commands to save the agent: it is saved as {name}"]
+    assert commanding.calls == 7
+
+
 def test_a_disk_that_refuses_an_agent_is_an_answer_and_ends_no_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +152,12 @@ def test_a_disk_that_refuses_an_agent_is_an_answer_and_ends_no_training(
     assert kept == {"error": "no agent was saved: the disk has no room for it"}
     assert shown == {"error": "the disk did not take the agent"}
     assert asking.tracker.tags == {}
+    links, heard = replace(asking.links, requests=None), Heard()
+    asking.training.env.world.save_commands = 1  # type: ignore[attr-defined]
+    asking.training.learn(Sink(), heard, lambda: False, links=links)
+    assert heard.notices == [
+        "the game commands to save the agent: no agent was saved: the disk has no room for it"
+    ]
 
 
 def test_agents_are_listed_by_rising_step_and_odd_tags_are_none() -> None:

@@ -98,6 +98,25 @@ def test_a_pool_that_is_full_takes_no_more() -> None:
         pool.put(block(0, 0))
 
 
+def test_what_programs_log_and_command_is_summed_over_actors_also_lost_ones() -> None:
+    counts = ActorCounts()
+    told = [
+        block(actor, 0)._replace(lost_episodes=1, logged_errors=2 + actor, save_commands=1)
+        for actor in (0, 1)
+    ]
+    counts.learn(told)
+    counts.learn([told[0]._replace(logged_errors=7)])  # so far, in the same world
+    assert (counts.so_far("logged_errors"), counts.so_far("save_commands")) == (7 + 3, 2)
+    counts.lose(0, 4)
+    counts.learn([told[0]])  # of another life
+    assert (counts.so_far("logged_errors"), counts.so_far("save_commands")) == (7 + 2 + 3, 3)
+    assert counts.episodes_dropped == 4 + 3
+    resumed = ActorCounts()
+    resumed.resume(counts.state())
+    assert (resumed.so_far("logged_errors"), resumed.so_far("save_commands")) == (12, 0)
+    assert resumed.episodes_dropped == 7
+
+
 def test_the_first_update_waits_for_the_preload() -> None:
     settings = ActorSettings(number=2, lag=1, preload=3)
     pool = BlockPool(settings, ActorCounts())

@@ -1,14 +1,20 @@
-"""A build in a process of its own that fails as it is told: `MODE --mlagents-port PORT`."""
+"""A build in a process of its own that does as it is told: `MODE --mlagents-port PORT`."""
 
 import os
 import sys
 import threading
 from pathlib import Path
+from uuid import UUID
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents.grpc_link import play
+from aimbot_lab.mlagents.player_channels import text_message
 from aimbot_lab.mlagents.session import PlayerSession
+from aimbot_lab.mlagents.side_channel.framing import framed
+from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
+from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
+from aimbot_lab.mlagents.wire.exchange import read_build_message, write_build_message
 from tests.worlds.race import Race
 
 AGENTS, FAILS_AT = 3, 6  # messages
@@ -17,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class FailingSession(PlayerSession):
-    """A session that fails at the message `FAILS_AT`."""
+    """A session that fails at the message `FAILS_AT`, or by the mode `logs` sends logs with it."""
 
     mode, told = "", 0
 
@@ -39,7 +45,21 @@ class FailingSession(PlayerSession):
             return b"\xff"
         if self.told == FAILS_AT and self.mode == "long":
             return bytes(TOO_LONG)
-        return super().answer(data)
+        message = super().answer(data)
+        if self.told == FAILS_AT and self.mode == "logs" and message is not None:
+            told = read_build_message(message)
+            return write_build_message(
+                told._replace(side_channels=told.side_channels + framed(logs()))
+            )
+        return message
+
+
+def logs() -> list[tuple[UUID, bytes]]:
+    """What else a game sends over the log channel: numbers, a command and an error."""
+    numbers = OutgoingMessage()
+    numbers.write_float32_list([1.0, 2.0, 3.0])
+    lines = (text_message(line) for line in ("Warning|Command", "Error|No gun"))
+    return [(STRING_LOG, message) for message in (bytes(numbers.buffer), *lines)]
 
 
 def write_build(folder: Path, mode: str) -> Path:

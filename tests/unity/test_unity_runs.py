@@ -6,10 +6,13 @@ import pytest
 
 from aimbot_lab.cli.views.view import PlainView
 from aimbot_lab.experiment.config.validation import always
+from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.agent_names import saved_agents
+from aimbot_lab.tracking.runs.history import find_run, metric_history
 from aimbot_lab.training.callbacks import checkpoint_callback
 from tests.cli.tiny_runs import invoke, train, write
 from tests.unity.stand_in_build import write_build
@@ -43,17 +46,20 @@ tracking: {experiment: tests}
 """
 
 
-def curriculum(folder: Path) -> Path:
-    return write(folder, text=CURRICULUM.replace("BUILD", str(write_build(folder, "plain"))))
+def curriculum(folder: Path, mode: str = "plain") -> Path:
+    return write(folder, text=CURRICULUM.replace("BUILD", str(write_build(folder, mode))))
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with a run whose steps were spent before its lesson was passed."""
+    """A data folder with a run whose steps were spent before its lesson was passed.
+
+    Its build also sends logs.
+    """
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # keeps one at each rollout
-        told = train(folder / "data", curriculum(folder))
+        told = train(folder / "data", curriculum(folder, "logs"))
     assert (told["steps"], told["resumes_at"]) == (192, 96)
     return folder / "data"
 
@@ -61,6 +67,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_agent_is_evaluated_on_its_build(data: Path) -> None:
     found = invoke(data, "evaluate", "latest", "--episodes", 6, "--json").document
     assert {"sampled", "random"} <= set(found["players"])
+
+
+def test_a_build_had_its_agent_saved_and_its_errors_are_tracked(data: Path) -> None:
+    run = find_run(DataFolder(data), "latest")
+    assert "step-96" in saved_agents(run.tags)
+    assert metric_history(DataFolder(data), run.run_id, key=ERRORS_LOGGED)[0].value == 1
 
 
 @pytest.mark.parametrize("name", ["film.gif", "episode.json"])

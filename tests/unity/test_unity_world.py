@@ -8,14 +8,22 @@ import pytest
 from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
-from aimbot_lab.foundation.world import Scenario, StepBuffers, new_notices
+from aimbot_lab.foundation.world import (
+    Scenario,
+    StepBuffers,
+    logged_errors,
+    new_notices,
+    save_commands,
+)
 from aimbot_lab.mlagents.player_channels import stat_message, text_message
+from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.testing import CHECKS, Subject
 from aimbot_lab.worlds.testing.contract_laws import scenarios_are_numbered_and_checked
+from aimbot_lab.worlds.unity.channels import MAX_ERRORS
 from aimbot_lab.worlds.unity.settings import UnityWinRule
 from aimbot_lab.worlds.unity.world import UnityWorld
 from tests.unity.played_builds import (
@@ -218,6 +226,110 @@ def test_an_unknown_channel_is_named_once_with_how_it_begins() -> None:
     assert str(other) in notice
     assert "04 00 00 00 57 69 6e 21 (....Win!)" in notice
     assert "env.log_channel" in notice
+
+
+def floats(*values: float) -> tuple[Any, bytes]:
+    """A list of numbers over the log channel's id."""
+    message = OutgoingMessage()
+    message.write_float32_list(list(values))
+    return STRING_LOG, bytes(message.buffer)
+
+
+def after(*channels: Any, **settings: Any) -> UnityWorld:
+    """A world whose build has sent `channels` in its first message, and lines in its second."""
+    script = [Told({0: 1, 1: 2}, channels=channels), Told({0: 3, 1: 4}, {0: 9, 1: 8}, reward=2.0)]
+    script[1].channels = [LOST, *channels, WON]
+    world = scripted_world(script, **settings)
+    buffers = begun(world, TASK)
+    batch = world.step(np.ones((2, 1), np.float32), buffers)
+    wins = [WIN, WIN] if settings else [LOSS, WIN]
+    assert (batch.outcome.tolist(), batch.unread) == (wins, ())
+    return world
+
+
+RULE = {"win": UnityWinRule(return_above=2.0)}
+
+
+@pytest.mark.parametrize("settings", [RULE, {}], ids=["with a rule", "by lines"])
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            floats(1.0, 2.0, 3.0),
+            "03 00 00 00 00 00 80 3f 00 00 00 40 00 00 40 40 (.......?...@..@@)",
+        ),
+        (floats(0.0, 0.0), "02 00 00 00 00 00 00 00 00 00 00 00 (............)"),
+        (floats(), "00 00 00 00 (....)"),
+        (floats(*range(5)), "05 00 00 00 00 00 00 00 00 00 80 3f 00 00 00 40 (...........?...@)"),
+        ((STRING_LOG, b"\xff\xff\xff\xff"), "ff ff ff ff (....)"),
+        ((STRING_LOG, b""), "nothing"),
+        ((STRING_LOG, b"\x02\x00\x00\x00\xc3\xa9"), "02 00 00 00 c3 a9 (......)"),
+    ],
+)
+def test_what_is_no_text_on_the_log_channel_is_named_once_and_ignored(
+    message: Any, shown: str, settings: dict[str, Any]
+) -> None:
+    (notice,) = new_notices(after(message, message, **settings))
+    hint = "" if settings else "; if its results are not lines there, set env.win"
+    assert notice == (
+        f"the build sends messages without text over env.log_channel, ignored: {shown}{hint}"
+    )
+
+
+@pytest.mark.parametrize("line", ["Hello", "Warning|Slow", "Warning|Command|now", "warning|result"])
+def test_other_lines_on_the_log_channel_are_named_once_and_ignored(line: str) -> None:
+    said = [(STRING_LOG, text_message(one)) for one in (line, "Another")]
+    world = after(*said, **RULE)
+    assert new_notices(world) == [
+        "the build sends lines that are no results, commands or errors over env.log_channel, "
+        f"ignored: {line!r}"
+    ]
+    assert save_commands(world) == 0
+
+
+def test_stats_that_can_not_be_read_are_named_once_and_ignored() -> None:
+    stats = [(STATS, stat_message("Goal", value)) for value in (0.0, 1.0)]
+    broken = STATS, b"\x04\x00\x00\x00Goal\x01"
+    script = [Told({0: 1, 1: 2}, channels=[broken]), Told({0: 3, 1: 4}, {0: 9, 1: 8})]
+    script[1].channels = [broken, *stats]
+    world = scripted_world(script, win=UnityWinRule(stat="Goal"))
+    buffers = begun(world, TASK)
+    batch = world.step(np.ones((2, 1), np.float32), buffers)
+    assert batch.outcome.tolist() == [LOSS, WIN]
+    (notice,) = new_notices(world)
+    assert notice == (
+        "the build sends a stat that can't be read, ignored: 04 00 00 00 47 6f 61 6c 01 (....Goal.)"
+    )
+
+
+def test_commands_to_save_the_agent_are_counted() -> None:
+    world = after((STRING_LOG, text_message("Warning|Command\n")))
+    assert new_notices(world) == []
+    assert save_commands(world) == 2
+
+
+def test_errors_are_counted_and_each_is_shown_once_in_a_line() -> None:
+    text = "Error|NullReferenceException: no gun\n  at Gun.Fire ()\x1b[31m"
+    error = (STRING_LOG, text_message(text))
+    world = after(error, (STRING_LOG, text_message("Error|Late")), error, **RULE)
+    assert new_notices(world) == [
+        "the build logs: Error|NullReferenceException: no gun",
+        "the build logs: Error|Late",
+    ]
+    assert logged_errors(world) == 6
+    again = scripted_world([])
+    again.restore(world.snapshot())
+    assert logged_errors(again) == 6
+    assert logged_errors(scripted_world([])) == 0
+
+
+def test_of_many_different_errors_only_the_first_are_shown() -> None:
+    errors = [(STRING_LOG, text_message(f"Error|{number}")) for number in range(30)]
+    world = after(*errors, **RULE)
+    notices = new_notices(world)
+    assert len(notices) == MAX_ERRORS + 1
+    assert notices[-1] == "the build logs more errors, which rollout/logged_errors counts"
+    assert logged_errors(world) == 60
 
 
 @pytest.mark.parametrize(

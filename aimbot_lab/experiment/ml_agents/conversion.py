@@ -22,15 +22,17 @@ from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.experiment.ml_agents.counterparts import (
     BATCH,
     BUFFER,
-    DEFAULT_STEPS,
+    DEVICE,
     FLOORS,
     HORIZON,
     LAYERS,
     LIKE_PPO,
     MEMORY,
+    NO_RESET,
     NORMALIZE,
     OURS,
     PPO,
+    RATE_SCHEDULE,
     RATIO,
     REASONS,
     SELF_PLAY,
@@ -43,6 +45,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
     FORM,
     ConversionError,
     TrainerFile,
+    criteria_in,
     form_diagnostics,
     whole_number,
 )
@@ -50,6 +53,7 @@ from aimbot_lab.experiment.ml_agents.written import written
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import default_type, world_types
 
 MAX_ENVS = 65536
@@ -136,7 +140,7 @@ class _Converter:
                 **self._seed(),
                 "lessons": [{"name": "all", "targets": dict.fromkeys(self._targets, 1)}],
                 SECTION: self._parameters(),
-                **self._with_self_play(self._training()),
+                **self._training(),
                 "tracking": {"experiment": name},
             }
         except ConversionError as error:
@@ -178,87 +182,140 @@ class _Converter:
             if name not in known:
                 what = f"the {self._world.name} has no such parameter ({advice(name, known)})"
                 self._notes.append(Diagnostic((SECTION, name), what, about_key=True))
+        self._note_criteria(given)
         self._file.taken.update((SECTION, name) for name in given)
         self._file.taken.add((SECTION,))
         return {name: value for name, value in given.items() if name in known}
 
+    def _note_criteria(self, given: Mapping[str, Any]) -> None:
+        """Note what is lost of the criteria of `given` parameters, each loss at its first place."""
+        lost: dict[str, list[KeyPath]] = {}
+        own = self._file.behavior
+        for path, criteria in criteria_in(given):
+            other = criteria.get("behavior", own)
+            if own not in (None, other):
+                why = "a curriculum trains one behavior, which --behavior chooses"
+                what = f"{own} is taken in the place of {other}: {why}"
+                lost.setdefault(what, []).append((*path, "behavior"))
+            if criteria.get("require_reset") is True:
+                lost.setdefault(NO_RESET, []).append((*path, "require_reset"))
+        for what, (first, *more) in lost.items():
+            count = f" (so in {1 + len(more)} lessons)" if more else ""
+            self._notes.append(Diagnostic(first, what + count))
+
     def _training(self) -> dict[str, Any]:
-        train: dict[str, Any] = {"algo": OURS if self._remembers() else "ppo"}
-        settings = dict(SHARED)
+        """The sections that say what learns, and in how many environments."""
+        remembers = isinstance(self._file.at(self._file.place(*MEMORY)), dict)
+        train: dict[str, Any] = {"algo": OURS if remembers else "ppo", **self._device()}
         kind = self._file.take("trainer_type") or "ppo"
         if kind != "ppo":
             what = f"{train['algo']} is taken in the place of {kind}"
             self._notes.append(Diagnostic(self._file.place("trainer_type"), what))
-        env: dict[str, Any] = {}
-        if kind in LIKE_PPO:
-            settings.update(PPO)
-            env, rollout = self._rollout()
-            train.update(rollout)
-        for ours, (theirs, usual) in settings.items():
+        like_ppo = kind in LIKE_PPO
+        for ours, (theirs, usual) in {**SHARED, **(PPO if like_ppo else {})}.items():
             value = self._file.take(*theirs)
             value = usual if value is None else value
             train[ours] = self._scheduled(ours, value) if ours in FLOORS else value
             self._came_from["train", ours] = self._file.place(*theirs)
-        train["network"] = self._network()
-        if train["algo"] == OURS:
-            train |= self._remembering(train)
-        return {"env": env, "train": train}
+        self_play, train["network"] = self._self_play(), self._network()
+        env, rollout = self._rollout(self_play, like_ppo=like_ppo, remembers=remembers)
+        if remembers:
+            train["network"]["memory"] = rollout.pop("memory")
+        if not self_play:
+            return {"env": env, "train": train | rollout}
+        env = {"world": self._world.name, **env}
+        return {"env": env, SELF_SECTION: self_play, "train": train | rollout}
 
-    def _with_self_play(self, data: dict[str, Any]) -> dict[str, Any]:
-        """`data` in a world that has self-play, whose mirrored matches fill part of a rollout."""
+    def _self_play(self) -> dict[str, Any]:
+        """ML-Agents' self-play, in a world that has any."""
         if not self._world.self_play_targets:
-            return data
-        file, env, train = self._file, data["env"], data["train"]
-        section = {
-            key: usual if (given := file.take(SELF_SECTION, key)) is None else given
-            for key, usual in SELF_PLAY.items()
-        }
+            return {}
+        file = self._file
         for key in SELF_PLAY:
             self._came_from[SELF_SECTION, key] = file.place(SELF_SECTION, key)
         self._came_from[SELF_SECTION,] = file.place(SELF_SECTION)
-        env = {"world": self._world.name, **env}
-        ratio = section[RATIO]
-        if "n_steps" in train and isinstance(ratio, int | float) and 0 <= ratio <= 1:
-            env["num_envs"] = matches = max(1, round(env["num_envs"] / (1 + ratio)))
-            samples = (matches + round(ratio * matches)) * train["n_steps"]
-            fits, given = nearest_divisor(samples, train["batch_size"]), train["batch_size"]
-            self._replaced(BATCH, given, fits, f"it must divide {samples} steps of a rollout")
-            train = {**train, "batch_size": fits}
-        return {"env": env, SELF_SECTION: section, "train": train}
+        given = {key: file.take(SELF_SECTION, key) for key in SELF_PLAY}
+        return {key: SELF_PLAY[key] if one is None else one for key, one in given.items()}
 
-    def _remembers(self) -> bool:
-        return isinstance(self._file.at(self._file.place(*MEMORY)), dict)
+    def _device(self) -> dict[str, str]:
+        """Where the networks are, if the file says so."""
+        given = self._file.at(DEVICE)
+        self._file.taken.add(DEVICE)
+        if given is None:
+            return {}
+        kind, _, number = str(given).partition(":")
+        taken = kind if kind in ("cpu", "cuda") else "cpu"
+        why = "networks are on the CPU or on the first CUDA device"
+        if number and kind == "cuda":
+            why += f", which CUDA_VISIBLE_DEVICES={number} chooses"
+        self._note_change(DEVICE, given, taken, why)
+        return {"device": taken}
 
-    def _remembering(self, train: Mapping[str, Any]) -> dict[str, Any]:
-        """The network of `train` with a memory, and minibatches of whole sequences.
+    def _rollout(
+        self, self_play: Mapping[str, Any], *, like_ppo: bool, remembers: bool
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Environments and steps between two updates that fill ML-Agents' buffer.
+
+        Mirrored matches of `self_play` fill a part of it, and minibatches divide it; with a memory
+        they hold whole sequences. A trainer that is not like PPO has no such lengths: then they are
+        our own.
+        """
+        usual = TrainSettings()
+        horizon, batch = usual.n_steps, usual.batch_size
+        buffer = self._world.settings().num_envs * horizon
+        if like_ppo:
+            buffer = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
+            batch = self._whole(BATCH, usual=1024, least=2, most=MAX_ROLLOUT_STEPS)
+            horizon = self._whole(HORIZON, usual=64, most=10**9)
+        most = MAX_ENVS // 2 if self_play else MAX_ENVS  # a match is that of two agents
+        steps = nearest_divisor(buffer, max(horizon, -(-buffer // most)))
+        if buffer // steps > most:
+            steps = buffer
+        share = self_play.get(RATIO, 0)
+        share = share if isinstance(share, int | float) and 0 <= share <= 1 else 0
+        rows = max(1, round(buffer // steps / (1 + share)))
+        if (rows + round(share * rows)) * steps > MAX_ROLLOUT_STEPS:
+            rows -= 1
+        mirrored = round(share * rows)
+        samples, length, sequences = (rows + mirrored) * steps, 1, ""
+        rollout: dict[str, Any] = {"n_steps": steps}
+        if remembers:
+            rollout["memory"] = self._memory(steps)
+            length = rollout["memory"]["sequence_length"]
+            sequences = f" and hold whole sequences of {length} steps"
+        fitting = (length * count for count in divisors(samples // length))
+        rollout["batch_size"] = nearest((size for size in fitting if size > 1), batch)
+        if like_ppo:
+            why = f"{buffer // steps} environments of so many steps fill buffer_size {buffer}"
+            self._note_change(self._file.place(*HORIZON), horizon, steps, why)
+            why = f"{rows} matches and {mirrored} mirrored ones are played for {steps} steps"
+            self._note_change(self._file.place(*BUFFER), buffer, samples, why)
+            why = f"it must divide buffer_size {samples}{sequences}"
+            self._note_change(self._file.place(*BATCH), batch, rollout["batch_size"], why)
+        return {"num_envs": rows}, rollout
+
+    def _memory(self, steps: int) -> dict[str, int]:
+        """A memory whose sequences divide `steps`.
 
         ML-Agents' memory_size is that of hidden and cell together.
         """
         size = self._whole((*MEMORY, "memory_size"), usual=128, most=2 * 4096, least=2)
         length = self._whole((*MEMORY, "sequence_length"), usual=64, most=10**9)
-        network, steps = train["network"], train.get("n_steps", DEFAULT_STEPS)
         fits = nearest(divisors(steps), length)
-        self._replaced((*MEMORY, "sequence_length"), length, fits, f"it must divide {steps} steps")
+        place = self._file.place(*MEMORY, "sequence_length")
+        self._note_change(place, length, fits, f"it must divide {steps} steps")
         self._came_from["train", "network", "memory"] = self._file.place(*MEMORY)
-        memory = {"size": size // 2, "sequence_length": fits}
-        remembering: dict[str, Any] = {"network": {**network, "memory": memory}}
-        if "batch_size" in train:
-            samples = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
-            batch = train["batch_size"]
-            whole = nearest([fits * one for one in divisors(samples // fits)], batch)
-            self._replaced(BATCH, batch, whole, f"it must be a multiple of {fits}, a sequence")
-            remembering["batch_size"] = whole
-        return remembering
+        return {"size": size // 2, "sequence_length": fits}
 
-    def _replaced(self, keys: Keys, given: int, taken: int, why: str) -> None:
-        """Note it where `taken` is another number than was `given`."""
+    def _note_change(self, place: KeyPath, given: object, taken: object, why: str) -> None:
+        """Note it where something else is `taken` than was `given` at `place`."""
         if taken != given:
             what = f"{taken} is taken in the place of {given}: {why}"
-            self._notes.append(Diagnostic(self._file.place(*keys), what))
+            self._notes.append(Diagnostic(place, what))
 
     def _scheduled(self, ours: str, value: Any) -> Any:
         keys, floor = FLOORS[ours]
-        schedule = self._file.take(*keys) or "linear"
+        schedule = self._file.take(*keys) or self._file.filled(*RATE_SCHEDULE) or "linear"
         if schedule == "constant":
             return value
         if schedule != "linear":
@@ -274,18 +331,6 @@ class _Converter:
             self._file.take(*NORMALIZE)
             network["scaling"] = "running"
         return network
-
-    def _rollout(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Environments and steps between two updates that fill ML-Agents' buffer."""
-        buffer = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
-        batch = self._whole(BATCH, usual=1024, least=2, most=MAX_ROLLOUT_STEPS)
-        horizon = self._whole(HORIZON, usual=64, most=10**9)
-        steps = nearest_divisor(buffer, max(horizon, -(-buffer // MAX_ENVS)))
-        if buffer // steps > MAX_ENVS:
-            steps = buffer
-        divides = nearest_divisor(buffer, batch)
-        self._replaced(BATCH, batch, divides, f"it must divide buffer_size {buffer}")
-        return {"num_envs": buffer // steps}, {"n_steps": steps, "batch_size": divides}
 
     def _whole(self, keys: Keys, *, usual: int, most: int, least: int = 1) -> int:
         value = self._file.take(*keys)

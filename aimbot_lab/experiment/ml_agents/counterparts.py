@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from aimbot_lab.training.settings import TrainSettings
-
 Keys = tuple[str, ...]
 
 # Ours, and theirs with its default.
@@ -26,6 +24,7 @@ PPO: Mapping[str, tuple[Keys, Any]] = MappingProxyType(
     }
 )
 # The last value of what falls in a straight line to max_steps unless its schedule is constant.
+# Without one of its own it has that of the learning rate.
 FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
     {
         "learning_rate": (("hyperparameters", "learning_rate_schedule"), 1e-10),
@@ -33,10 +32,12 @@ FLOORS: Mapping[str, tuple[Keys, float]] = MappingProxyType(
         "ent_coef": (("hyperparameters", "beta_schedule"), 1e-5),
     }
 )
+RATE_SCHEDULE = FLOORS["learning_rate"][0]
 UNITS, LAYERS = ("network_settings", "hidden_units"), ("network_settings", "num_layers")
 NORMALIZE = ("network_settings", "normalize")
 BUFFER, BATCH = ("hyperparameters", "buffer_size"), ("hyperparameters", "batch_size")
 HORIZON = ("time_horizon",)
+DEVICE = ("torch_settings", "device")
 MEMORY = ("network_settings", "memory")
 SELF_SECTION, RATIO = "self_play", "play_against_latest_model_ratio"
 # Under the same keys, with ML-Agents' defaults.
@@ -45,7 +46,10 @@ SELF_PLAY: Mapping[str, Any] = MappingProxyType(
 )
 LIKE_PPO = ("ppo", "poca")
 OURS = "hybrid_ppo"  # the algorithm whose network may have a memory
-DEFAULT_STEPS = TrainSettings().n_steps
+NO_RESET = (
+    "has no counterpart: episodes that run go on to their ends, and the next lesson begins with "
+    "each row's next one"
+)
 
 # Why something has no counterpart in {world}, by the last keys of its place.
 REASONS: Mapping[str, str] = MappingProxyType(

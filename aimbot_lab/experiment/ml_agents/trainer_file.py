@@ -21,9 +21,11 @@ class TrainerFile:
         self.data: Mapping[str, Any] = document.data
         self.taken: set[KeyPath] = set()
         self.behavior = self._chosen(behavior)
-        self._sections: list[KeyPath] = [(DEFAULTS,)]
+        self._sections: list[KeyPath] = []
         if self.behavior is not None:
-            self._sections.insert(0, (BEHAVIORS, self.behavior))
+            self._sections.append((BEHAVIORS, self.behavior))
+        if self.behavior is None or self.data.get(DEFAULTS) is not None:
+            self._sections.append((DEFAULTS,))
 
     def _chosen(self, wanted: str | None) -> str | None:
         behaviors = self.data.get(BEHAVIORS)
@@ -41,6 +43,13 @@ class TrainerFile:
         self.taken.update(paths)
         return next((value for value in values if value is not None), None)
 
+    def filled(self, *keys: str) -> Any:
+        """The value at `keys` of the section from which ML-Agents fills in what is left out.
+
+        That is `default_settings` where the file has it, even without these keys.
+        """
+        return self.at((*self._sections[-1], *keys))
+
     def place(self, *keys: str) -> KeyPath:
         """Where the value at `keys` stands, or would stand."""
         paths = [(*section, *keys) for section in self._sections]
@@ -54,19 +63,33 @@ class TrainerFile:
         return value
 
     def left(self) -> Iterator[KeyPath]:
-        """The topmost places of which nothing was taken, in the order of the file."""
+        """The topmost places of which nothing was taken, in the order of the file; no nulls."""
         for key in self.data:
             yield from self._left((key,))
 
     def _left(self, path: KeyPath) -> Iterator[KeyPath]:
-        if path in self.taken:
-            return
         value = self.at(path)
+        if path in self.taken or value is None:
+            return
         if not isinstance(value, dict) or not any(starts_with(one, path) for one in self.taken):
             yield path
             return
         for key in value:
             yield from self._left((*path, key))
+
+
+def criteria_in(parameters: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
+    """The criteria by which lessons of `parameters` end, each with its place.
+
+    Whatever has another form than ML-Agents' is passed over; so is the last lesson, whose
+    criterion ML-Agents ignores.
+    """
+    for name, value in parameters.items():
+        lessons = value.get("curriculum") if isinstance(value, dict) else None
+        for number, lesson in enumerate(lessons[:-1] if isinstance(lessons, list) else ()):
+            criteria = lesson.get("completion_criteria") if isinstance(lesson, dict) else None
+            if isinstance(criteria, dict):
+                yield (SECTION, name, "curriculum", number, "completion_criteria"), criteria
 
 
 def form_diagnostics(data: Mapping[str, Any]) -> Iterator[Diagnostic]:

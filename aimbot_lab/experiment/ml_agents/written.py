@@ -7,7 +7,10 @@ from typing import Any
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.ml_agents.counterparts import PPO, SELF_PLAY, SHARED
+from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import DEFAULT
+
+USUAL = TrainSettings()
 
 
 def written(config: CurriculumFile) -> dict[str, Any]:
@@ -22,6 +25,7 @@ def written(config: CurriculumFile) -> dict[str, Any]:
         "lessons": [_lesson(lesson) for lesson in config.lessons],
         "train": {
             **{key: _without(train[key], "end_fraction") for key in kept},
+            **({} if config.train.device == USUAL.device else {"device": config.train.device}),
             "network": _network(train["network"]),
         },
         "tracking": {"experiment": config.tracking.experiment},

@@ -8,7 +8,12 @@ from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.foundation.named_code import allow
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import dropped_episodes, new_notices
+from aimbot_lab.foundation.world import (
+    dropped_episodes,
+    logged_errors,
+    new_notices,
+    save_commands,
+)
 from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order, Scenarios
 from aimbot_lab.training.actors.recorder import Recorder
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes
@@ -131,4 +136,6 @@ class Actor:
             notices=tuple(new_notices(self._world)),
             lost_episodes=dropped_episodes(self._world) or 0,
             unread=tuple(recorder.unread),
+            logged_errors=logged_errors(self._world) or 0,
+            save_commands=save_commands(self._world),
         )

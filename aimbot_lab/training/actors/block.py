@@ -80,6 +80,8 @@ class Block(NamedTuple):
     notices: tuple[str, ...]  # what a person should know of its world
     lost_episodes: int  # of its world so far, with programs that play them
     unread: tuple[tuple[int, str], ...]  # steps in which a game's report was unread, and why
+    logged_errors: int = 0  # by programs that play its world, so far
+    save_commands: int = 0  # of these programs, to save the agent, so far
 
 
 def unpacked_block(data: bytes) -> Block:

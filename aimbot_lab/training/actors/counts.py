@@ -20,8 +20,10 @@ class ActorCounts:
     dropped: int = 0  # blocks that were too old
     restarts: int = 0
     lives: int = 1  # of all actors; none has the random numbers of an earlier one
-    lost_episodes: int = 0  # with actors
-    lost_in_worlds: dict[int, int] = field(default_factory=dict)  # with programs, by actor
+    lost_episodes: int = 0  # with actors, and in worlds of actors that are lost
+    logged_errors: int = 0  # by programs that played worlds of actors that are lost
+    save_commands: int = 0  # of these programs
+    of_worlds: dict[int, dict[str, int]] = field(default_factory=dict)  # the same now, by actor
     notices: list[str] = field(default_factory=list)
     _ages: list[int] = field(default_factory=list)
     _since: tuple[float, int] = field(default_factory=lambda: (monotonic(), 0))
@@ -34,7 +36,9 @@ class ActorCounts:
     def lose(self, actor: int, episodes: int) -> None:
         """`actor` is lost, and so many episodes with it."""
         self.restarts += 1
-        self.lost_episodes += episodes + self.lost_in_worlds.pop(actor, 0)
+        self.lost_episodes += episodes
+        for name, count in self.of_worlds.pop(actor, {}).items():
+            setattr(self, name, getattr(self, name) + count)
         self.notices.append(f"actor {actor} was lost and begins again; {episodes} episodes dropped")
 
     def learn(self, blocks: Sequence[Block]) -> None:
@@ -42,14 +46,19 @@ class ActorCounts:
         self._ages += [self.version - one.version for one in blocks]
         for one in blocks:
             self.notices += one.notices
-            self.lost_in_worlds[one.actor] = one.lost_episodes
+            self.of_worlds[one.actor] = {name: getattr(one, name) for name in OF_WORLDS}
         self.taken += len(blocks)
         self.version += 1
 
     @property
     def episodes_dropped(self) -> int:
         """Episodes that were lost with actors, and with programs of their worlds."""
-        return self.lost_episodes + sum(list(self.lost_in_worlds.values()))
+        return self.so_far("lost_episodes")
+
+    def so_far(self, name: str) -> int:
+        """The count of that name, of `OF_WORLDS`, with that of the actors' present worlds."""
+        before: int = getattr(self, name)
+        return before + sum(one[name] for one in list(self.of_worlds.values()))
 
     def take_metrics(self) -> dict[str, float]:
         """What is tracked, of the time since this was last asked."""
@@ -69,14 +78,20 @@ class ActorCounts:
     def state(self) -> dict[str, int]:
         """The numbers since the training began."""
         kept = {name: getattr(self, name) for name in KEPT}
-        return {**kept, "lost_episodes": self.episodes_dropped}
+        return {
+            **kept,
+            "lost_episodes": self.episodes_dropped,
+            "logged_errors": self.so_far("logged_errors"),
+        }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave, with new lives."""
         for name in KEPT:
             setattr(self, name, int(state[name]))
-        self.lost_episodes, self.lost_in_worlds = int(state["lost_episodes"]), {}
+        self.lost_episodes, self.of_worlds = int(state["lost_episodes"]), {}
+        self.logged_errors = int(state.get("logged_errors", 0))
         self._since = monotonic(), self.made
 
 
+OF_WORLDS = ("lost_episodes", "logged_errors", "save_commands")
 KEPT = ("version", "orders", "made", "taken", "dropped", "restarts", "lives")

@@ -52,6 +52,16 @@ class ActorsWorld:
         """Episodes that were lost with actors, or with programs that play them."""
         return self.counts.episodes_dropped
 
+    @property
+    def logged_errors(self) -> int:
+        """Errors that programs have logged which play the actors' worlds."""
+        return self.counts.so_far("logged_errors")
+
+    @property
+    def save_commands(self) -> int:
+        """How often these programs have asked for the agent to be saved."""
+        return self.counts.so_far("save_commands")
+
     def take_metrics(self) -> dict[str, float]:
         """What is tracked of the actors, since this was last asked."""
         return self.counts.take_metrics()

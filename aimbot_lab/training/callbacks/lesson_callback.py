@@ -9,6 +9,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.greedy_proof import GreedyPlay
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.world import save_commands
 from aimbot_lab.training.callbacks.agreement import Agreement, Told
 from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
 from aimbot_lab.training.callbacks.live_weights import Answer, LiveWeights, StopRequest
@@ -44,8 +45,9 @@ class LessonCallback(BaseCallback):
     Both where a rollout begins, for all steps of the last one in their order: within a rollout
     nothing is decided. What the curriculum wants to be kept goes to the record of `links`, and
     each step to the counting ones of `others`; difficulty weights are changed as its requests ask,
-    which may also ask it to stop, or to publish what it does. `greedy` plays without exploration,
-    where the learner explores.
+    which may also ask it to stop, or to publish what it does. Where a game commands it, the agent
+    is saved after the update that follows. `greedy` plays without exploration, where the learner
+    explores.
 
     Ends the training, by TrainingOver, where the last lesson's criterion has passed, and where
     `should_stop` says so; `stopped` tells the second from the first. `should_stop` is also asked
@@ -69,6 +71,7 @@ class LessonCallback(BaseCallback):
         self._taken = TakenSteps(lambda: progress.counts_from, rating)
         self._running: int | None = None  # rank of the oldest episode where the rollout began
         self._begun = False
+        self._commands = 0  # of games, which have been carried out
         self._env = env
         self._progress = progress
         self._observer = observer
@@ -141,7 +144,9 @@ class LessonCallback(BaseCallback):
 
     def _answer(self, told: Told) -> None:
         """Do what is asked for."""
-        if not self._begun:
+        if self._begun:
+            self._save_as_commanded()
+        else:
             self._weights.resume(told.again)
             self._begun = True
         self._weights.answer(self._links.requests, told.asked)
@@ -149,6 +154,15 @@ class LessonCallback(BaseCallback):
             world: Any = self._env.world  # a worlds.row_parts.PartWorld
             order, scenario = world.running()
             self._running = oldest(order, scenario, self._progress.counts_from)
+
+    def _save_as_commanded(self) -> None:
+        """Save the agent where a game has commanded it since this was last called."""
+        commands, agents = save_commands(self._env.world), self._links.agents
+        if commands > self._commands and agents is not None:
+            kept = self._of_agent(agents.keep_agent)({})
+            done = kept.get("error") or f"it is saved as {kept['name']}"
+            self._observer.notice(f"the game commands to save the agent: {done}")
+        self._commands = commands
 
     def _prepare_end(self, told: Told) -> None:
         """Have a checkpoint kept where one is due, and the training end with it where asked to."""
@@ -161,6 +175,8 @@ class LessonCallback(BaseCallback):
     def _on_training_end(self) -> None:
         if not (self.stopped or self._progress.finished):
             self._count(self._told().steps)
+        if not self.stopped:
+            self._save_as_commanded()
 
     def _count(self, steps: Sequence[TakenStep]) -> None:
         """Have the curriculum count `steps`, those of the last rollout."""

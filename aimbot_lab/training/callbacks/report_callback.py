@@ -10,7 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.world import dropped_episodes, new_notices
+from aimbot_lab.foundation.world import dropped_episodes, logged_errors, new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks.curriculum_metrics import curriculum_metrics, learner_metrics
 from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
@@ -164,9 +164,12 @@ class ReportCallback(BaseCallback):
         }
         if (actors := getattr(self._env.world, "take_metrics", None)) is not None:
             metrics.update(actors())
-        dropped = dropped_episodes(self._env.world)
-        if dropped is not None:
-            metrics[names.EPISODES_DROPPED] = float(dropped)
+        world = self._env.world
+        counts = (
+            (names.EPISODES_DROPPED, dropped_episodes(world)),
+            (names.ERRORS_LOGGED, logged_errors(world)),
+        )
+        metrics.update({name: float(count) for name, count in counts if count is not None})
         self._sink.log_metrics(self.num_timesteps, metrics)
 
     def _tell_lost(self, learned: Mapping[str, float]) -> None:

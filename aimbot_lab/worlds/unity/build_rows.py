@@ -12,7 +12,6 @@ from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.side_channel.framing import unframed
 from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.wire.exchange import RESET, STEP, BuildMessage
-from aimbot_lab.worlds.unity.channels import ChannelReader
 from aimbot_lab.worlds.unity.results import Result, ResultReader
 from aimbot_lab.worlds.unity.seating import NOBODY, Seating
 from aimbot_lab.worlds.unity.shape import BuildShape, columns_of, plain_name
@@ -60,11 +59,10 @@ class BuildRows:
         shape: BuildShape,
         at: RowArrays,
         *,
-        results: ResultReader,
-        channels: ChannelReader,
+        reader: ResultReader,
     ) -> None:
         self.link, self._shape, self._at = link, shape, at
-        self._readers, self._behaviors = (results, channels), Behaviors()
+        self._reader, self._behaviors = reader, Behaviors()
         self._seating = Seating(len(at.over))
         self._pending: dict[str, Int64Array] = {}  # rows of the agents that wait for an action
         self.results: dict[int, Result] = {}  # by row
@@ -107,10 +105,7 @@ class BuildRows:
 
     def _absorb(self, message: BuildMessage) -> bool:
         """Take what `message` says; whether it asks for an action of ours."""
-        results, channels = self._readers
-        messages = unframed(message.side_channels)
-        channels.receive(messages)
-        results.receive(messages)
+        self._reader.receive(unframed(message.side_channels))
         known = self._behaviors.of(message)
         self._pending = {}
         steps = {
@@ -119,7 +114,7 @@ class BuildRows:
             if name in known
         }
         ours = [name for name in steps if plain_name(name) == self._shape.behavior]
-        self._end({name: steps[name][1] for name in ours}, results)
+        self._end({name: steps[name][1] for name in ours})
         asked = False
         for name, (decisions, _) in steps.items():
             if name in ours:
@@ -129,7 +124,7 @@ class BuildRows:
                 self._pending[name] = np.full(len(decisions), NOBODY)
         return asked
 
-    def _end(self, ended: dict[str, TerminalSteps], reader: ResultReader) -> None:
+    def _end(self, ended: dict[str, TerminalSteps]) -> None:
         """Close the episodes of agents that ended, told of together."""
         at, places, cut = self._at, [], []
         totals: list[float] = []
@@ -146,7 +141,7 @@ class BuildRows:
             at.final_observations[chosen] = self._columns(name, steps)[fresh]
             at.interrupted[chosen] = steps.interrupted[fresh]
             at.over[chosen] = True
-        results = reader.results(totals, np.array(cut, np.bool_))
+        results = self._reader.results(totals, np.array(cut, np.bool_))
         for row, result in zip(places, results, strict=True):
             if row != NOBODY:
                 self.results.setdefault(row, result)

@@ -5,19 +5,20 @@ agent that was cut off may have none, and has lost then.
 """
 
 from collections.abc import Mapping, Sequence
-from uuid import UUID
 
 from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.result_lines import (
-    COMMAND_LINE,
+    PREFIX,
     EpisodeResult,
     UnparsedLineError,
     parse_result,
 )
 from aimbot_lab.foundation.world import BoolArray, WorldSpec
+from aimbot_lab.mlagents.exception import UnitySideChannelException
 from aimbot_lab.mlagents.side_channel.framing import Message
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
+from aimbot_lab.worlds.unity.channels import ChannelReader
 from aimbot_lab.worlds.unity.settings import UnityWinRule
 
 Result = EpisodeResult | str
@@ -25,26 +26,29 @@ Result = EpisodeResult | str
 
 
 class ResultReader:
-    """Reads the results of one build."""
+    """Reads the results of one build, with what reads the channels of all."""
 
-    def __init__(self, spec: WorldSpec, win: UnityWinRule | None, *, log: UUID) -> None:
+    def __init__(
+        self, spec: WorldSpec, win: UnityWinRule | None, *, channels: ChannelReader
+    ) -> None:
         self._difficulties: Mapping[str, int] = spec.difficulties
         self._columns = spec.episode_columns
-        self._win, self._log = win, log
+        self._win, self._channels = win, channels
         self._lines: list[str] = []
         self._stats: list[float] = []
 
     def receive(self, messages: Sequence[Message]) -> None:
         """Keep what `messages` say of results until episodes end."""
-        for channel, data in messages:
-            if channel == self._log:
-                line = IncomingMessage(data).read_string().strip()
-                if line.startswith("Warning|Result|") and line != COMMAND_LINE:
-                    self._lines.append(line)
-            elif channel == STATS and self._win is not None and self._win.stat is not None:
-                read = IncomingMessage(data)
+        self._lines += self._channels.result_lines(messages)
+        if self._win is None or self._win.stat is None:
+            return
+        for data in (data for channel, data in messages if channel == STATS):
+            read = IncomingMessage(data)
+            try:
                 if read.read_string() == self._win.stat:
                     self._stats.append(read.read_float32())
+            except UnitySideChannelException:
+                self._channels.ignore_stat(data)
 
     def results(self, returns: Sequence[float], interrupted: BoolArray) -> list[Result]:
         """How the episodes ended whose agents ended now, in order [n]."""
@@ -56,7 +60,7 @@ class ResultReader:
             said = _in_order(lines, interrupted, "result lines")
         elif self._win.stat is not None:
             said = _in_order(
-                ["Warning|Result|" + ("Win" if value > 0.5 else "Lose") for value in stats],
+                [PREFIX + ("Win" if value > 0.5 else "Lose") for value in stats],
                 interrupted,
                 f"values of the stat {self._win.stat!a:.40}",
             )

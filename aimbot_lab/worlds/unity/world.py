@@ -14,8 +14,6 @@ from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError, L
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Picture, Scenario, StepBuffers
-from aimbot_lab.mlagents.description import DESCRIPTION
-from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.worlds.unity.build_rows import BuildRows, new_rows
 from aimbot_lab.worlds.unity.channels import ChannelReader
 from aimbot_lab.worlds.unity.episodes import EpisodeCounter, check_scenario
@@ -50,7 +48,8 @@ class UnityWorld:
         self._at = new_rows(
             self.num_envs, len(self.spec.observation_names), sum(self.spec.branches)
         )
-        self._channels = ChannelReader((STATS, DESCRIPTION, UUID(settings.log_channel)))
+        log = UUID(settings.log_channel)
+        self._channels = ChannelReader(log, by_lines=settings.win is None)
         self._builds: list[BuildRows] = []
         self._scenario: Scenario | None = None
         self._unsent = False  # whether builds do not know the scenario yet
@@ -186,13 +185,11 @@ class UnityWorld:
                 error = again
 
     def _rows_of(self, link: object, number: int) -> BuildRows:
-        results = ResultReader(self.spec, self.settings.win, log=UUID(self.settings.log_channel))
         return BuildRows(
             link,  # type: ignore[arg-type]
             self._shape,
             self._at.part(self._rows(number)),
-            results=results,
-            channels=self._channels,
+            reader=ResultReader(self.spec, self.settings.win, channels=self._channels),
         )
 
     def _rows(self, number: int) -> slice:
@@ -208,6 +205,16 @@ class UnityWorld:
         seed = derive_seed(self._seed or 0, "samplers", number)
         return begin + scenario_message(self._scenario, self.spec, seed=seed)
 
+    @property
+    def logged_errors(self) -> int:
+        """Errors that builds have logged so far."""
+        return self._channels.errors
+
+    @property
+    def save_commands(self) -> int:
+        """How often builds have asked for the agent to be saved, since this was made."""
+        return self._channels.save_commands
+
     def take_notices(self) -> list[str]:
         """What a person should know since the last call."""
         taken, self._notices = self._notices + self._channels.take_notices(), []
@@ -222,6 +229,7 @@ class UnityWorld:
         kept = {
             "seed": self._seed,
             "dropped": self.dropped_episodes,
+            "errors": self.logged_errors,
             "counted": self._episodes.state(),
             "in_force": SCENARIO.dump_python(self._scenario, mode="json"),
         }
@@ -235,6 +243,7 @@ class UnityWorld:
             check_scenario(scenario, self.spec)
         self._scenario, self._seed = scenario, kept["seed"]
         self.dropped_episodes = kept["dropped"]
+        self._channels.errors = kept.get("errors", 0)
         self._episodes.resume(kept["counted"])
 
     def draw(self, row: int, *, ending: bool = False) -> Picture:

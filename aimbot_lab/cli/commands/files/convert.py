@@ -30,8 +30,8 @@ def convert(
 ) -> None:
     """Write the curriculum that does what the ML-Agents trainer FILE (`-`: standard input) says.
 
-    Lessons end by ML-Agents' own rule. What has no counterpart is listed on standard error, a line
-    each.
+    Lessons end by ML-Agents' own rule. What has no counterpart or had to change is listed on
+    standard error, a line each.
 
     \b
     Example:
