@@ -27,6 +27,7 @@ class FakeTraining:
     """Takes any checkpoint."""
 
     plan = SimpleNamespace(env=settings_with())
+    schedule_jumps: dict[str, tuple[float, float]] = {}  # noqa: RUF012
 
     def resume(self, state: bytes, read_part: Any) -> None:
         assert state == b"state"
