@@ -109,7 +109,7 @@ def as_player(agent: TrackedAgent, *, temperature: Temperature | None = None) ->
 
 def pool_of(agent: TrackedAgent, *, store: Store) -> TrackedPool:
     """The snapshots of the run of `agent`."""
-    return TrackedPool(agent, **store.place)
+    return TrackedPool(agent, data_folder=store.data_folder, tracking_uri=store.tracking_uri)
 
 
 def snapshots_of(agent: TrackedAgent, *, store: Store) -> list[tuple[str, int]]:
