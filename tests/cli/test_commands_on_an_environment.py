@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from tiny_runs import invoke, train, write
 
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.history import list_runs
+
 CURRICULUM = """
 name: pole
 env: {world: gymnasium, id: CartPole-v1, num_envs: 4, win: {length_above: 8}}
@@ -32,3 +35,25 @@ def test_small_returns_are_shown_with_their_decimals(data: Path) -> None:
     output = invoke(data, "evaluate", "latest", "--episodes", 9, "--seed", 2).output
     row = next(line.split() for line in output.splitlines() if line.startswith("sampled"))
     assert "." in row[-1]
+
+
+TOO_MANY = "5,000 rows (episodes or agents at once): world gymnasium takes at most 4,096"
+
+
+@pytest.mark.parametrize("command", [("evaluate", "latest"), ("compare", "latest", "latest")])
+def test_more_episodes_than_the_world_has_rows_for_are_refused_in_a_line(
+    data: Path, command: tuple[str, ...]
+) -> None:
+    assert TOO_MANY in invoke(data, *command, "--episodes", 5000, wanted=2).said
+
+
+def test_an_evaluation_of_too_many_is_refused_before_there_is_a_run(tmp_path: Path) -> None:
+    file = write(tmp_path, text=f"{CURRICULUM}evaluation: {{every: 64, episodes: 5000}}\n")
+    assert TOO_MANY in invoke(tmp_path / "data", "run", file, wanted=2).said
+    assert list_runs(DataFolder(tmp_path / "data")) == []
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_a_patience_that_is_no_number_is_refused(tmp_path: Path, command: str) -> None:
+    said = invoke(tmp_path, command, "latest", "--patience", "nan", wanted=2).said
+    assert "nan is not a number" in said
