@@ -179,7 +179,7 @@ def lacks(lesson: CurrentLesson) -> str:
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
     if criteria is None or rule is None or lesson.passed or held_back(lesson):
         return ""
-    length, found, least = lesson.episodes, rule.statistic, criteria.min_lesson_length
+    length, found, least = rule.episodes, rule.statistic, criteria.min_lesson_length
     of_evidence = criteria.by_evidence
     is_enough = found >= rule.bound if of_evidence else not found <= rule.bound  # or NaN
     if length < least and is_enough:
