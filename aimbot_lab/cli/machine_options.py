@@ -69,7 +69,7 @@ class Spread(NamedTuple):
 
 _patience = click.option(
     "--patience",
-    type=click.FloatRange(min=1, max=86_400),
+    type=options.NumberRange(1, 86_400),
     default=120.0,
     show_default=True,
     metavar="S",

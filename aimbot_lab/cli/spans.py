@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import click
 
+MAX_DIGITS = 18  # which Python reads at once
+
 
 class Span(NamedTuple):
     """At least and at most so many."""
@@ -44,6 +46,6 @@ class SpanType(click.ParamType[Span]):
     def _number(self, text: str, param: Any, ctx: Any) -> int:
         if not (text.isascii() and text.isdigit()):
             self.fail(f"{text!r} is not a number; N or MIN:MAX is.", param, ctx)
-        if not 1 <= int(text) <= self._highest:
+        if len(text) > MAX_DIGITS or not 1 <= int(text) <= self._highest:
             self.fail(f"{text} is not in the range 1<=x<={self._highest}.", param, ctx)
         return int(text)

@@ -12,6 +12,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
 from aimbot_lab.foundation.statistics.ratings import points_of
 
+MAX_LOG = 700.0  # whose exponential is a number
 Decision = Literal["stay", "promote", "finish", "demote"]
 
 
@@ -92,6 +93,7 @@ class CurriculumView:
     cells: tuple[CellReport, ...]
     measured: Measured | None = None  # where the lesson is not judged by evidence of a win rate
     shares: Mapping[Cell, float] | None = None  # of the episodes, where the mix is not as written
+    lacks: str = ""  # what keeps the lesson from being passed, where that is no cell's win rate
 
 
 def view(
@@ -115,6 +117,7 @@ def view(
         cells=tuple(map(_cell_report, lesson_now.cells, windows)),
         measured=_measured(lesson_now),
         shares=shares,
+        lacks=lacks(lesson_now),
     )
 
 
@@ -157,11 +160,41 @@ def not_begun(name: str) -> LessonReport:
 
 
 def held_back(lesson: CurrentLesson) -> tuple[CellReport, ...]:
-    """Of the cells of `lesson` that have not passed, those with the lowest win rate."""
+    """Of the cells of `lesson` that have not passed, those with the lowest win rate.
+
+    None where no win rate is too low: where it is not what passes the lesson, or is over the
+    threshold by too few episodes.
+    """
+    criteria = lesson.lesson.completion_criteria
+    if criteria is None or not criteria.measured.of_wins:
+        return ()
     pairs = zip(cell_reports(lesson), lesson.lacking, strict=True)
-    lacking = [cell for cell, lacks in pairs if lacks]
-    worst = min((_rank(cell) for cell in lacking), default=0.0)
-    return tuple(cell for cell in lacking if _rank(cell) == worst)
+    lacking = [cell for cell, is_lacking in pairs if is_lacking]
+    worst = min((_rank(cell) for cell in lacking), default=math.inf)
+    return tuple(c for c in lacking if _rank(c) == worst) if worst <= criteria.threshold else ()
+
+
+def lacks(lesson: CurrentLesson) -> str:
+    """What keeps `lesson` from being passed, where that is no cell's win rate; else nothing."""
+    criteria, rule = lesson.lesson.completion_criteria, lesson.rule
+    if criteria is None or rule is None or lesson.passed or held_back(lesson):
+        return ""
+    length, found, least = rule.episodes, rule.statistic, criteria.min_lesson_length
+    of_evidence = criteria.by_evidence
+    is_enough = found >= rule.bound if of_evidence else not found <= rule.bound  # or NaN
+    if length < least and is_enough:
+        return f"{length:,} of at least {least:,} episodes"
+    if of_evidence:
+        return f"evidence {odds(found)} of {odds(rule.bound)}"
+    value = "unknown" if math.isnan(found) else f"{found:.4g}, not above {rule.bound:g}"
+    return f"{criteria.measure} {value}"
+
+
+def odds(log_evidence: float) -> str:
+    """Evidence as odds, however large."""
+    if log_evidence < MAX_LOG:
+        return f"{math.exp(log_evidence):.3g}"
+    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 def _rank(cell: CellReport) -> float:

@@ -9,6 +9,8 @@ from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from pydantic import ValidationError
+
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.registry import Registry
@@ -60,14 +62,27 @@ def make_world(
 ) -> BatchWorld:
     """The world that `settings` describe, not yet reset; with another number of rows if given.
 
-    `one_thread` has no effect on worlds that have but one.
+    `one_thread` has no effect on worlds that have but one. Raises ConfigurationError for a number
+    of rows that the world does not take.
     """
-    chosen: Any = settings
-    if num_envs is not None:
-        chosen = replace(chosen, num_envs=num_envs)
+    chosen: Any = settings if num_envs is None else with_rows(settings, num_envs)
     if one_thread and hasattr(chosen, "threads"):
         chosen = replace(chosen, threads=1)
     return type_of(settings).make(chosen)
+
+
+def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
+    """`settings` with so many rows. Raises ConfigurationError where the world takes fewer."""
+    chosen: Any = settings
+    try:
+        changed: WorldSettings = replace(chosen, num_envs=num_envs)
+    except ValidationError as error:
+        limits = error.errors()[0].get("ctx", {})
+        most = f" takes at most {limits['le']:,}" if "le" in limits else " does not take so many"
+        raise ConfigurationError(
+            f"{num_envs:,} rows (episodes or agents at once): world {settings.world}{most}"
+        ) from error
+    return changed
 
 
 def spec_of(settings: WorldSettings) -> WorldSpec:

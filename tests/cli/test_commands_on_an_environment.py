@@ -71,3 +71,25 @@ def test_an_experiment_of_the_environment_is_checked_and_a_blank_one_is_none(
     with pytest.raises(ConfigurationError, match="variable MLFLOW_EXPERIMENT_NAME: must have at"):
         TrackingSettings()
     assert TrackingSettings(experiment="own").experiment == "own"
+
+
+TOO_MANY = "5,000 rows (episodes or agents at once): world gymnasium takes at most 4,096"
+
+
+@pytest.mark.parametrize("command", [("evaluate", "latest"), ("compare", "latest", "latest")])
+def test_more_episodes_than_the_world_has_rows_for_are_refused_in_a_line(
+    data: Path, command: tuple[str, ...]
+) -> None:
+    assert TOO_MANY in invoke(data, *command, "--episodes", 5000, wanted=2).said
+
+
+def test_an_evaluation_of_too_many_is_refused_before_there_is_a_run(tmp_path: Path) -> None:
+    file = write(tmp_path, text=f"{CURRICULUM}evaluation: {{every: 64, episodes: 5000}}\n")
+    assert TOO_MANY in invoke(tmp_path / "data", "run", file, wanted=2).said
+    assert list_runs(DataFolder(tmp_path / "data")) == []
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_a_patience_that_is_no_number_is_refused(tmp_path: Path, command: str) -> None:
+    said = invoke(tmp_path, command, "latest", "--patience", "nan", wanted=2).said
+    assert "nan is not a number" in said

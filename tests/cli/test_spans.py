@@ -23,6 +23,7 @@ def test_a_span_is_read_as_it_is_written(span: Span) -> None:
         ("2:3:4", "'3:4' is not a number"),
         ("-1", "'-1' is not a number"),
         ("²", "'²' is not a number"),
+        ("9" * 5000, "9 is not in the range 1<=x<=64"),
     ],
 )
 def test_what_is_no_span_is_refused(text: str, wanted: str) -> None:

@@ -134,6 +134,37 @@ def test_cells_with_the_same_lowest_win_rate_are_all_named() -> None:
     assert [cell.difficulty for cell in progress.held_back_by()] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("criteria", "won", "lacks"),
+    [
+        ({}, 5, "5 of at least 10 episodes"),
+        ({"threshold": 0.9}, 12, "evidence 1.36 of 20"),
+        ({"measure": "progress", "threshold": 0.5}, 12, "progress 0.12, not above 0.5"),
+        ({"measure": "progress", "threshold": 0.03}, 5, "5 of at least 10 episodes"),
+        ({"rule": "ml-agents", "threshold": 0.9, "min_lesson_length": 20}, 12, "12 of at least 20"),
+        ({"rule": "ml-agents", "measure": "reward", "threshold": 3}, 12, "reward 1.969, not"),
+    ],
+)
+def test_where_no_win_rate_is_too_low_no_cell_is_blamed_and_what_lacks_is_said(
+    criteria: dict[str, object], won: int, lacks: str
+) -> None:
+    mix = lesson("a", difficulty=EASY, criteria=criteria)
+    progress = CurriculumProgress([mix], DIFFICULTIES, total_steps=100)
+    game = Game(progress)
+    for step in range(1, won + 1):
+        game.play(line(True, reward=2.0), step=step)
+    assert not progress.finished
+    assert progress.held_back_by() == ()
+    assert progress.view.lacks.startswith(lacks)
+
+
+def test_a_cell_that_is_blamed_is_all_that_is_said() -> None:
+    progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
+    Game(progress).play(line(False, 1), line(False, 2))
+    assert progress.held_back_by()
+    assert progress.view.lacks == ""
+
+
 def test_cell_reports_count_the_recent_episodes_of_each_cell() -> None:
     progress = CurriculumProgress([lesson("a", difficulty=TWO_CELLS)], DIFFICULTIES)
     Game(progress).play(*[line(False, 1)] * 600, *[line(True, 2)] * 20, *[line(False, 1)] * 80)

@@ -1,12 +1,15 @@
 """A replay of the record ends every lesson where the run did, and tells what others would do."""
 
 import json
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from curriculum_game import DIFFICULTIES, TWO_CELLS, Game, lesson, line
 
+from aimbot_lab.cli.commands.explain import _texts
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
@@ -14,6 +17,7 @@ from aimbot_lab.curriculum.records import read_record
 from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError
 
@@ -181,3 +185,30 @@ def test_the_record_of_a_run_that_goes_on_is_that_of_one_never_stopped() -> None
         broken.begin_next()
     assert broken.kept == whole.kept
     assert broken.progress.state() == whole.progress.state()
+
+
+@pytest.mark.parametrize(
+    ("criteria", "smoothed"),
+    [
+        (KINDS["ml-agents"], True),
+        (KINDS["ml-agents elo"], True),
+        ({**KINDS["ml-agents"], "signal_smoothing": False}, False),
+        ({"rule": "ml-agents", "measure": "progress", "threshold": 0.02}, False),
+        (KINDS["pooled"], False),
+    ],
+)
+def test_explain_says_where_the_value_is_smoothed_and_blames_no_cell_that_wins_enough(
+    criteria: dict[str, Any], smoothed: bool
+) -> None:
+    lessons = [lesson(f"l{n}", difficulty=TWO_CELLS, criteria=criteria) for n in range(2)]
+    game = play(lessons, 1, steps=150)
+    where = world(lessons)
+    found = Explanation("3f2a", "a run", where, tuple(replays(game.record, where)))
+    text = "\n".join(_texts(found, every=True))
+    assert ("smoothed (with a quarter of the value before)" in text) == smoothed
+    for one in found.replayed:
+        if one.attempt.end is not None:
+            assert f"after {len(one.attempt.episodes):,} episodes" in text
+    threshold = lessons[0].completion_criteria.threshold
+    for rate in re.findall(r"held back by .*: win rate ([\d.]+)", text):
+        assert float(rate) <= threshold

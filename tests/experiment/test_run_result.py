@@ -41,6 +41,11 @@ def test_the_outcome_names_the_lesson_and_what_held_it_back() -> None:
     )
     unseen = replace(RESULT, held_back_by=(UNSEEN,))
     assert outcome(unseen).endswith("held back by free (no episode counted yet).")
+    short = replace(RESULT, held_back_by=(), lacks="9 of at least 20 episodes")
+    assert outcome(short) == (
+        "Steps spent in lesson 2 (two | doors), which has 9 of at least 20 episodes."
+    )
+    assert outcome(replace(short, lacks="")) == "Steps spent in lesson 2 (two | doors)."
     assert outcome(replace(RESULT, status="KILLED")) == "Stopped in lesson 2 (two | doors)."
     assert outcome(replace(RESULT, status="FINISHED")) == "All steps taken."
     whole = replace(RESULT, status="FINISHED", lessons=(PASSED,))

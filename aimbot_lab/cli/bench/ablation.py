@@ -55,7 +55,7 @@ class TaskChoice(options.TargetChoice):
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.NumberRange(0, 1, min_open=True, max_open=True),
     help="Win rate that a training must prove to exceed. [default: 0.7; of stale 0.4, of recall "
     "0.8]",
 )

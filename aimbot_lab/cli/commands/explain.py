@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay
     from aimbot_lab.experiment.analysis.explanation import Explanation
 
-MAX_LOG = 700.0  # whose exponential is a number
 HEAD = ("episodes", "step", "found", "needed", "")
 
 
@@ -98,7 +97,7 @@ def _ending(replayed: "Replayed") -> str:
     end, counted = replayed.attempt.end, len(replayed.attempt.episodes)
     if end is not None:
         verb = "left for an earlier lesson" if end["decision"] == "demote" else "passed"
-        return f"{verb} at step {end['step']:,} after {end['episodes']:,} episodes"
+        return f"{verb} at step {end['step']:,} after {counted:,} episodes"
     if replayed.own is None:
         return f"asks for nothing; {counted:,} episodes counted"
     return f"not passed; {counted:,} episodes counted"
@@ -110,7 +109,9 @@ def _asked(replay: "RuleReplay") -> str:
     if criteria.by_evidence:
         how = f"evidence of {1 / criteria.alpha:g} (alpha {criteria.alpha:g}) {scope}"
     elif criteria.rule == "ml-agents":
-        how = "rule ml-agents"
+        is_smoothed = criteria.smoothed and criteria.measured.of_episodes
+        smoothed = ", smoothed (with a quarter of the value before)" * is_smoothed
+        how = f"rule ml-agents{smoothed}"
     else:
         how = "share of the steps"
     length = f"at least {criteria.min_lesson_length} episodes"
@@ -119,14 +120,14 @@ def _asked(replay: "RuleReplay") -> str:
 
 
 def _weakest(replay: "RuleReplay | None") -> str | None:
-    """The cell that holds a lesson back, where each must pass and it has not."""
-    from aimbot_lab.curriculum.reports import held_back
+    """What holds a lesson back that was not passed: mostly its weakest cell."""
+    from aimbot_lab.curriculum.reports import held_back, lacks
 
-    if replay is None or replay.passed is not None or not replay.lesson.cells:
+    if replay is None or replay.passed is not None:
         return None
     cells = held_back(replay.lesson)
     if not cells:
-        return None
+        return f"has {found}" if (found := lacks(replay.lesson)) else None
     cell = cells[0]
     name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
     if not cell.episodes:
@@ -138,6 +139,7 @@ def _weakest(replay: "RuleReplay | None") -> str | None:
 def _event(event: dict[str, Any]) -> str:
     from aimbot_lab.curriculum.forgetting_monitor import Regression
     from aimbot_lab.curriculum.greedy_proof import GreedyCheck
+    from aimbot_lab.curriculum.reports import odds
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
@@ -151,7 +153,7 @@ def _event(event: dict[str, Any]) -> str:
         weights = " ".join(f"{target} {weight:.3g}" for target, weight in pairs)
         return f"{where}: weights of the targets moved to {weights}"
     regression = Regression(**event["regression"])
-    found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
+    found = f"{odds(regression.log_evidence)} of {odds(regression.log_bound)}"
     return f"{where}: {regression.line} (evidence {found})"
 
 
@@ -174,17 +176,12 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 
 
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
+    from aimbot_lab.curriculum.reports import odds
+
     if replay.criteria.by_evidence:
-        return _odds(check.statistic), _odds(check.bound)
+        return odds(check.statistic), odds(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
     return found, f"> {check.bound:g}"
-
-
-def _odds(log_evidence: float) -> str:
-    """Evidence as odds, however large."""
-    if log_evidence < MAX_LOG:
-        return f"{math.exp(log_evidence):.3g}"
-    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:

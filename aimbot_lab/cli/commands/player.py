@@ -13,6 +13,7 @@ from aimbot_lab.foundation.errors import LabError
 
 LOG = logging.getLogger("aimbot_lab.mlagents")
 WAIT = 60.0  # seconds for a trainer to listen
+MAX_SIZE = 20  # characters
 AS_UNITY = {
     "ignore_unknown_options": True,
     "allow_extra_args": True,
@@ -27,7 +28,7 @@ def size(
     if value is None:
         return None
     width, cross, height = value.partition("x")
-    if not (cross and width.isdecimal() and height.isdecimal()):
+    if len(value) > MAX_SIZE or not (cross and width.isdecimal() and height.isdecimal()):
         raise click.BadParameter(f"must be WIDTHxHEIGHT, such as 32x16 (got {value!a:.40})")
     return int(width), int(height)
 

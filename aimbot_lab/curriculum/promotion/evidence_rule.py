@@ -26,7 +26,7 @@ class EvidenceRule:
     def __init__(self, criteria: CompletionCriteria, cells: Sequence[Cell]) -> None:
         self._criteria = criteria
         self._test = evidence_test(criteria)
-        self._episodes = 0
+        self.episodes = 0
         self._parts: dict[Cell, _Part] = {}
         self.below_range = 0  # rewards below the lowest that was declared
         self._asked: list[Cell] = []
@@ -56,7 +56,7 @@ class EvidenceRule:
     @property
     def passed(self) -> bool:
         """Whether the lesson is passed at this very episode."""
-        long_enough = self._episodes >= self._criteria.min_lesson_length
+        long_enough = self.episodes >= self._criteria.min_lesson_length
         return long_enough and all(not self._parts[cell].lacks for cell in self._asked)
 
     def lacks(self, cell: Cell) -> bool:
@@ -69,7 +69,7 @@ class EvidenceRule:
         """Take one more episode."""
         if not self._is_asked(outcome.cell):
             return
-        self._episodes += 1
+        self.episodes += 1
         if self._criteria.measured.of_rewards and outcome.reward is not None:
             self.below_range += outcome.reward < self._lowest
         place = outcome.cell if self._criteria.every_cell else POOLED
@@ -86,11 +86,11 @@ class EvidenceRule:
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
         parts = [[*cell, *part.state()] for cell, part in self._parts.items()]
-        return {"episodes": self._episodes, "below_range": self.below_range, "parts": parts}
+        return {"episodes": self.episodes, "below_range": self.below_range, "parts": parts}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
-        self._episodes, self.below_range = state["episodes"], state["below_range"]
+        self.episodes, self.below_range = state["episodes"], state["below_range"]
         self._parts = {}
         for target, difficulty, *kept in state["parts"]:
             part = self._parts[Cell(target, difficulty)] = _Part(self._test)

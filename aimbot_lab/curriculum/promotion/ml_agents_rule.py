@@ -62,6 +62,11 @@ class MlAgentsRule:
         self.passed = False
 
     @property
+    def episodes(self) -> int:
+        """How many it has counted, up to the largest number that a lesson asks for."""
+        return len(self._memory.values)
+
+    @property
     def bound(self) -> float:
         """The threshold, which must be exceeded."""
         return self._criteria.threshold

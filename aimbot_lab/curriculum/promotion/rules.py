@@ -23,6 +23,11 @@ class Rule(Protocol):
     every_step: bool  # whether each step of the world is a check, not only each episode
 
     @property
+    def episodes(self) -> int:
+        """How many it has counted, as long as these are fewer than it asks for."""
+        ...
+
+    @property
     def statistic(self) -> float:
         """What is compared with `bound`; NaN as long as there is nothing to compare."""
         ...

@@ -42,6 +42,7 @@ class RunResult:
     agent_folder: str | None = None  # where the agents lie that the run could not keep
     init_from: str | None = None  # the run, or the folder, whose agent it began with
     resumes_at: int | None = None  # the step it would go on from; None: finished, or can't be
+    lacks: str = ""  # what kept the last lesson from being passed, where no cell did
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -77,4 +78,6 @@ def outcome(result: RunResult) -> str:
         + (f"at {percent(cell.win_rate)}" if cell.episodes else "(no episode counted yet)")
         for cell in result.held_back_by
     )
-    return f"Steps spent in {lesson}; held back by {held}."
+    if held:
+        return f"Steps spent in {lesson}; held back by {held}."
+    return f"Steps spent in {lesson}" + (f", which has {result.lacks}." if result.lacks else ".")

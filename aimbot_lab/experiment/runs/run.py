@@ -289,6 +289,7 @@ def _result(
         lessons=progress.lesson_reports,
         cells=progress.cell_reports,
         held_back_by=progress.held_back_by(),
+        lacks=progress.view.lacks,
         regressions=tuple(progress.regressions),
         entries_waiting=0,
         init_from=ref.source if (ref := _began_with(request)) else None,
@@ -303,6 +304,4 @@ def _began_with(request: RunRequest) -> InitialAgentRef | None:
 
 
 def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:
-    if ended.stopped:
-        return "KILLED"
-    return "FINISHED" if goal_reached else "FAILED"
+    return "KILLED" if ended.stopped else "FINISHED" if goal_reached else "FAILED"

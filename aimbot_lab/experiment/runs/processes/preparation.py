@@ -11,6 +11,7 @@ from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.exchange import Exchange
 from aimbot_lab.training.training import Training, TrainingPlan
+from aimbot_lab.worlds.registry import evaluated, with_rows
 
 
 def prepared(
@@ -20,10 +21,15 @@ def prepared(
     *,
     actors: ActorGroup | None = None,
 ) -> Training:
-    """The training of this process, with the agent that it begins with; `actors` play for it."""
+    """The training of this process, with the agent that it begins with; `actors` play for it.
+
+    Raises ConfigurationError for what it can't be begun with.
+    """
     config, start = request.curriculum.config, start_of(request)
     if start is not None:
         check_compatible(start, config)
+    if config.evaluation is not None:  # whose world is made only while the run trains
+        with_rows(evaluated(config.env), config.evaluation.episodes)
     cost = cost_of(config)
     if cost.costly:
         observer.notice(str(cost))
