@@ -21,6 +21,7 @@ from aimbot_lab.sweep.results.report import SweepReport, report
 from aimbot_lab.sweep.storage import sweep_folder
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
+from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.outage import Notify
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
@@ -103,6 +104,7 @@ class SweepResult:
     is_done: bool  # else it was stopped and can go on
     best_file: Path | None
     parent_run: str | None
+    tracking_uri: str  # where it and its trials are tracked, without a password
 
 
 def run_sweep(
@@ -209,7 +211,10 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
             _publish(record, final, best, parent)
         failed = bool(final.unconfirmed) or best is None
         _close(parent, ("FAILED" if failed else "FINISHED") if is_done else "KILLED")
-    return SweepResult(final, is_done, best, record.parent_run)
+    address = choose_address(
+        request.data_folder, explicit=request.tracking_uri, setting=record.config.tracking.uri
+    )
+    return SweepResult(final, is_done, best, record.parent_run, address.shown)
 
 
 def _publish(record: SweepRecord, final: SweepReport, best: Path | None, parent: Tracker) -> None:

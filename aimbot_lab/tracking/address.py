@@ -45,6 +45,15 @@ class TrackingAddress:
         """The address as it may be printed."""
         return without_password(self.uri)
 
+    def require_database(self) -> None:
+        """Raise ConfigurationError for the address of a SQLite file that is not there.
+
+        For whoever only reads: connecting would make one.
+        """
+        file = self.sqlite_file
+        if file is not None and not self.embedded and not file.exists():
+            raise ConfigurationError(f"tracking store {self.shown}: there is no file {file}")
+
     @property
     def sqlite_file(self) -> Path | None:
         """The file of a SQLite database, None for any other store."""
@@ -65,8 +74,12 @@ def choose_address(
     try:
         uri = checked_uri(uri)
     except ValueError as error:
-        origin = "" if explicit or setting else f"environment variable {ENVIRONMENT_VARIABLE}: "
-        raise ConfigurationError(f"{origin}{error}") from error
+        if explicit or setting:
+            raise ConfigurationError(str(error)) from error
+        way_back = f"{ENVIRONMENT_VARIABLE}= (empty) means the data folder's own store"
+        raise ConfigurationError(
+            f"environment variable {ENVIRONMENT_VARIABLE}: {error}; {way_back}"
+        ) from error
     return TrackingAddress(_with_password(uri), embedded=uri == data_folder.tracking_uri)
 
 

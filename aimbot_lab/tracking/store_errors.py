@@ -36,6 +36,7 @@ LOGIN = (
 _LOGIN = re.compile(r"error code 401|401 Client Error")
 _DATABASE_LOGIN = re.compile(r"no password supplied|password authentication failed")
 _SET_ADDRESS = "; set MLFLOW_TRACKING_URI to the address with its password (none is stored)"
+_FORBIDDEN = re.compile(r"error code 403 .*?Response body: '?(.*?)'?$")
 _MISSING = re.compile(r"\b404\b|No such artifact|NoSuchKey|BlobNotFound")
 _TAILS = (" [SQL:", " (Background on", " Response body:")
 
@@ -91,6 +92,15 @@ def _reason(text: str) -> str:
         return quoted[1]
     if artifact := _ARTIFACT.search(text):
         text = f"artifact {artifact[1]}: {artifact[2]}"
+    if refused := _FORBIDDEN.search(text):
+        return f"the server refuses (403): {refused[1][:200]}{_host_hint(refused[1])}"
     for tail in _TAILS:
         text = text.partition(tail)[0]
     return text[:300]
+
+
+def _host_hint(said: str) -> str:
+    """What to do where MLflow's server does not know the name by which it was asked."""
+    if "Invalid Host header" not in said:
+        return ""
+    return "; start it with --allowed-hosts NAME:PORT, as the address names it"

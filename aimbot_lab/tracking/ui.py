@@ -94,6 +94,7 @@ def ui_command(
     address = choose_address(data_folder, explicit=tracking_uri)
     if address.is_server:
         raise ConfigurationError(f"the runs are on {address.shown}: open that address in a browser")
+    address.require_database()
     if not is_installed():
         raise ConfigurationError(
             "this installation of aimbot-lab is older than its code and has no guard for MLflow's "

@@ -18,6 +18,7 @@ from aimbot_lab.tracking.mlflow_store import connect
 
 LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_ENABLE_AI_GATEWAY": "false"}
 SERVED, IN_PLACE = "served", "in place"
+HOST = "lab-host"  # a name by which only the server in place knows itself
 
 
 class Servers(NamedTuple):
@@ -35,6 +36,7 @@ def mlflow_servers(folder: Path) -> Iterator[Servers]:
         _begin(
             folder / "in-place",
             *("--no-serve-artifacts", "--default-artifact-root", str(folder / "open")),
+            *("--allowed-hosts", f"{HOST}:*,127.0.0.1:*"),
         ),
     ]
     try:

@@ -5,6 +5,7 @@ What such a server refuses is said and kept, and its password is kept nowhere.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import IN_PLACE, SERVED, Servers, mlflow_servers
+from mlflow_servers import HOST, IN_PLACE, SERVED, Servers, mlflow_servers
 from tiny_runs import Told, invoke, invoke_plainly, write
 
 from aimbot_lab.foundation.errors import StoreError
@@ -107,6 +108,31 @@ def test_a_run_on_a_server_is_read(lab: Lab, words: tuple[Any, ...], tmp_path: P
     lab(*given)
     if "-o" in given:
         assert Path(given[given.index("-o") + 1]).exists()
+
+
+@pytest.fixture
+def names_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOST is a name of this machine."""
+    look_up = socket.getaddrinfo
+
+    def found(host: Any, *rest: Any, **options: Any) -> Any:
+        return look_up("127.0.0.1" if host in (HOST, HOST.encode()) else host, *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+@pytest.mark.usefixtures("names_this_machine")
+def test_a_server_is_asked_by_a_name_that_it_knows(servers: Servers, tmp_path: Path) -> None:
+    named = servers.in_place.replace("127.0.0.1", HOST)
+    lab = Lab(tmp_path, named)
+    assert lab.run in [run["run_id"] for run in lab("runs", "--json").document]
+    unnamed = servers.served.replace("127.0.0.1", HOST)
+    told = invoke(tmp_path, "runs", "--tracking-uri", unnamed, wanted=1)
+    assert told.said.strip() == (
+        f"tracking store {unnamed}: the server refuses (403): Invalid Host header - possible DNS "
+        "rebinding attack detected; start it with --allowed-hosts NAME:PORT, as the address names "
+        "it"
+    )
 
 
 def test_a_run_begins_with_the_agent_of_a_run_on_a_server_and_is_resumed_and_deleted(

@@ -1,5 +1,6 @@
 """A confirmation that fails is told everywhere, and run again by --resume."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +78,14 @@ def test_all_that_tells_of_a_sweep_tells_of_the_failure(
     assert text is not None
     assert f"# NOT confirmed on fresh seeds: {line}" in text
     assert all(one.isprintable() for one in text.splitlines())
-    assert _shown(SweepResult(found, True, Path("best.yaml"), None), as_json=False) == 1
+    assert _shown(SweepResult(found, True, Path("best.yaml"), None, ""), as_json=False) == 1
     told = capsys.readouterr()
     assert line in told.out
     assert "not all confirmed" in told.out
     assert "--resume runs it again" in told.err
+    _shown(SweepResult(found, True, None, "a run", "http://db:5000"), as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["run_id"], document["tracking_uri"]) == ("a run", "http://db:5000")
 
 
 def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
@@ -103,7 +107,7 @@ def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(
     found = report(record)
     assert (found.status, found.unconfirmed, found.confirm_ended) == ("done", [], 2)
     assert {one.label for one in found.confirmed} == {"0 (defaults)", "1"}
-    assert _shown(SweepResult(found, True, Path("best.yaml"), None), as_json=False) == 0
+    assert _shown(SweepResult(found, True, Path("best.yaml"), None, ""), as_json=False) == 0
 
 
 def test_one_that_fails_again_is_told_and_due_again(failed: SweepRecord, sweep: Sweep) -> None:

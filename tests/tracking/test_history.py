@@ -8,6 +8,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs, read_run
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.ui import ui_command
 
 
 def finished_run(data_folder, name, *, experiment="x"):
@@ -48,6 +49,21 @@ def test_without_a_store_there_are_no_runs_and_nothing_is_made(tmp_path):
     folder = DataFolder(tmp_path / "none")
     assert list_runs(folder) == []
     assert not folder.root.exists()
+
+
+def test_reading_from_a_mistyped_database_makes_none(tmp_path):
+    file = tmp_path / "mistyped.db"
+    data, uri = DataFolder(tmp_path / "data"), f"sqlite:///{file}"
+    for read in (
+        lambda: list_runs(data, tracking_uri=uri),
+        lambda: find_run(data, "latest", tracking_uri=uri),
+        lambda: read_run(data, "a" * 32, tracking_uri=uri),
+        lambda: download_artifact(data, "a" * 32, name="x", tracking_uri=uri),
+        lambda: ui_command(data, tracking_uri=uri),
+    ):
+        with pytest.raises(ConfigurationError, match=f"{uri}: there is no file {file}"):
+            read()
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_missing_artifact_is_one_line(data_folder):

@@ -55,9 +55,13 @@ def test_an_unusable_address_is_one_line_with_exit_code_2(uri):
 
 
 def test_an_unusable_address_from_the_environment_names_the_variable(monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
-    with pytest.raises(ConfigurationError, match="MLFLOW_TRACKING_URI"):
-        choose_address(FOLDER)
+    for uri in ("mlruns", "databricks"):
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        with pytest.raises(ConfigurationError, match="MLFLOW_TRACKING_URI: ") as caught:
+            choose_address(FOLDER)
+        assert "MLFLOW_TRACKING_URI= (empty) means" in str(caught.value)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    assert choose_address(FOLDER).embedded
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ def _shown(result: "SweepResult", *, as_json: bool) -> int:
 
     best = None if result.best_file is None else str(result.best_file)
     if as_json:
-        print_json({**result.report.as_json(), "best_file": best, "run_id": result.parent_run})
+        run = {"run_id": result.parent_run, "tracking_uri": result.tracking_uri}
+        print_json({**result.report.as_json(), "best_file": best, **run})
     else:
         click.echo(terminal_lines(report_text(result.report)))
     unconfirmed = result.report.unconfirmed if result.is_done else ()

@@ -21,6 +21,7 @@ def list_runs(
     Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
     if address.embedded and not data_folder.database.exists():
         return []
     from aimbot_lab.tracking.mlflow_store import connect
@@ -55,6 +56,7 @@ def read_run(
     Raises ConfigurationError where there is none such, StoreError where the store can't.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
     if not run_id.isalnum() or (address.embedded and not data_folder.database.exists()):
         raise _no_run(run_id, "no such run")
     from aimbot_lab.tracking.mlflow_store import connect
@@ -77,6 +79,7 @@ def metric_history(
     Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
     from aimbot_lab.tracking.mlflow_store import connect
 
     return connect(data_folder, address).metric_history(run_id, key)
@@ -95,6 +98,7 @@ def download_artifact(
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     address = choose_address(data_folder, explicit=tracking_uri)
+    address.require_database()
     from aimbot_lab.tracking.mlflow_store import connect
 
     return connect(data_folder, address).download(run_id, name)
