@@ -67,7 +67,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec,
     """
     seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
     abilities = {"paired"}
-    if hasattr(env.unwrapped, "action_masks"):
+    if actions.branches and env.has_wrapper_attr("action_masks"):
         abilities.add("masks")
     if env.render_mode == "rgb_array":
         abilities.add("draw")

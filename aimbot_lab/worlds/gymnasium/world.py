@@ -134,11 +134,11 @@ class GymnasiumWorld:
         return taken
 
     def action_masks(self, masks: BoolArray) -> None:
-        """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
+        """Write `masks` [B, sum of branches]: what the method `action_masks` of each says."""
         if self.spec.can("masks"):
             for row, env in enumerate(self._envs):
                 with self._blamed("action_masks"):
-                    given = env.unwrapped.action_masks()  # type: ignore[attr-defined]
+                    given = env.get_wrapper_attr("action_masks")()
                     self._masks[row] = flat_masks(given, self.spec)
         masks[:] = self._masks
 

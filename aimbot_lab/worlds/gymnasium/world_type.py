@@ -71,7 +71,7 @@ class GymnasiumType(AskedType):
     def baselines(self, settings: GymnasiumSettings) -> Mapping[str, MakePlayer]:
         """A random player."""
         del settings
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
 
     def parameters(self, settings: GymnasiumSettings | None) -> Mapping[str, Bounds] | None:
         """Any: the environments have them as attributes or as options of their reset."""
