@@ -18,7 +18,7 @@ from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from aimbot_lab.worlds.gymnasium.spaces import observation_columns
+from aimbot_lab.worlds.gymnasium.spaces import observation_blocks, observation_columns
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.registry import spec_of
 
@@ -114,6 +114,42 @@ def test_what_an_environment_gives_must_fit_its_spaces(
     with pytest.raises(RunFailedError) as caught:
         results(corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs=given))
     assert str(caught.value) == f"Wrong-v0: {what}"
+
+
+def picture(*shape: int) -> spaces.Box:
+    return spaces.Box(0, 255, shape, np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(4, 84, 84), (3, 36, 36), (1, 9, 9), (8, 8, 12), (4, 84, 3)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_picture_that_is_not_plainly_height_width_channels_is_refused(
+    shape: tuple[int, ...], whole: bool
+) -> None:
+    space = picture(*shape) if whole else spaces.Dict({"obs": picture(*shape)})
+    what = rf"^env\.id: obs is a picture of shape \({', '.join(map(str, shape))}\), .* Flatten.*$"
+    with pytest.raises(ConfigurationError, match=what):
+        observation_blocks(space)
+
+
+@pytest.mark.parametrize("shape", [(36, 36, 1), (210, 160, 3), (84, 84, 4), (4, 4, 3), (7, 7, 3)])
+def test_a_picture_with_its_channels_last_is_one(shape: tuple[int, ...]) -> None:
+    (block,) = observation_blocks(picture(*shape))
+    assert (block.kind, block.shape) == ("image", shape)
+
+
+def test_what_can_not_be_flattened_is_refused_by_its_name_whatever_its_class() -> None:
+    class Mission(spaces.Space[str]):
+        """Says nothing of being flattenable."""
+
+    inner = spaces.Dict({"words": Mission()})
+    space = spaces.Dict({"image": picture(7, 7, 3), "mission": inner})
+    with pytest.raises(ConfigurationError, match=r"of Mission can't .* the entry mission_words by"):
+        observation_columns(space)
+
+
+def test_a_picture_that_is_too_large_is_refused_with_what_makes_it_smaller() -> None:
+    with pytest.raises(ConfigurationError, match=r"of 3,000,000 numbers .*ResizeObservation"):
+        observation_columns(picture(1000, 1000, 3))
 
 
 @pytest.mark.parametrize(

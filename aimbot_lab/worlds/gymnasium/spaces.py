@@ -1,6 +1,7 @@
 """Observations and actions of any Gymnasium environment as named columns of numbers."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from aimbot_lab.foundation.world import (
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
+CHANNELS = (1, 3, 4)  # of a picture: grey, colours, and these with a fourth or four pictures
 
 
 class MisfitError(LabError):
@@ -47,18 +49,18 @@ class ActionColumns(NamedTuple):
 def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
     """The columns of `space`, flattened as `gymnasium.spaces.flatten` does.
 
-    Raises ConfigurationError for a space whose elements have no fixed number of columns.
+    Raises ConfigurationError for a space whose elements have no fixed number of columns, and for
+    one of too many.
     """
-    if not space.is_np_flattenable:
-        raise _refused(space)
-    flat = spaces.flatten_space(space)
-    assert isinstance(flat, spaces.Box)
-    names = tuple(_names(space, OBSERVATION))
+    names = tuple(islice(_names(space, OBSERVATION), MAX_COLUMNS + 1))
     if len(names) > MAX_COLUMNS:
         raise ConfigurationError(
-            f"env.id: an observation of {len(names):,} numbers is too large "
-            f"(at most {MAX_COLUMNS:,})"
+            f"env.id: an observation of {int(spaces.flatdim(space)):,} numbers is too large (at "
+            f"most {MAX_COLUMNS:,}): make it smaller by a wrapper, pictures for example by "
+            "gymnasium.wrappers.ResizeObservation or AtariPreprocessing"
         )
+    flat = spaces.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
     low, high = flat.low.astype(np.float32).ravel(), flat.high.astype(np.float32).ravel()
     low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
     high = np.where(high > FARTHEST, np.float32(np.inf), high)
@@ -114,15 +116,20 @@ def first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else "no reason given"
 
 
-def _refused(space: spaces.Space[Any]) -> ConfigurationError:
+def _refused(space: spaces.Space[Any], name: str) -> ConfigurationError:
+    entry = f"; leave out the entry {name} by gymnasium.wrappers.FilterObservation"
     return ConfigurationError(
         f"env.id: observations of {type(space).__name__} can't be used; allowed are Box, Discrete, "
         "MultiDiscrete, MultiBinary, and Dict and Tuple of these"
+        f"{'' if name == OBSERVATION else entry}"
     )
 
 
 def observation_blocks(space: spaces.Space[Any]) -> tuple[ObservationBlock, ...]:
-    """A block for each entry of a Dict or Tuple, one for any other space; pictures as images."""
+    """A block for each entry of a Dict or Tuple, one for any other space; pictures as images.
+
+    Raises ConfigurationError for a picture whose layout is not plainly [H, W, C].
+    """
     match space:
         case spaces.Dict():
             return tuple(_block(inner, str(key)) for key, inner in space.spaces.items())
@@ -140,6 +147,15 @@ def numbered_states(space: spaces.Space[Any]) -> StateTable | None:
 
 def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
     if isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8:
+        height, width, channels = space.shape
+        # One of [4, 84, 3] pixels is as likely one of [84, 3] that has its four channels first.
+        first = height in CHANNELS and (height != width or height == channels)
+        if channels not in CHANNELS or first:
+            raise ConfigurationError(
+                f"env.id: {name} is a picture of shape {space.shape}, which is not plainly height, "
+                "width and 1, 3 or 4 channels: move its channels to the end by "
+                "gymnasium.wrappers.TransformObservation, or make it a vector by FlattenObservation"
+            )
         return ObservationBlock(name, "image", space.shape)
     return ObservationBlock(name, "vector", (int(spaces.flatdim(space)),))
 
@@ -160,7 +176,7 @@ def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
         case spaces.Box() | spaces.MultiBinary():
             yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
         case _:
-            raise _refused(space)
+            raise _refused(space, name)
 
 
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:
