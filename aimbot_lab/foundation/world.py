@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.samplers import ParameterValue
@@ -127,6 +128,9 @@ class WorldSpec:
     """Those of `episode_columns` that stand in result lines, in order, before the return; None: all
     of them, after it."""
     states: StateTable | None = None  # the number of the state that an observation shows; None: no
+    environment_actions: EnvironmentActions | None = None
+    """How environments take actions, where the world is a batch of those that others wrote and that
+    take other numbers than its columns; None: as the columns say."""
 
     @cached_property
     def action_bounds(self) -> ActionBounds:

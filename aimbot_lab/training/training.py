@@ -20,6 +20,7 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.models import new_model
+from aimbot_lab.training.algorithms.options import bins_remark
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
@@ -112,8 +113,10 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
+        bins = bins_remark(self.plan.train, self.env.world.spec)
         of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
-        return of_model if self._actors is None else (*of_model, *self._actors.remarks)
+        of_actors = () if self._actors is None else self._actors.remarks
+        return (*([] if bins is None else [bins]), *of_model, *of_actors)
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""

@@ -181,6 +181,38 @@ def test_an_info_that_comes_is_not_reported() -> None:
     assert not new_notices(world)
 
 
+class Beyond(Corridor):
+    """Sees what its spaces do not hold, from the second step on, and in another shape."""
+
+    def __init__(self, shape: tuple[int, ...] = (1,), by: float = 0.0) -> None:
+        super().__init__()
+        self.shape, self.by = shape, by
+
+    def seen(self):
+        place = np.full(self.shape, float(self.place > 1) * (1.0 + self.by), np.float32)
+        return {"kind": np.int64(2), "place": place}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"by": 1.5}, "step gave place_0 as 2.5; its space says 0 to 1"),
+        ({"shape": (1, 1)}, "reset gave place with the shape (1, 1); its space says (1,)"),
+        ({"by": 1e-6}, None),
+    ],
+)
+def test_an_observation_that_is_not_of_its_space_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str | None
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Beyond-v0", Beyond, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Beyond-v0", spec)
+    world = corridors(WinRule(terminated="win"), id="Beyond-v0", kwargs=given)
+    results(world)
+    results(world)
+    told = [] if what is None else [f"Beyond-v0: its {what} (told once)"]
+    assert new_notices(world) == told
+
+
 def no_masks(_: object) -> None:
     raise ValueError("not today\nnor tomorrow")
 

@@ -14,7 +14,6 @@ from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
-    ActionColumns,
     action_columns,
     numbered_states,
     observation_blocks,
@@ -60,8 +59,8 @@ def _import(module: str) -> None:
         import_module(module)
 
 
-def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec, ActionColumns]:
-    """The spec of a world of environments like `env`, and the columns of its actions.
+def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
+    """The spec of a world of environments like `env`.
 
     Raises ConfigurationError for spaces that can't be columns.
     """
@@ -71,25 +70,25 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec,
         abilities.add("masks")
     if env.render_mode == "rgb_array":
         abilities.add("draw")
-    spec = WorldSpec(
+    return WorldSpec(
         observation_names=seen.names,
         observation_low=seen.low,
         observation_high=seen.high,
         branches=actions.branches,
-        continuous=len(actions.low),
+        continuous=len(actions.taken.low),
         continuous_limit=1.0,
         targets={TARGET: 1},
         difficulties={TARGET: 0},
         reward_terms=("reward",),
         parameters=(),
         action_names=actions.names,
+        environment_actions=actions.taken,
         time_unit="steps",
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
         blocks=observation_blocks(env.observation_space),
         states=numbered_states(env.observation_space),
     )
-    return spec, actions
 
 
 def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:

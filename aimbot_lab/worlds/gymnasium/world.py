@@ -44,10 +44,12 @@ from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attribu
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     MisfitError,
-    environment_action,
+    bounded_columns,
     flat_masks,
     flat_observation,
+    outside,
     reward_of,
+    shape_fault,
 )
 from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
@@ -65,10 +67,12 @@ class GymnasiumWorld:
         self.settings, self.num_envs = settings, settings.num_envs
         self._envs = [new_environment(settings) for _ in range(self.num_envs)]
         with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-            self.spec, self._actions = environment_shape(self._envs[0], settings)
+            self.spec = environment_shape(self._envs[0], settings)
             self._space = self._envs[0].observation_space
             notice = seed_notice(self._envs[0], settings.id)
         self._notices = [] if notice is None else [notice]
+        self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
+        self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
         self._judge = WinJudge(settings.win)
         self.keep_endings = False
         self._endings: dict[int, Picture] = {}
@@ -104,6 +108,7 @@ class GymnasiumWorld:
         check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
+        self._note_outside("reset", observations)
 
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step; writes `buffers`.
@@ -115,12 +120,17 @@ class GymnasiumWorld:
         check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
         actions = checked_actions(actions, self.num_envs, spec=self.spec)
         buffers.finished[:] = buffers.truncated[:] = False
+        assert self.spec.environment_actions is not None
+        given = self.spec.environment_actions.of(actions)
         infos = {}
         for row in range(self.num_envs):
-            info = self._step_row(row, actions[row], buffers)
+            # A single choice as Python's number, which some environments compare by `is`.
+            taken = given[row, ...] if given.ndim > 1 or self.spec.continuous else int(given[row])
+            info = self._step_row(row, taken, buffers)
             if buffers.finished[row]:
                 infos[row] = info
         self._refuse_infinite(buffers)
+        self._note_outside("step", buffers.observations)
         batch = self._ended(infos, buffers.truncated)
         for row in infos:
             if self.keep_endings and self.spec.can("draw"):
@@ -194,22 +204,20 @@ class GymnasiumWorld:
         with self._blamed("reset"):
             observation, info = env.reset(seed=seed, options=options)
             check_info(env, info)
-            first = self._flat(observation)
+            first = self._flat("reset", observation)
         self._refuse_infinite_observations(first, "reset")
         self._order[row], self._scenarios[row] = self._begun, self._scenario
         self._lengths[row], self._returns[row] = 0, 0.0
         self._begun += 1
         return first
 
-    def _step_row(self, row: int, action: Float32Array, buffers: StepBuffers) -> dict[str, Any]:
-        env = self._envs[row]
-        given = environment_action(env.action_space, self._actions, action)
+    def _step_row(self, row: int, action: Any, buffers: StepBuffers) -> dict[str, Any]:
         with self._blamed("step"):
-            observation, reward, terminated, truncated, info = env.step(given)
+            observation, reward, terminated, truncated, info = self._envs[row].step(action)
             over, cut_off = bool(terminated), bool(truncated)
             if type(info) is not dict and not isinstance(info, Mapping):
                 raise MisfitError("gave an info that is not a dict")
-            buffers.observations[row] = self._flat(observation)
+            buffers.observations[row] = self._flat("step", observation)
             buffers.rewards[row] = gained = reward_of(reward)
         self._lengths[row] += 1
         self._returns[row] += gained
@@ -232,8 +240,23 @@ class GymnasiumWorld:
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
-    def _flat(self, observation: Any) -> Float32Array:
-        return flat_observation(self._space, observation, size=len(self.spec.observation_names))
+    def _flat(self, call: str, observation: Any) -> Float32Array:
+        """The columns [D]; that the first one's shape is not the space's is said once."""
+        flat = flat_observation(self._space, observation, size=len(self.spec.observation_names))
+        if call in self._unshaped:
+            self._unshaped -= {call}
+            fault = shape_fault(self._space, observation)
+            if fault is not None:
+                self._unshaped = set()
+                self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
+        return flat
+
+    def _note_outside(self, call: str, observations: Float32Array) -> None:
+        """Say once that a number lies beyond its bounds, which scaling by them counts on."""
+        fault = outside(self.spec, self._bounded, observations)
+        if fault is not None:
+            self._bounded = ()
+            self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
 
     def _refuse_infinite(self, buffers: StepBuffers) -> None:
         """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""

@@ -55,7 +55,7 @@ class GymnasiumType(AskedType):
         from aimbot_lab.worlds.gymnasium.environments import environment_shape, tried_environment
 
         with tried_environment(settings) as env:
-            return environment_shape(env, settings)[0]
+            return environment_shape(env, settings)
 
     def made(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""
