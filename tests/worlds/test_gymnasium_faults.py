@@ -175,6 +175,56 @@ def test_an_info_that_never_comes_is_reported_once() -> None:
     assert not new_notices(world)
 
 
+class Nested(Corridor):
+    """Says in a nested info how it ended."""
+
+    def step(self, action):
+        seen, reward, over, cut, info = super().step(action)
+        told = {"success": info.get("is_success", False), "flags": [False], "r": np.float32(0)}
+        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost"}
+
+
+@pytest.fixture
+def nested(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Nested-v0", Nested, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Nested-v0", spec)
+
+
+@pytest.mark.usefixtures("nested")
+@pytest.mark.parametrize(
+    ("key", "won"), [("episode.success", True), ("episode.r", False), ("a.b", True)]
+)
+def test_dots_lead_into_an_info(key: str, won: bool) -> None:
+    world = corridors(WinRule(info=key), id="Nested-v0", max_episode_steps=20)
+    assert {one.won for one in results(world, 600)} == {won}
+    assert not new_notices(world)
+
+
+@pytest.mark.usefixtures("nested")
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("episode", "a dict at 'episode', which is always true: env.win.info must name an entry of "
+         "it (there is episode.success, episode.flags, episode.r)"),
+        ("episode.flags", "a list at 'episode.flags': env.win.info must name what is true or "
+         "false"),
+        ("word", "a str at 'word': env.win.info must name what is true or false"),
+    ],
+)  # fmt: skip
+def test_what_is_always_true_is_no_way_to_win(key: str, what: str) -> None:
+    with pytest.raises(RunFailedError) as caught:
+        results(corridors(WinRule(info=key), id="Nested-v0"))
+    assert str(caught.value) == f"Nested-v0: its info has {what}"
+
+
+@pytest.mark.usefixtures("nested")
+def test_the_keys_that_there_are_are_named_with_the_way_to_them() -> None:
+    world = corridors(WinRule(info="episode.sucess"), id="Nested-v0")
+    results(world, 10 * 60)
+    (notice,) = new_notices(world)
+    assert notice.endswith("there was a.b, episode.flags, episode.r, episode.success, word")
+
+
 def test_an_info_that_comes_is_not_reported() -> None:
     world = corridors(WinRule(info="is_success"), kwargs={"luck": False})
     results(world, 10 * 60)
