@@ -8,9 +8,10 @@ a of row r has seat a * B + r, so that what one policy acts for is a contiguous 
 agent a seat is a row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Literal, NamedTuple, Protocol
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.statistics.measures import Measure
@@ -225,6 +227,35 @@ def dropped_episodes(world: "BatchWorld") -> int | None:
     """How many episodes were lost with programs that play them; None: the world has none such."""
     dropped: int | None = getattr(world, "dropped_episodes", None)
     return dropped
+
+
+def close_world(world: "BatchWorld") -> None:
+    """End what `world` holds beside memory: programs, windows, threads; most hold nothing.
+
+    A world that does has a method `close`, which may be called twice.
+    """
+    close = getattr(world, "close", None)
+    if close is not None:
+        close()
+
+
+@contextmanager
+def closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
+    """Call `close` where the block ends by an exception, which is then the one that is raised."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LabError):
+            close()
+        raise
+
+
+@contextmanager
+def closing(world: "BatchWorld") -> "Iterator[BatchWorld]":
+    """`world`, which is closed when the block ends."""
+    with closed_on_failure(partial(close_world, world)):
+        yield world
+    close_world(world)
 
 
 class RestartingWorld(Protocol):

@@ -1,5 +1,7 @@
 """Mistakes in a Gymnasium curriculum or its environment: each is reported in one line."""
 
+import gc
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -487,3 +489,90 @@ def test_an_environment_that_ends_the_program_as_it_closes_can_not_be_asked(
         ConfigurationError, match=r"Corridor-v0 can't be used: SystemExit: closed \("
     ):
         spec_of(settings)
+
+
+class Closes(Ends):
+    """Counts those that are open; one that is made at `refuses` can't be, or refuses to close."""
+
+    made = 0
+    closed: ClassVar[list[int]] = []
+
+    def __init__(self, at: str = "", refuses: int = -1) -> None:
+        super().__init__(at if Closes.made == refuses else "")
+        self.number, Closes.made = Closes.made, Closes.made + 1
+
+    def close(self) -> None:
+        Closes.closed.append(self.number)
+        self.here("close")
+
+
+@pytest.fixture
+def closes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    spec = gymnasium.envs.registration.EnvSpec("Closes-v0", Closes, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Closes-v0", spec)
+    monkeypatch.setattr(Closes, "made", 0)
+    monkeypatch.setattr(Closes, "closed", [])
+    return Closes.closed
+
+
+def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
+    closes: list[int],
+) -> None:
+    world = corridors(
+        WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs={"at": "close", "refuses": 1}
+    )
+    with pytest.raises(RunFailedError, match=r"^Closes-v0: its close raised SystemExit: window"):
+        world.close()
+    world.close()
+    assert sorted(closes) == [0, 1, 2]
+
+
+def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int]) -> None:
+    kwargs = {"at": "constructor", "refuses": 2}
+    with pytest.raises(ConfigurationError, match="can't be made"):
+        corridors(WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs=kwargs)
+    assert sorted(closes) == [0, 1]
+
+
+def test_environments_of_a_world_that_is_forgotten_are_closed(closes: list[int]) -> None:
+    corridors(WinRule(terminated="win"), rows=2, id="Closes-v0")
+    gc.collect()
+    assert sorted(closes) == [0, 1]
+
+
+class Wanders(Corridor):
+    """Changes the working directory wherever it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.chdir("/")
+
+    def reset(self, **given):
+        os.chdir("/usr")
+        return super().reset(**given)
+
+    def step(self, action):
+        os.chdir("/bin")
+        return super().step(action)
+
+    def action_masks(self):
+        os.chdir("/etc")
+        return super().action_masks()
+
+    def close(self):
+        os.chdir("/tmp")
+
+
+def test_the_working_directory_is_what_it_was_wherever_an_environment_goes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = gymnasium.envs.registration.EnvSpec("Wanders-v0", Wanders, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Wanders-v0", spec)
+    spec_of(GymnasiumSettings(id="Wanders-v0", win=WinRule(terminated="win")))
+    assert Path.cwd() == tmp_path
+    world = corridors(WinRule(terminated="win"), id="Wanders-v0")
+    for play in (results, masks_of, lambda world: world.close()):
+        assert Path.cwd() == tmp_path
+        play(world)
+    assert Path.cwd() == tmp_path

@@ -1,5 +1,6 @@
 """Gymnasium environments made from settings, and what is known of them before they are played."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,21 @@ from aimbot_lab.worlds.gymnasium.spaces import (
 Env = gymnasium.Env[Any, Any]
 
 
+@contextmanager
+def same_folder() -> Iterator[None]:
+    """Have the working directory afterwards be what it was, whatever the block makes it.
+
+    Environments change it, and then the files of a run would go elsewhere.
+    """
+    here = os.open(".", os.O_RDONLY | getattr(os, "O_PATH", 0))
+    try:
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+@same_folder()
 def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment. Raises ConfigurationError, in a line, where it can't be made."""
     if settings.module is not None:
@@ -45,7 +61,7 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
     Raises ConfigurationError, in a line, where it can't be made or asked.
     """
     env = new_environment(settings)
-    with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+    with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
         try:
             yield env
         finally:

@@ -1,8 +1,9 @@
 """Copies of a Gymnasium environment behind the `BatchWorld` protocol."""
 
 import json
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,14 @@ from aimbot_lab.foundation.world import (
     Picture,
     Scenario,
     StepBuffers,
+    closed_on_failure,
 )
 from aimbot_lab.worlds.gymnasium.environments import (
+    Env,
     checked_scenario,
     environment_shape,
     new_environment,
+    same_folder,
 )
 from aimbot_lab.worlds.gymnasium.old_gym import check_info, raised_words, seed_notice
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
@@ -60,16 +64,21 @@ class GymnasiumWorld:
     """`settings.num_envs` copies of an environment, stepped one after the other.
 
     Episode k that begins after a reset to `seed` begins from a seed that follows from `seed` and k
-    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes.
+    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes. The
+    environments are closed with the world, or with this object.
     """
 
     def __init__(self, settings: GymnasiumSettings) -> None:
         self.settings, self.num_envs = settings, settings.num_envs
-        self._envs = [new_environment(settings) for _ in range(self.num_envs)]
-        with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-            self.spec = environment_shape(self._envs[0], settings)
-            self._space = self._envs[0].observation_space
-            notice = seed_notice(self._envs[0], settings.id)
+        self._envs: list[Env] = []
+        weakref.finalize(self, _close_quietly, self._envs)
+        with closed_on_failure(self.close):
+            for _ in range(self.num_envs):
+                self._envs.append(new_environment(settings))
+            with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+                self.spec = environment_shape(self._envs[0], settings)
+                self._space = self._envs[0].observation_space
+                notice = seed_notice(self._envs[0], settings.id)
         self._notices = [] if notice is None else [notice]
         self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
         self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
@@ -91,6 +100,7 @@ class GymnasiumWorld:
         """Number of the scenario in force; 0 until one is set."""
         return self._scenario
 
+    @same_folder()
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
@@ -101,6 +111,7 @@ class GymnasiumWorld:
         self._scenario += 1
         return self._scenario
 
+    @same_folder()
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         self._seed, self._begun = whole_seed(seed), 0
@@ -110,6 +121,7 @@ class GymnasiumWorld:
             observations[row] = self._begin(row)
         self._note_outside("reset", observations)
 
+    @same_folder()
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step; writes `buffers`.
 
@@ -143,6 +155,7 @@ class GymnasiumWorld:
         taken, self._notices = self._notices + self._judge.take_notices(), []
         return taken
 
+    @same_folder()
     def action_masks(self, masks: BoolArray) -> None:
         """Write `masks` [B, sum of branches]: what the method `action_masks` of each says."""
         if self.spec.can("masks"):
@@ -170,11 +183,13 @@ class GymnasiumWorld:
         self._seed, self._begun, self._scenario = kept["seed"], kept["begun"], kept["scenario"]
         self._parameters = parameters
 
+    @same_folder()
     def begin_anew(self, observations: Float32Array) -> None:
         """Break off what runs and begin an episode in every row; writes `observations` [B, D]."""
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
 
+    @same_folder()
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` as the environment renders it; with `ending` as its last episode ended.
 
@@ -190,6 +205,15 @@ class GymnasiumWorld:
         if not isinstance(frame, np.ndarray):
             raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
         return frame.astype(np.uint8)
+
+    @same_folder()
+    def close(self) -> None:
+        """Close all environments; there is nothing to play after that.
+
+        Raises ForeignCodeError where one of them refuses, once all were asked.
+        """
+        with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
+            _close_all(self._envs)
 
     def _begin(self, row: int) -> Float32Array:
         assert self._seed is not None
@@ -292,3 +316,15 @@ class GymnasiumWorld:
         total, length = float(self._returns[row]), int(self._lengths[row])
         with self._blamed("info"):
             return self._judge.is_won(info, truncated=truncated, total=total, length=length)
+
+
+def _close_quietly(envs: list[Env]) -> None:
+    with suppress(LabError), same_folder(), blamed("close:"):
+        _close_all(envs)
+
+
+def _close_all(envs: list[Env]) -> None:
+    """Close `envs` and forget them; raise what the first raises that refuses."""
+    with ExitStack() as stack:
+        while envs:
+            stack.callback(envs.pop(0).close)
