@@ -21,6 +21,7 @@ from aimbot_lab.foundation.world import (
     Float32Array,
     Picture,
     StepBuffers,
+    close_world,
     new_step_buffers,
     seats_of,
 )
@@ -195,7 +196,8 @@ class WorldVecEnv(VecEnv):
         return [self.world.draw(seat % rows) for seat in range(self.num_envs)]
 
     def close(self) -> None:
-        """Nothing to close: the world lives in this process."""
+        """Close the world."""
+        close_world(self.world)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """The batch's attribute, once per asked row."""

@@ -3,6 +3,7 @@ stable-baselines3.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -44,7 +45,8 @@ def peer_trainings(plan: TrainingPlan, *, seeds: int) -> Iterator[PeerTraining]:
 
 def _ours(plan: TrainingPlan) -> PeerTraining:
     training = Training(plan)
-    ended = training.learn(_NoSink(), SilentObserver(), lambda: False)
+    with closing(training):
+        ended = training.learn(_NoSink(), SilentObserver(), lambda: False)
     passed = training.progress.finished
     return PeerTraining(OURS, plan.seed, ended.steps, ended.seconds, passed)
 

@@ -1,11 +1,14 @@
 """The shape of a world as plain JSON values, to be kept beside what was trained in it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from itertools import groupby
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.world import Float32Array, ObservationBlock, StateTable, WorldSpec
 
 TUPLES = ("branches", "reward_terms", "parameters", "action_names", "episode_columns")
@@ -34,6 +37,8 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
     document["abilities"] = sorted(spec.abilities)
     kept = spec.result_columns
     document["result_columns"] = None if kept is None else list(kept)
+    if spec.environment_actions is not None:
+        document["environment_actions"] = asdict(spec.environment_actions)
     if spec.states is not None:
         arrays = spec.states._asdict()
         size = arrays.pop("size")
@@ -70,10 +75,32 @@ def spec_from(document: Any) -> WorldSpec:
     fields["abilities"] = frozenset(map(str, document["abilities"]))
     kept = document["result_columns"]
     fields["result_columns"] = None if kept is None else tuple(map(str, kept))
+    if (taken := document.get("environment_actions")) is not None:
+        fields["environment_actions"] = _taken(taken)
     if (states := document.get("states")) is not None:
         arrays = {key: np.array(states[key], np.int64) for key in StateTable._fields[1:]}
         fields["states"] = StateTable(size=int(states["size"]), **arrays)
     return WorldSpec(blocks=blocks, **fields)
+
+
+def _taken(document: Mapping[str, Any]) -> EnvironmentActions:
+    kind = np.dtype(str(document["dtype"]))
+    if kind.kind not in "biuf":
+        raise ValueError("actions of an unknown kind")
+    number = float if kind.kind == "f" else int
+    taken = EnvironmentActions(
+        shape=tuple(map(int, document["shape"])),
+        dtype=str(kind),
+        starts=tuple(map(int, document["starts"])),
+        low=tuple(map(number, document["low"])),
+        high=tuple(map(number, document["high"])),
+    )
+    count = len(taken.low)
+    if min(taken.shape, default=0) < 0 or prod(taken.shape) != len(taken.starts) + count:
+        raise ValueError("actions of another shape than their columns")
+    if len(taken.high) != count or not np.isfinite(taken.scaled(np.zeros((1, count)))).all():
+        raise ValueError("actions without bounds")
+    return taken
 
 
 def _usual_names(blocks: tuple[ObservationBlock, ...]) -> Iterator[str]:

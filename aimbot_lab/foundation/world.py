@@ -8,16 +8,19 @@ a of row r has seat a * B + r, so that what one policy acts for is a contiguous 
 agent a seat is a row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.statistics.measures import Measure
@@ -127,6 +130,9 @@ class WorldSpec:
     """Those of `episode_columns` that stand in result lines, in order, before the return; None: all
     of them, after it."""
     states: StateTable | None = None  # the number of the state that an observation shows; None: no
+    environment_actions: EnvironmentActions | None = None
+    """How environments take actions, where the world is a batch of those that others wrote and that
+    take other numbers than its columns; None: as the columns say."""
 
     @cached_property
     def action_bounds(self) -> ActionBounds:
@@ -233,6 +239,35 @@ def save_commands(world: "BatchWorld") -> int:
     """How often programs that play `world` have asked for the agent to be saved, so far."""
     commands: int = getattr(world, "save_commands", 0)
     return commands
+
+
+def close_world(world: "BatchWorld") -> None:
+    """End what `world` holds beside memory: programs, windows, threads; most hold nothing.
+
+    A world that does has a method `close`, which may be called twice.
+    """
+    close = getattr(world, "close", None)
+    if close is not None:
+        close()
+
+
+@contextmanager
+def closed_on_failure(close: Callable[[], None]) -> Iterator[None]:
+    """Call `close` where the block ends by an exception, which is then the one that is raised."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LabError):
+            close()
+        raise
+
+
+@contextmanager
+def closing(world: "BatchWorld") -> "Iterator[BatchWorld]":
+    """`world`, which is closed when the block ends."""
+    with closed_on_failure(partial(close_world, world)):
+        yield world
+    close_world(world)
 
 
 class RestartingWorld(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, close_world
 from aimbot_lab.mlagents.actions import ActionTuple, checked_action
 from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
 from aimbot_lab.mlagents.description import DESCRIPTION, describe
@@ -77,6 +77,10 @@ class PlayerSession:
         self._player: Player | None = None
         self._steps: dict[str, TeamSteps] = {}
         self._introduced, self._describes = False, describes
+
+    def close(self) -> None:
+        """End the world."""
+        close_world(self._world)
 
     def begin(self) -> bytes:
         """The first message."""

@@ -5,6 +5,7 @@ Nothing of ours takes part but the end: episodes are tested as those of a lesson
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -67,7 +68,8 @@ def learn_plain_ppo(plan: TrainingPlan) -> PlainOutcome:
         device="cpu",
         seed=plan.seed,
     )
-    model.learn(train.total_steps, callback=_Test(progress, cell, settings.win.return_above))
+    with closing(envs):
+        model.learn(train.total_steps, callback=_Test(progress, cell, settings.win.return_above))
     return PlainOutcome(model.num_timesteps, time.monotonic() - began, progress.finished)
 
 

@@ -1,7 +1,8 @@
 """One training, assembled: world, adapter, model, curriculum and callbacks; then learned."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from stable_baselines3.common.logger import Logger
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.foundation.world import BatchWorld, close_world, closed_on_failure
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.actors.local_actors import LocalActors
 from aimbot_lab.training.actors.rollouts import ActorRollouts
@@ -21,6 +22,7 @@ from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.models import new_model
+from aimbot_lab.training.algorithms.options import bins_remark
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
@@ -70,6 +72,12 @@ class Training:
         if plan.train.actors is not None:
             self._actors = ActorRollouts(plan, group or LocalActors())
         world = self._new_world()
+        with closed_on_failure(partial(close_world, world)):
+            self._assemble(world, seed)
+
+    def _assemble(self, world: BatchWorld, seed: int) -> None:
+        """Put together what learns in `world`."""
+        plan = self.plan
         self.progress = CurriculumProgress(
             plan.lessons,
             world.spec.difficulties,
@@ -88,6 +96,7 @@ class Training:
             self._actors.join(self.model, self.env, self.progress)
         self._best = BestAgent()
         self._samples = sample_parts(self.model)
+        self._callbacks: TrainingCallbacks | None = None
         self._resumed: Mapping[str, Any] | None = None
         self._random = random_state(self._spaces)
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
@@ -111,8 +120,10 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
+        bins = bins_remark(self.plan.train, self.env.world.spec)
         of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
-        return of_model if self._actors is None else (*of_model, *self._actors.remarks)
+        of_actors = () if self._actors is None else self._actors.remarks
+        return (*([] if bins is None else [bins]), *of_model, *of_actors)
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""
@@ -186,6 +197,7 @@ class Training:
         if self._resumed is not None:
             callbacks.resume(self._resumed, step=self.model.num_timesteps)
         lessons = callbacks.lessons
+        self._callbacks = callbacks
         with self._playing(should_stop):
             if not self._run(callbacks.all, should_stop) or lessons.stopped:
                 lessons.stopped = True
@@ -200,6 +212,18 @@ class Training:
             stopped=lessons.stopped,
             state_sha256=state_sha256(self.model, self.progress.state()),
         )
+
+    def close(self) -> None:
+        """End its worlds and its actors, after which it can't learn.
+
+        Raises ForeignCodeError where an environment refuses, once all have ended.
+        """
+        with ExitStack() as stack:
+            stack.callback(self.env.close)
+            if self._callbacks is not None:
+                stack.callback(self._callbacks.close)
+            if self._actors is not None:
+                stack.callback(self._actors.close)
 
     def _all_rows(self) -> Sequence[Any]:
         """What a checkpoint keeps of every row, by the processes that play them."""

@@ -16,6 +16,7 @@ from aimbot_lab.foundation.world import (
     Scenario,
     StepBuffers,
     WorldSpec,
+    close_world,
 )
 from aimbot_lab.worlds.step_faults import episodes_fault, masks_fault, numbers_fault
 
@@ -104,6 +105,11 @@ class PackageWorld:
         """Row `row` as a person would look at it; with `ending` as its last episode ended."""
         with self._blamed("draw"):
             return self.inner.draw(row, ending=ending)
+
+    def close(self) -> None:
+        """End what it holds beside memory."""
+        with self._blamed("close"):
+            close_world(self.inner)
 
     def _blamed(self, call: str) -> AbstractContextManager[None]:
         return blamed(f"{self.shown}: its {call} raised", ForeignCodeError)

@@ -82,6 +82,11 @@ def _action_faults(spec: WorldSpec) -> Iterator[str]:
     width = len(spec.branches) + spec.continuous
     if width == 0:
         yield "there must be a branch or a continuous column"
+    taken = spec.environment_actions
+    if taken is not None and (len(taken.starts), len(taken.low), len(taken.high)) != (
+        *(len(spec.branches), spec.continuous, spec.continuous),
+    ):
+        yield "environment_actions must have a start for each branch, a low and a high for the rest"
     if spec.action_names and len(spec.action_names) != width:
         yield f"action_names must have {width} names (got {len(spec.action_names)})"
 

@@ -1,8 +1,11 @@
 """Faults of a beginner, told in the words that help."""
 
+import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
+from tiny_runs import write
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import check_files
@@ -34,3 +37,42 @@ def test_the_best_agent_of_a_training_that_passed_all_was_in_its_last_lesson() -
     best = BestAgent()
     best.consider((6, 0.9), {}, step=10, lesson=6)
     assert best.about == {"step": 10, "lesson": 6, "win_rate_lower": 0.9}
+
+
+PENDULUM = """
+name: pendulum
+env: {world: gymnasium, id: Pendulum-v1, num_envs: 4, win: {return_above: -200}}
+lessons: [{name: all}]
+train: {algo: ALGO, total_steps: 4096, n_steps: 64, batch_size: 128, learning_rate: 1e-3}
+"""
+
+
+@pytest.mark.parametrize("algo", ["ppo", "trpo", "recurrent_ppo", "dqn", "hybrid_ppo"])
+def test_what_chooses_numbers_from_bins_says_so_and_is_fit_to_run(
+    tmp_path: Path, algo: str
+) -> None:
+    text = PENDULUM.replace("ALGO", algo)
+    if algo == "dqn":
+        text = text.replace("n_steps: 64, ", "")
+    told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text)), "--json"])
+    document = json.loads(told.stdout)
+    assert document["files"][0]["faults"] == []
+    (note,) = document["notes"]
+    assert f"train.algo: {algo} chooses the number of an action from" in note
+    assert note.endswith("aim: hybrid acts by a Gaussian")
+
+
+def test_gaussians_are_no_bins(tmp_path: Path) -> None:
+    text = PENDULUM.replace("ALGO", "hybrid_ppo, aim: hybrid")
+    told = CliRunner().invoke(cli, ["check", str(write(tmp_path, text=text))])
+    assert (told.exit_code, told.stderr) == (0, "")
+
+
+def test_noise_that_depends_on_the_state_is_refused_where_numbers_are_chosen_from_bins(
+    tmp_path: Path,
+) -> None:
+    text = PENDULUM.replace("ALGO", "ppo, options: {use_sde: true}")
+    (line,) = check_files([write(tmp_path, text=text)])
+    assert line.endswith(
+        "train.options.use_sde: needs actions of numbers; ppo chooses them from bins here"
+    )

@@ -23,10 +23,16 @@ import numpy as np
 class Steps(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-10, 10, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
-    taken = 0
+    taken = made = closed = 0
 
     def __init__(self, how=""):
         self.how = how
+        Steps.made += 1
+
+    def close(self):
+        Steps.closed += 1
+        if Steps.taken > 100 and self.how == "close":
+            sys.exit("never")
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -41,6 +47,8 @@ class Steps(gymnasium.Env):
             info = {}["speed"]
         if Steps.taken > 100 and self.how == "exits":
             sys.exit("window closed")
+        if Steps.taken > 100 and self.how == "interrupt":
+            raise KeyboardInterrupt
         if Steps.taken > 100 and self.how == "four":
             return np.zeros(2, np.float32), 1.0, self.left == 0, info
         if Steps.taken > 100 and self.how == "info":
@@ -77,7 +85,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     if (env := gymnasium.registry.get("Steps-v0")) is not None:
-        env.entry_point.taken = 0  # type: ignore[union-attr]
+        env.entry_point.taken = env.entry_point.made = env.entry_point.closed = 0  # type: ignore[union-attr]
 
 
 def failed(folder: Path, how: str, algo: str = "ppo", network: str = "layers: [4]") -> str:
@@ -123,6 +131,42 @@ def test_a_step_that_raises_names_the_line_and_the_run_keeps_its_traceback_and_c
 def test_what_a_step_must_not_return_ends_in_one_line(folder: Path, how: str, what: str) -> None:
     line = failed(folder, how)
     assert re.search(f"Steps-v0: {what}$", line), line
+
+
+@pytest.mark.parametrize(
+    ("how", "wanted", "status"),
+    [
+        ("", 0, "FINISHED"),
+        ("raises", 1, "FAILED"),
+        ("exits", 1, "FAILED"),
+        ("interrupt", 130, "KILLED"),
+    ],
+)
+def test_environments_are_closed_however_a_run_ends(
+    folder: Path, how: str, wanted: int, status: str
+) -> None:
+    text = (
+        CURRICULUM.replace("HOW", f"'{how}'")
+        .replace("ALGO", "ppo")
+        .replace("NETWORK", "layers: [4]")
+    )
+    text += "evaluation: {every: 256, episodes: 30}\n"  # in a world of its own
+    invoke(folder / "data", "run", write(folder, text=text), wanted=wanted)
+    env = gymnasium.registry["Steps-v0"].entry_point
+    assert env.made == env.closed > 0  # type: ignore[union-attr]
+    assert list_runs(DataFolder(folder / "data"))[0].status == status
+
+
+def test_an_environment_that_ends_the_program_as_it_closes_fails_the_run_and_keeps_the_agent(
+    folder: Path,
+) -> None:
+    line = failed(folder, "close")
+    what = r"Steps-v0: its close raised SystemExit: never \(raising_env.py:\d+\)"
+    assert re.search(f"{what}; the training was over, its agent is saved$", line), line
+    run = list_runs(DataFolder(folder / "data"))[0]
+    assert run.status == "FAILED"
+    kept = DataFolder(folder / "data").artifacts / run.run_id
+    assert list(kept.rglob("agent.safetensors"))
 
 
 NETWORK = "tests.training.unruly_learners:UNRULY_NET"

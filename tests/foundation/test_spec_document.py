@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import ObservationBlock, StateTable, WorldSpec, table_of_one_hot
 from aimbot_lab.worlds.registry import WORLDS
@@ -30,6 +31,9 @@ AIMING = replace(
     abilities=frozenset({"masks", "paired"}),
     result_columns=(),
     states=table_of_one_hot(0, 4),
+    environment_actions=EnvironmentActions(
+        (2, 2), "float64", starts=(5, -1), low=(-1e-3, 0.0), high=(0.1, 5000.0)
+    ),
 )
 
 
@@ -52,3 +56,22 @@ def test_a_spec_comes_back_from_its_document(spec: WorldSpec) -> None:
 
 def test_a_picture_takes_few_bytes() -> None:
     assert len(json.dumps(spec_document(PICTURE))) < 2000
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dtype": "object"},
+        {"dtype": "no such"},
+        {"shape": [3, 2]},
+        {"shape": [-2, -2]},
+        {"dtype": "int8", "low": [0, 10**30]},
+        {"low": [0.0]},
+        {"starts": None},
+    ],
+)
+def test_actions_that_no_environment_takes_are_refused(given: dict[str, object]) -> None:
+    document = json.loads(json.dumps(spec_document(AIMING)))
+    document["environment_actions"] |= given
+    with pytest.raises((ValueError, TypeError, KeyError, OverflowError)):
+        spec_from(document)

@@ -3,10 +3,12 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -19,6 +21,7 @@ from test_shared_training import Record
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
+from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
 from aimbot_lab.training.actors import patience, rollouts
 from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
@@ -191,10 +194,9 @@ def test_a_lost_actor_comes_back_and_its_unfinished_episodes_are_dropped(
 
 
 def test_a_process_that_ended_is_lost_though_another_holds_its_line_open() -> None:
-    group, context = LocalActors(), multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()  # of which this process keeps both ends
-    process = context.Process(target=time.sleep, args=(600.0,), daemon=True)
-    process.start()
+    group = LocalActors()
+    ours, theirs = multiprocessing.Pipe()  # of which this process keeps both ends
+    process = subprocess.Popen(["sleep", "600"])
     group._processes[0] = _Process(process, ours)
     group.end(0)
     assert group.answers(60.0) == [Answer(0, is_lost=True)]
@@ -211,3 +213,42 @@ def test_actors_whose_world_can_not_be_made_are_refused_before_anything_is_creat
 
     with pytest.raises(ConfigurationError, match=r"actor 0: .*Missing"):
         Training(plan(ActorSettings(number=2)), group=Elsewhere())
+
+
+ENVIRONMENTS = """
+import gymnasium
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+class Counted(CartPoleEnv):
+    def __init__(self):
+        super().__init__()
+        print("made", file=open("FILE", "a"), flush=True)
+
+    def close(self):
+        print("closed", file=open("FILE", "a"), flush=True)
+
+gymnasium.register("Counted-v0", Counted, max_episode_steps=20)
+"""
+
+
+def test_an_actor_runs_no_script_of_a_user_and_closes_its_environments(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script, told = tmp_path / "script.py", tmp_path / "told"
+    script.write_text(f"open({str(tmp_path / 'again')!r}, 'w')\n", encoding="utf-8")
+    text = ENVIRONMENTS.replace("FILE", str(told))
+    (tmp_path / "counted_envs.py").write_text(text, encoding="utf-8")
+    main = ModuleType("__main__")
+    main.__file__ = str(script)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(TRUST, EVERYTHING)
+    made = plan(ActorSettings(number=2))
+    env = replace(made.env, id="Counted-v0", module="counted_envs", num_envs=2)
+    group = LocalActors()
+    group.start(ActorPlan(env, made.train, seed=1, number=0, actors=1, rows=2, placed=False))
+    group.ask(0, "get_ready")
+    assert group.answers(120.0) == [Answer(0)]
+    group.close()
+    assert not (tmp_path / "again").exists()
+    assert told.read_text("utf-8").split() == ["made"] * 2 + ["closed"] * 2

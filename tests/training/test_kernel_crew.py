@@ -156,7 +156,7 @@ def test_kernels_choose_what_torchs_probabilities_say_for_the_same_draws(kind: s
             np.testing.assert_array_equal(taken[clear], chosen[clear])
         if likely[0].means is not None:
             normal = th.randn(GAMES, 1, generator=random).numpy()[:, 0]
-            mouse = likely[0].means + likely[0].deviation * normal
+            mouse = likely[0].means[:, 0] + likely[0].deviation * normal
             limit = SPEC.continuous_limit
             np.testing.assert_allclose(
                 done[k, :, -1].clip(-limit, limit), mouse.clip(-limit, limit), atol=1e-4

@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import gymnasium
 import numpy as np
 import pytest
 import torch as th
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -21,11 +25,14 @@ from aimbot_lab.training.agents.onnx_check import (
     sample,
 )
 from aimbot_lab.training.agents.onnx_export import export_onnx
+from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
 from aimbot_lab.training.networks.branches import FORBIDDEN
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import NetworkSettings
+from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.registry import spec_of
 from tests.training.tiny_training import Sink, plan
 
 SHAKE = 1.0  # large enough for a mouse that is cut at its limit
@@ -185,3 +192,83 @@ def _inputs(path: Path) -> list[str]:
     import onnx
 
     return [entry.name for entry in onnx.load(path).graph.input]
+
+
+class Bounded(gymnasium.Env[Any, Any]):
+    """An environment with any space of actions, and observations without bounds."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self.action_space = space
+
+
+WIDE = spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.float64)
+TAKEN: list[tuple[spaces.Space[Any], str, dict[str, Any]]] = [
+    (WIDE, "hybrid_ppo", {"aim": "hybrid"}),
+    (WIDE, "ppo", {}),
+    (WIDE, "dqn", {"aim_bins": (-1.0, 0.0, 1.0)}),
+    (spaces.Box(-3, 200, (1, 2), np.int16), "hybrid_ppo", {"aim": "hybrid"}),
+    (spaces.Discrete(3, start=5), "ppo", {}),
+    (spaces.MultiDiscrete([[2, 3], [4, 2]], start=[[0, -1], [1, 0]]), "hybrid_ppo", {}),
+]
+
+
+def shaken(
+    folder: Path, space: spaces.Space[Any], algo: str, monkeypatch: pytest.MonkeyPatch, **given: Any
+) -> SavedAgent:
+    """An agent that learned nothing, for an environment that takes `space`."""
+    name = f"Bounded{crc32(str(space).encode())}-v0"  # by which its spec is kept
+    spec = EnvSpec(name, lambda: Bounded(space), disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, name, spec)
+    env = GymnasiumSettings(id=name, win=WinRule(return_above=1.0), num_envs=2)
+    train = TrainSettings(algo=algo, network=NetworkSettings(layers=(8,)), **given)
+    policy = new_policy(train, spec_of(env))
+    th.manual_seed(3)
+    with th.no_grad():
+        for weight in policy.parameters():
+            weight.add_(th.randn_like(weight) * SHAKE)
+    save_agent(policy, folder, env=env, train=train, about={})
+    return load_agent(folder)
+
+
+@pytest.mark.parametrize(("space", "algo", "given"), TAKEN, ids=str)
+def test_agents_and_their_networks_act_in_the_units_of_the_environment(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    space: spaces.Space[Any],
+    algo: str,
+    given: dict[str, Any],
+) -> None:
+    saved = shaken(tmp_path, space, algo, monkeypatch, **given)
+    deployed = DeployedPolicy(saved, LIKELIEST)
+    seen = sample(saved.agent.spec, 2000, columns=deployed.columns)
+    actions = saved.agent.act(seen.observation, temperature=LIKELIEST)
+    assert all(space.contains(one) for one in actions)
+    assert len(np.unique(actions.reshape(2000, -1), axis=0)) > 1
+    told = json.loads((tmp_path / "agent.json").read_text("utf-8"))["spec"]
+    taken = told["environment_actions"]
+    assert (tuple(taken["shape"]), taken["dtype"]) == (space.shape, str(space.dtype))
+    lasts = np.array(taken["starts"]) + np.array(told["branches"]) - 1
+    bounds = zip([*taken["starts"], *taken["low"]], [*lasts, *taken["high"]], strict=True)
+    columns = zip(bounds, actions.reshape(2000, -1).T, played(deployed, seen).T, strict=True)
+    for (low, high), mine, its in columns:
+        assert low <= its.min() <= its.max() <= high
+        assert (np.abs(its - mine) <= 1e-4 * (high - low)).mean() > 0.99
+
+
+def test_a_file_of_several_numbers_plays_as_torch_in_the_units_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = tmp_path / "agent.onnx"
+    saved = shaken(tmp_path / "agent", WIDE, "hybrid_ppo", monkeypatch, aim="hybrid")
+    check = export_onnx(saved, path, temperature=COOLER, observations=2000)
+    assert (check.other_choices, check.mouse_difference <= 2e-7) == (0, True)
+    given = sample(saved.agent.spec, 500, columns=2)
+    inputs = {"observation": given.observation, "noise": given.noise}
+    (actions,) = onnxruntime.InferenceSession(path).run(["action"], inputs)
+    assert all(WIDE.contains(one) for one in actions.astype(np.float64))
+    assert actions[:, 1].max() > 1000.0
+    columns = json.loads(_metadata(path)["actions"])["columns"]
+    assert [(one["low"], one["high"]) for one in columns] == [(-1e-3, 1e-3), (0.0, 5000.0)]

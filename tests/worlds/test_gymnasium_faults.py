@@ -1,5 +1,7 @@
 """Mistakes in a Gymnasium curriculum or its environment: each is reported in one line."""
 
+import gc
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
-from aimbot_lab.worlds.gymnasium.spaces import observation_columns
+from aimbot_lab.worlds.gymnasium.spaces import observation_blocks, observation_columns
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 from aimbot_lab.worlds.registry import spec_of
 
@@ -116,6 +118,42 @@ def test_what_an_environment_gives_must_fit_its_spaces(
     assert str(caught.value) == f"Wrong-v0: {what}"
 
 
+def picture(*shape: int) -> spaces.Box:
+    return spaces.Box(0, 255, shape, np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(4, 84, 84), (3, 36, 36), (1, 9, 9), (8, 8, 12), (4, 84, 3)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_picture_that_is_not_plainly_height_width_channels_is_refused(
+    shape: tuple[int, ...], whole: bool
+) -> None:
+    space = picture(*shape) if whole else spaces.Dict({"obs": picture(*shape)})
+    what = rf"^env\.id: obs is a picture of shape \({', '.join(map(str, shape))}\), .* Flatten.*$"
+    with pytest.raises(ConfigurationError, match=what):
+        observation_blocks(space)
+
+
+@pytest.mark.parametrize("shape", [(36, 36, 1), (210, 160, 3), (84, 84, 4), (4, 4, 3), (7, 7, 3)])
+def test_a_picture_with_its_channels_last_is_one(shape: tuple[int, ...]) -> None:
+    (block,) = observation_blocks(picture(*shape))
+    assert (block.kind, block.shape) == ("image", shape)
+
+
+def test_what_can_not_be_flattened_is_refused_by_its_name_whatever_its_class() -> None:
+    class Mission(spaces.Space[str]):
+        """Says nothing of being flattenable."""
+
+    inner = spaces.Dict({"words": Mission()})
+    space = spaces.Dict({"image": picture(7, 7, 3), "mission": inner})
+    with pytest.raises(ConfigurationError, match=r"of Mission can't .* the entry mission_words by"):
+        observation_columns(space)
+
+
+def test_a_picture_that_is_too_large_is_refused_with_what_makes_it_smaller() -> None:
+    with pytest.raises(ConfigurationError, match=r"of 3,000,000 numbers .*ResizeObservation"):
+        observation_columns(picture(1000, 1000, 3))
+
+
 @pytest.mark.parametrize(
     "space", [spaces.Text(3), spaces.Dict({"a": spaces.Box(0, 1), "b": spaces.Text(3)})]
 )
@@ -139,10 +177,92 @@ def test_an_info_that_never_comes_is_reported_once() -> None:
     assert not new_notices(world)
 
 
+class Nested(Corridor):
+    """Says in a nested info how it ended."""
+
+    def step(self, action):
+        seen, reward, over, cut, info = super().step(action)
+        told = {"success": info.get("is_success", False), "flags": [False], "r": np.float32(0)}
+        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost"}
+
+
+@pytest.fixture
+def nested(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Nested-v0", Nested, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Nested-v0", spec)
+
+
+@pytest.mark.usefixtures("nested")
+@pytest.mark.parametrize(
+    ("key", "won"), [("episode.success", True), ("episode.r", False), ("a.b", True)]
+)
+def test_dots_lead_into_an_info(key: str, won: bool) -> None:
+    world = corridors(WinRule(info=key), id="Nested-v0", max_episode_steps=20)
+    assert {one.won for one in results(world, 600)} == {won}
+    assert not new_notices(world)
+
+
+@pytest.mark.usefixtures("nested")
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("episode", "a dict at 'episode', which is always true: env.win.info must name an entry of "
+         "it (there is episode.success, episode.flags, episode.r)"),
+        ("episode.flags", "a list at 'episode.flags': env.win.info must name what is true or "
+         "false"),
+        ("word", "a str at 'word': env.win.info must name what is true or false"),
+    ],
+)  # fmt: skip
+def test_what_is_always_true_is_no_way_to_win(key: str, what: str) -> None:
+    with pytest.raises(RunFailedError) as caught:
+        results(corridors(WinRule(info=key), id="Nested-v0"))
+    assert str(caught.value) == f"Nested-v0: its info has {what}"
+
+
+@pytest.mark.usefixtures("nested")
+def test_the_keys_that_there_are_are_named_with_the_way_to_them() -> None:
+    world = corridors(WinRule(info="episode.sucess"), id="Nested-v0")
+    results(world, 10 * 60)
+    (notice,) = new_notices(world)
+    assert notice.endswith("there was a.b, episode.flags, episode.r, episode.success, word")
+
+
 def test_an_info_that_comes_is_not_reported() -> None:
     world = corridors(WinRule(info="is_success"), kwargs={"luck": False})
     results(world, 10 * 60)
     assert not new_notices(world)
+
+
+class Beyond(Corridor):
+    """Sees what its spaces do not hold, from the second step on, and in another shape."""
+
+    def __init__(self, shape: tuple[int, ...] = (1,), by: float = 0.0) -> None:
+        super().__init__()
+        self.shape, self.by = shape, by
+
+    def seen(self):
+        place = np.full(self.shape, float(self.place > 1) * (1.0 + self.by), np.float32)
+        return {"kind": np.int64(2), "place": place}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"by": 1.5}, "step gave place_0 as 2.5; its space says 0 to 1"),
+        ({"shape": (1, 1)}, "reset gave place with the shape (1, 1); its space says (1,)"),
+        ({"by": 1e-6}, None),
+    ],
+)
+def test_an_observation_that_is_not_of_its_space_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], what: str | None
+) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Beyond-v0", Beyond, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Beyond-v0", spec)
+    world = corridors(WinRule(terminated="win"), id="Beyond-v0", kwargs=given)
+    results(world)
+    results(world)
+    told = [] if what is None else [f"Beyond-v0: its {what} (told once)"]
+    assert new_notices(world) == told
 
 
 def no_masks(_: object) -> None:
@@ -369,3 +489,90 @@ def test_an_environment_that_ends_the_program_as_it_closes_can_not_be_asked(
         ConfigurationError, match=r"Corridor-v0 can't be used: SystemExit: closed \("
     ):
         spec_of(settings)
+
+
+class Closes(Ends):
+    """Counts those that are open; one that is made at `refuses` can't be, or refuses to close."""
+
+    made = 0
+    closed: ClassVar[list[int]] = []
+
+    def __init__(self, at: str = "", refuses: int = -1) -> None:
+        super().__init__(at if Closes.made == refuses else "")
+        self.number, Closes.made = Closes.made, Closes.made + 1
+
+    def close(self) -> None:
+        Closes.closed.append(self.number)
+        self.here("close")
+
+
+@pytest.fixture
+def closes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    spec = gymnasium.envs.registration.EnvSpec("Closes-v0", Closes, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Closes-v0", spec)
+    monkeypatch.setattr(Closes, "made", 0)
+    monkeypatch.setattr(Closes, "closed", [])
+    return Closes.closed
+
+
+def test_all_environments_of_a_world_are_closed_once_even_where_one_refuses(
+    closes: list[int],
+) -> None:
+    world = corridors(
+        WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs={"at": "close", "refuses": 1}
+    )
+    with pytest.raises(RunFailedError, match=r"^Closes-v0: its close raised SystemExit: window"):
+        world.close()
+    world.close()
+    assert sorted(closes) == [0, 1, 2]
+
+
+def test_environments_are_closed_where_one_more_can_not_be_made(closes: list[int]) -> None:
+    kwargs = {"at": "constructor", "refuses": 2}
+    with pytest.raises(ConfigurationError, match="can't be made"):
+        corridors(WinRule(terminated="win"), rows=3, id="Closes-v0", kwargs=kwargs)
+    assert sorted(closes) == [0, 1]
+
+
+def test_environments_of_a_world_that_is_forgotten_are_closed(closes: list[int]) -> None:
+    corridors(WinRule(terminated="win"), rows=2, id="Closes-v0")
+    gc.collect()
+    assert sorted(closes) == [0, 1]
+
+
+class Wanders(Corridor):
+    """Changes the working directory wherever it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.chdir("/")
+
+    def reset(self, **given):
+        os.chdir("/usr")
+        return super().reset(**given)
+
+    def step(self, action):
+        os.chdir("/bin")
+        return super().step(action)
+
+    def action_masks(self):
+        os.chdir("/etc")
+        return super().action_masks()
+
+    def close(self):
+        os.chdir("/tmp")
+
+
+def test_the_working_directory_is_what_it_was_wherever_an_environment_goes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = gymnasium.envs.registration.EnvSpec("Wanders-v0", Wanders, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Wanders-v0", spec)
+    spec_of(GymnasiumSettings(id="Wanders-v0", win=WinRule(terminated="win")))
+    assert Path.cwd() == tmp_path
+    world = corridors(WinRule(terminated="win"), id="Wanders-v0")
+    for play in (results, masks_of, lambda world: world.close()):
+        assert Path.cwd() == tmp_path
+        play(world)
+    assert Path.cwd() == tmp_path

@@ -2,24 +2,32 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from corridor import corridors
+from corridor import Corridor, corridors
+from gymnasium.envs.registration import EnvSpec
 from pole_curriculum import planned
+from sb3_contrib.common.wrappers import ActionMasker
 
+from aimbot_lab.evaluation.episodes import play
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.validation import always
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import new_step_buffers
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.gymnasium.settings import WinRule
+from aimbot_lab.worlds.registry import make_world, type_of
 from tests.training.tiny_training import Sink
 
 
-@pytest.mark.parametrize("algo", ["hybrid_ppo", "ppo", "maskable_ppo", "dqn"])
+@pytest.mark.parametrize("algo", ["hybrid_ppo", "ppo", "dqn"])
 def test_algorithms_train_on_it_and_repeat_themselves(tmp_path: Path, algo: str) -> None:
     plan = planned(tmp_path / "c.yaml", algo)
     hashes = []
@@ -29,6 +37,70 @@ def test_algorithms_train_on_it_and_repeat_themselves(tmp_path: Path, algo: str)
         assert outcome.steps == 2048
         hashes.append(outcome.state_sha256)
     assert hashes[0] == hashes[1]
+
+
+class Strict(Corridor):
+    """Refuses what its masks forbid, which change with its place."""
+
+    def action_masks(self) -> list[np.ndarray]:
+        raise AssertionError("these are not the masks of the wrapper")
+
+    def step(self, action: np.ndarray) -> Any:
+        first, second = allowed(self)
+        if not (first[action[0]] and second[action[1]]):
+            raise ValueError(f"forbidden: {action} at {self.place}")
+        return super().step(action)
+
+
+def allowed(env: Any) -> list[np.ndarray]:
+    place = env.unwrapped.place
+    return [np.arange(2) == place % 2, np.arange(3) != place % 3]
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = EnvSpec("Strict-v0", lambda: ActionMasker(Strict(), allowed), disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Strict-v0", spec)
+
+
+STRICT = """
+name: strict
+env: {world: gymnasium, id: Strict-v0, num_envs: 8, win: {terminated: win}}
+lessons: [{name: one}]
+train: {algo: ALGO, total_steps: 1024, n_steps: 32, batch_size: 64, n_epochs: 2, learning_rate: 1}
+"""
+
+
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize("algo", ["maskable_ppo", "hybrid_ppo, masks: true"])
+def test_the_masks_of_a_wrapper_are_heeded_in_training_and_in_evaluation(
+    tmp_path: Path, algo: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(STRICT.replace("ALGO", algo), encoding="utf-8")
+    config = load_curriculum(tmp_path / "c.yaml").config
+    training = Training(TrainingPlan(1, config.env, config.lessons, config.train))
+    training.learn(Sink(), SilentObserver(), lambda: False)
+    world = make_world(config.env)
+    agent = Agent(training.model.policy, world.spec, config.train)
+    for player in (
+        agent.player(world),
+        type_of(config.env).baselines(config.env)["random"](world, 1),
+    ):
+        assert play(world, player, Cell("task", 0), seed=1).won.all()
+
+
+@pytest.mark.parametrize(
+    ("train", "what"),
+    [
+        ("algo: maskable_ppo", "train.algo: maskable_ppo needs action masks, and there are none"),
+        ("algo: hybrid_ppo, masks: true", "train.masks: needs action masks, and there are none"),
+    ],
+)
+def test_what_needs_masks_is_refused_where_there_are_none(
+    tmp_path: Path, train: str, what: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"^[^\n]*{what}[^\n]*ActionMasker[^\n]*$"):
+        planned(tmp_path / "c.yaml", train.removeprefix("algo: "))
 
 
 def test_a_lesson_of_a_world_with_one_target_needs_no_targets(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import corridor
 import gymnasium
 import numpy as np
 import pytest
 from corridor import TASK, corridors, results
+from gymnasium import spaces
 
 from aimbot_lab.foundation.samplers import MultiRangeUniform
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
+from aimbot_lab.worlds.gymnasium.spaces import action_columns
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 
 TEN = {"kwargs": {"length": 10}}
@@ -69,6 +72,46 @@ def test_continuous_actions_reach_the_environments_bounds() -> None:
     world.step(np.array([[-1.0], [0.0], [1.0]], np.float32), buffers)
     torques = [env.unwrapped.last_u for env in world._envs]  # type: ignore[attr-defined]
     assert torques == [-2.0, 0.0, 2.0]
+
+
+FAR = np.iinfo(np.int64)
+SPACES = [
+    spaces.Discrete(3, start=5),
+    spaces.MultiDiscrete([[2, 3], [4, 2]], start=[[0, -1], [1, 0]]),
+    spaces.MultiBinary((2, 2)),
+    spaces.Box(np.array([-1e-3, 0.0]), np.array([1e-3, 5000.0]), dtype=np.float64),
+    spaces.Box(np.float32([0.1, -0.3]), np.float32([0.7, 1e30])),
+    spaces.Box(-1.7e308, 1.7e308, (2, 1), np.float64),
+    spaces.Box(-2.0, 2.0, (), np.float32),
+    spaces.Box(0.1, 0.3, (3,), np.float16),
+    spaces.Box(0, 255, (2, 2), np.uint8),
+    spaces.Box(-3, 4, (1,), np.int32),
+    spaces.Box(FAR.min + 1, FAR.max - 1, (1,), np.int64),
+]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_every_action_lies_in_the_space_and_reaches_its_bounds(space: spaces.Space[Any]) -> None:
+    columns = action_columns(space)
+    rows, random = 1000, np.random.default_rng(0)
+    choices = [random.integers(0, size, rows) for size in columns.branches]
+    numbers = random.uniform(-1.0, 1.0, (rows, len(columns.taken.low))).astype(np.float32)
+    numbers[:4] = [[-1.0], [1.0], [-9.0], [9.0]]
+    actions = columns.taken.of(np.column_stack([*choices, numbers]).astype(np.float32))
+    assert all(space.contains(np.asarray(one) if space.shape == () else one) for one in actions)
+    if isinstance(space, spaces.Box):
+        np.testing.assert_array_equal(actions[:4], [space.low, space.high] * 2)
+    else:
+        assert len(np.unique(actions.reshape(rows, -1), axis=0)) == np.prod(columns.branches)
+
+
+def test_numbers_go_evenly_from_bound_to_bound() -> None:
+    taken = action_columns(spaces.Box(np.float32([-2.0, 0.0]), np.float32([2.0, 10.0]))).taken
+    middle = taken.of(np.array([[0.0, 0.5], [-0.5, -1.0]], np.float32))
+    np.testing.assert_allclose(middle, [[0.0, 7.5], [-1.0, 0.0]])
+    whole = action_columns(spaces.Box(0, 3, (1,), np.int64)).taken
+    found = whole.of(np.linspace(-1, 1, 5, dtype=np.float32)[:, None])
+    assert found.ravel().tolist() == [0, 1, 2, 2, 3]  # to the nearest
 
 
 def test_a_parameter_is_drawn_for_every_episode_and_holds_from_the_next_on() -> None:

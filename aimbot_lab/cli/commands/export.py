@@ -38,11 +38,11 @@ def export(
 ) -> None:
     """Write the agent of RUN for use elsewhere: its id, the beginning of it, or "latest".
 
-    An ONNX file takes raw observations [N, D] and gives the world's actions [N, A], with all
-    scaling inside. To draw actions at a temperature above 0 it takes noise [N, A] as well:
-    random numbers from 0 to 1. What an agent remembers is an input and an output. It is written
-    only where onnxruntime plays 10,000 observations as torch does, in worlds with at most one
-    continuous action column. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
+    An ONNX file takes raw observations [N, D] and gives actions [N, A] in the environment's units,
+    with all scaling inside; its metadata say what bounds they have. To draw actions at a
+    temperature above 0 it takes noise [N, A] as well: random numbers from 0 to 1. What an agent
+    remembers is an input and an output. It is written only where onnxruntime plays 10,000
+    observations as torch does. It needs pip install 'aimbot-lab[onnx]'. A folder gets the weights
     and their description, which run no code when they are read and play at any temperature.
 
     \b

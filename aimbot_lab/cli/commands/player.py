@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,8 @@ def player(
             png=told["png"],
             describes=describes,
         )
-        play(session, port, wait_s=WAIT)
+        with closing(session):
+            play(session, port, wait_s=WAIT)
 
 
 @contextmanager

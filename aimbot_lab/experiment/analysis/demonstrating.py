@@ -12,7 +12,13 @@ from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, StepBuffers, step_buffers
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    StepBuffers,
+    closing,
+    step_buffers,
+)
 from aimbot_lab.mlagents.demonstration import Demonstrated, demonstration
 from aimbot_lab.worlds.registry import make_world, spec_of
 
@@ -49,29 +55,29 @@ def _played(
     on_episode: OnEpisode,
 ) -> Iterator[Demonstrated]:
     """The first episode of each of `count` rows."""
-    world = make_world(agent.config.env, count)
-    levels = world.spec.difficulties[cell.target]
-    parameters = dict(agent.config.lessons[-1].parameters)
-    world.set_scenario(cell_scenario(cell, levels, parameters))
-    seed = derive_seed(request.seed, "player", *cell)
-    player = agent.saved.agent.player(world, temperature=request.temperature, seed=seed)
-    buffers, starts = step_buffers(world), np.ones(count, np.bool_)
-    world.reset(evaluation_seed(request.seed, cell), buffers.observations)
-    running = {row: _Episode() for row in range(count)}
-    limit = longest_episode(world.spec, max_steps_of(agent.config, request.max_steps))
-    for _ in range(limit):
-        forbidden, seen = _forbidden(world), buffers.observations.copy()
-        actions = player(buffers.observations, starts)
-        world.step(actions, buffers)
-        starts = buffers.finished.copy()
-        for row in list(running):
-            running[row].add(seen[row], forbidden[row], actions[row], buffers.rewards[row])
-            if starts[row]:
-                yield running.pop(row).ended(buffers, row)
-                on_episode(cell_name(*cell))
-        if not running:
-            return
-    raise endless(cell, running=len(running), rows=count, steps=limit)
+    with closing(make_world(agent.config.env, count)) as world:
+        levels = world.spec.difficulties[cell.target]
+        parameters = dict(agent.config.lessons[-1].parameters)
+        world.set_scenario(cell_scenario(cell, levels, parameters))
+        seed = derive_seed(request.seed, "player", *cell)
+        player = agent.saved.agent.player(world, temperature=request.temperature, seed=seed)
+        buffers, starts = step_buffers(world), np.ones(count, np.bool_)
+        world.reset(evaluation_seed(request.seed, cell), buffers.observations)
+        running = {row: _Episode() for row in range(count)}
+        limit = longest_episode(world.spec, max_steps_of(agent.config, request.max_steps))
+        for _ in range(limit):
+            forbidden, seen = _forbidden(world), buffers.observations.copy()
+            actions = player(buffers.observations, starts)
+            world.step(actions, buffers)
+            starts = buffers.finished.copy()
+            for row in list(running):
+                running[row].add(seen[row], forbidden[row], actions[row], buffers.rewards[row])
+                if starts[row]:
+                    yield running.pop(row).ended(buffers, row)
+                    on_episode(cell_name(*cell))
+            if not running:
+                return
+        raise endless(cell, running=len(running), rows=count, steps=limit)
 
 
 class _Episode:

@@ -10,6 +10,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import evaluated, make_world, spec_of, type_of
@@ -56,15 +57,15 @@ def play_task(
 
     Each cell has a player of its own, which remembers nothing of the cell before.
     """
-    world = make_world(task.env, task.episodes)
     played = []
-    for cell in task.cells:
-        player = make_player(world, derive_seed(task.seed, "player", *cell))
-        parameters, limit = task.parameters, task.max_steps
-        played.append(
-            play(world, player, cell, seed=task.seed, parameters=parameters, max_steps=limit)
-        )
-        on_cell(cell)
+    with closing(make_world(task.env, task.episodes)) as world:
+        for cell in task.cells:
+            player = make_player(world, derive_seed(task.seed, "player", *cell))
+            parameters, limit = task.parameters, task.max_steps
+            played.append(
+                play(world, player, cell, seed=task.seed, parameters=parameters, max_steps=limit)
+            )
+            on_cell(cell)
     return tuple(played)
 
 

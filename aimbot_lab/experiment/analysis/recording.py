@@ -18,7 +18,7 @@ from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, seats_of, step_buffers
+from aimbot_lab.foundation.world import BatchWorld, closing, seats_of, step_buffers
 from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import recorders
@@ -86,14 +86,14 @@ def _played(
     count: int,
     on_episode: OnEpisode,
 ) -> Sequence[Replay]:
-    arena = make_world(agent.config.env, count)
     lesson = agent.config.lessons[-1]
-    levels = arena.spec.difficulties[cell.target]
-    arena.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
     recorded: dict[int, Replay] = {}
-    for row, episode in _first_episodes(agent, request, cell, arena=arena):
-        recorded[row] = as_replay(episode, _about(agent, request, row))
-        on_episode(cell_name(*cell))
+    with closing(make_world(agent.config.env, count)) as arena:
+        levels = arena.spec.difficulties[cell.target]
+        arena.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
+        for row, episode in _first_episodes(agent, request, cell, arena=arena):
+            recorded[row] = as_replay(episode, _about(agent, request, row))
+            on_episode(cell_name(*cell))
     return [recorded[row] for row in range(count)]
 
 

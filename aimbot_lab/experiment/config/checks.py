@@ -53,6 +53,7 @@ def cross_section_diagnostics(
     yield from rollout_diagnostics(env, train)
     yield from cost_diagnostics(env, train)
     yield from aim_diagnostics(env, train)
+    yield from mask_diagnostics(env, train)
     yield from option_diagnostics(train)
     yield from network_diagnostics(env, train)
     yield from table_diagnostics(env, train)
@@ -222,6 +223,20 @@ def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> I
     if abs(farthest) > limit:
         what = f"must not go beyond env.mouse_limit, {limit:g} (got {farthest:g})"
         yield Diagnostic(("train", "aim_bins"), what)
+
+
+def mask_diagnostics(
+    env: WorldSettings | None, train: TrainSettings | None
+) -> Iterator[Diagnostic]:
+    """Why nothing would be masked though `train` says so, where neither part is None."""
+    if env is None or train is None or spec_of(env).can("masks"):
+        return
+    way = "give the environment a method action_masks, or wrap it in sb3_contrib's ActionMasker"
+    what = f"needs action masks, and there are none here (world {env.world}): {way}"
+    if train.masks:
+        yield Diagnostic(("train", "masks"), f"{what}, or leave this out")
+    elif algorithm_of(train).masked:
+        yield Diagnostic(("train", "algo"), f"{train.algo} {what}, or use ppo")
 
 
 def option_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:

@@ -34,7 +34,8 @@ from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.yaml_nodes import Position
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
-from aimbot_lab.worlds.registry import code_of, knows_spec
+from aimbot_lab.training.algorithms.options import bins_remark
+from aimbot_lab.worlds.registry import code_of, knows_spec, spec_of
 
 MAX_BYTES = 64 * 1024
 _FORM = (
@@ -61,6 +62,14 @@ class LoadedCurriculum:
     def unasked(self) -> NamedCode | None:
         """The code that would have to run to know the shape of its world; None: it is known."""
         return None if knows_spec(self.config.env) else code_of(self.config.env)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of what is trained, as far as its world is known."""
+        if not knows_spec(self.config.env):
+            return ()
+        remark = bins_remark(self.config.train, spec_of(self.config.env))
+        return () if remark is None else (remark,)
 
     @property
     def files(self) -> dict[str, str]:

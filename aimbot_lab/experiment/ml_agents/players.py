@@ -4,12 +4,14 @@ import shlex
 import sys
 import uuid
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import close_world, closed_on_failure
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.worlds.registry import default_type, make_world
 
@@ -44,8 +46,9 @@ def player_session(
             f"--lesson: {name} has {len(config.lessons)} lessons (got {lesson})"
         )
     world = make_world(config.env, agents)
-    scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
-    return PlayerSession(world, scenario, reports=reports, png=png, describes=describes)
+    with closed_on_failure(partial(close_world, world)):
+        scenario = lesson_scenario(config.lessons[lesson - 1], world.spec.difficulties)
+        return PlayerSession(world, scenario, reports=reports, png=png, describes=describes)
 
 
 def export_player(folder: Path) -> Path:

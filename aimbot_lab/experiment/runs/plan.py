@@ -20,6 +20,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.options import bins_remark
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
@@ -177,6 +178,8 @@ def _warnings(
     yield from _budget_warnings(config, lessons, longest)
     yield from _batch_warnings(config.train.batch_size)
     yield from part_remarks(config.train)
+    if (remark := bins_remark(config.train, spec_of(config.env))) is not None:
+        yield remark
 
 
 def _batch_warnings(batch_size: int) -> Iterator[str]:

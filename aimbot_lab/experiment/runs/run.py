@@ -30,7 +30,8 @@ from aimbot_lab.experiment.runs.run_record import (
 )
 from aimbot_lab.experiment.runs.starting import log_initial_agent
 from aimbot_lab.experiment.runs.stored_curriculum import SPEC_NAME, note_code, spec_text
-from aimbot_lab.foundation.errors import AbortedError
+from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError
+from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel
@@ -82,6 +83,7 @@ def run_curriculum(
         observer.stage("saving")
         rescued = log_agents(training, tracker, data_folder=request.data_folder)
         agent = f"is saved in {rescued}" if rescued else "is saved"
+        _close_worlds(training, agent)
         result = _result(request, training, tracker, ended)
         return _conclude(result, tracker, checkpoints, rescued=rescued)
     except KeyboardInterrupt as abort:
@@ -89,6 +91,17 @@ def run_curriculum(
     except BaseException as error:
         _end_by(error, tracker)
         raise
+    finally:
+        with suppress(LabError):
+            training.close()
+
+
+def _close_worlds(training: Training, agent: str) -> None:
+    """End the worlds of a training that is over; what they raise fails the run all the same."""
+    try:
+        training.close()
+    except LabError as error:
+        raise ForeignCodeError(f"{error}; the training was over, its agent {agent}") from error
 
 
 def _end_by(error: BaseException, tracker: Tracker) -> None:
@@ -107,15 +120,16 @@ def _opened(
     with crew.telling():
         close_orphan_runs(request.data_folder)
         training = prepared(request, observer, crew.exchange, actors=crew.actors)
-        crew.order()
-        note_code(request.data_folder, request.curriculum.config.env)
-        observer.stage("opening the tracking store (made once, then kept)")
-        if request.resume is None:
-            return training, None, _open(request, on_outage=on_outage)
-        run = request.resume
-        return training, *resume_run(
-            request, run, training, crew=crew, observer=observer, notify=on_outage
-        )
+        with closed_on_failure(training.close):
+            crew.order()
+            note_code(request.data_folder, request.curriculum.config.env)
+            observer.stage("opening the tracking store (made once, then kept)")
+            if request.resume is None:
+                return training, None, _open(request, on_outage=on_outage)
+            run = request.resume
+            return training, *resume_run(
+                request, run, training, crew=crew, observer=observer, notify=on_outage
+            )
 
 
 def _while_owned(tracker: Tracker, should_stop: Callable[[], bool]) -> Callable[[], bool]:

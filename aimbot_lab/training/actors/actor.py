@@ -9,6 +9,8 @@ from stable_baselines3.common.logger import Logger
 from aimbot_lab.foundation.named_code import allow
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import (
+    close_world,
+    closed_on_failure,
     dropped_episodes,
     logged_errors,
     new_notices,
@@ -40,6 +42,11 @@ class Actor:
         allow(code_of(plan.env))  # a plan comes from the learner, which runs it, too
         made: Any = make_world(plan.env, plan.rows, one_thread=True)
         self._world = made
+        with closed_on_failure(self.close):
+            self._assemble()
+
+    def _assemble(self) -> None:
+        plan = self._plan
         self._numbers: GlobalNumbers | None = None
         if plan.placed:
             self._world.place(plan.first_row, plan.actors * plan.rows)
@@ -73,6 +80,10 @@ class Actor:
         recorder = Recorder(self._env, settled, keeps_ends=corrects)
         recorder.init_callback(self._model)
         return recorder
+
+    def close(self) -> None:
+        """End its world."""
+        close_world(self._world)
 
     def get_ready(self) -> None:
         """Nothing: whoever can be asked is."""

@@ -72,5 +72,7 @@ class OwnActors:
         """Nothing: none of them hangs without this process."""
 
     def close(self) -> None:
-        """Forget them."""
+        """End and forget them."""
+        for player in self._players.values():
+            player.close()
         self._players, self._asked = {}, []

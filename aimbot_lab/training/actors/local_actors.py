@@ -1,11 +1,14 @@
 """Actors as processes of this machine."""
 
 import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from time import monotonic
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -16,10 +19,14 @@ from aimbot_lab.training.networks.torch_threads import one_thread
 
 GONE = (EOFError, OSError)
 END_SECONDS = 5.0  # that an actor has to end by itself
+LOOK_SECONDS = 0.2  # between two looks for processes that ended while others hold their line open
+PROGRAM = "import sys; sys.path[:] = {path!r}; from {module} import main; main({line})"
+"""What an actor's process runs: no script of a user's, which would train once more, but with its
+path, on which the modules of environments may lie."""
 
 
 class _Process(NamedTuple):
-    process: SpawnProcess
+    process: "subprocess.Popen[bytes]"
     connection: Connection
 
 
@@ -33,7 +40,7 @@ class LocalActors:
     @property
     def pids(self) -> dict[int, int]:
         """The processes' ids, by the actors' numbers."""
-        return {number: one.process.pid or 0 for number, one in self._processes.items()}
+        return {number: one.process.pid for number, one in self._processes.items()}
 
     def start(self, plan: ActorPlan) -> None:
         """Begin a process that makes the actor.
@@ -42,12 +49,19 @@ class LocalActors:
         """
         if multiprocessing.current_process().daemon:
             raise ConfigurationError("train.actors: can't be used by the trials of a sweep")
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=play, args=(theirs, plan), daemon=True)
-        process.start()
+        ours, theirs = multiprocessing.Pipe()
+        program = PROGRAM.format(path=sys.path, module=__name__, line=theirs.fileno())
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
         theirs.close()
         self._processes[plan.number] = _Process(process, ours)
+        try:
+            ours.send(plan)
+        except GONE:
+            self._unheard.append(plan.number)
 
     def ask(self, actor: int, what: str, *given: Any) -> None:
         """Send the question."""
@@ -58,18 +72,20 @@ class LocalActors:
 
     def answers(self, seconds: float) -> Sequence[Answer]:
         """What the processes sent; one whose end of the line is closed is lost."""
-        found = [self._lost(number) for number in self._unheard]
+        found = [self._lost(number) for number in dict.fromkeys(self._unheard)]
         self._unheard = []
-        every = dict(self._processes)
-        ends: list[Any] = [
-            end for one in every.values() for end in (one.connection, one.process.sentinel)
-        ]
-        ready = wait(ends, 0.0 if found else seconds)
-        for number, one in every.items():
-            if one.connection in ready:
-                found.append(self._heard(number))
-            elif one.process.sentinel in ready:  # a process of its own may hold the line open
-                found.append(self._lost(number))
+        until = monotonic() + seconds
+        while not found:
+            left = max(until - monotonic(), 0.0)
+            every = dict(self._processes)
+            ready = wait([one.connection for one in every.values()], min(left, LOOK_SECONDS))
+            for number, one in every.items():
+                if one.connection in ready:
+                    found.append(self._heard(number))
+                elif one.process.poll() is not None:  # one of its own may hold the line open
+                    found.append(self._lost(number))
+            if left == 0.0:
+                break
         return found
 
     def _heard(self, actor: int) -> Answer:
@@ -81,7 +97,7 @@ class LocalActors:
 
     def _lost(self, actor: int) -> Answer:
         if actor in self._processes:
-            _end(self._processes.pop(actor))
+            _end([self._processes.pop(actor)])
         return Answer(actor, is_lost=True)
 
     def end(self, actor: int) -> None:
@@ -90,28 +106,44 @@ class LocalActors:
 
     def close(self) -> None:
         """End the processes."""
-        for one in self._processes.values():
-            one.process.terminate()
-        for one in self._processes.values():
-            _end(one)
+        _end([*self._processes.values()])
         self._processes = {}
 
 
-def _end(one: _Process) -> None:
-    one.connection.close()
-    one.process.terminate()
-    one.process.join(END_SECONDS)
-    if one.process.is_alive():
+def _end(processes: Sequence[_Process]) -> None:
+    """Have all end, each with its environments, and kill those that do not."""
+    for one in processes:
+        one.connection.close()
+        one.process.terminate()
+    until = monotonic() + END_SECONDS
+    for one in processes:
+        with suppress(subprocess.TimeoutExpired):
+            one.process.wait(max(until - monotonic(), 0.0))
         one.process.kill()
-        one.process.join()
-    one.process.close()
+        one.process.wait()
 
 
-def play(connection: Connection, plan: ActorPlan) -> None:
-    """Be the actor of `plan` until the learner's end of `connection` is closed."""
+def main(line: int) -> None:
+    """Be the actor of the plan that comes over `line`, a descriptor, until that is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the learner ends its actors
+    signal.signal(signal.SIGTERM, _leave)
+    os.set_inheritable(line, False)
+    connection = Connection(line)
     one_thread()
-    player = Player(plan)
-    with suppress(*GONE):
-        while True:
-            connection.send(player.say(*connection.recv()))
+    player: Player | None = None
+    try:
+        with suppress(*GONE):
+            player = Player(connection.recv())
+            while True:
+                connection.send(player.say(*connection.recv()))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if player is not None:
+            player.close()
+
+
+def _leave(number: int, _frame: object) -> None:
+    """Leave whatever goes on, once; an environment takes no KeyboardInterrupt for its own."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

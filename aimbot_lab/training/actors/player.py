@@ -1,6 +1,7 @@
 """An actor that says in a line what it can't do."""
 
 import socket
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
@@ -32,6 +33,13 @@ class Player:
             return Said(getattr(self._actor, what)(*given))
         except LabError as error:
             return Said(fault=str(error))
+
+    def close(self) -> None:
+        """End the actor, if there is one, whatever it says to that."""
+        if self._actor is not None:
+            with suppress(LabError):
+                self._actor.close()
+        self._actor = None
 
 
 def _check_code(plan: ActorPlan) -> None:

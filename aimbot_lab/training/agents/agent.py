@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch as th
 from stable_baselines3.common.policies import BasePolicy
 
@@ -63,13 +64,17 @@ class Agent:
 
     def act(
         self, observations: Float32Array, *, temperature: Temperature | None = None
-    ) -> Float32Array:
-        """World actions [B, branches + continuous] for raw observations [B, D].
+    ) -> npt.NDArray[Any]:
+        """What each of B environments takes, for their raw observations [B, D].
 
-        Random numbers are torch's. Nothing is masked, and every observation is taken for the
-        first of its episode; see `player` for an agent that learned otherwise.
+        Of a Gymnasium environment these are elements of its action_space; of other worlds their
+        columns [B, branches + continuous]. Random numbers are torch's. Nothing is masked, and every
+        observation is taken for the first of its episode; see `player` for an agent that learned
+        otherwise.
         """
-        return self.choose(observations, temperature=temperature)[0]
+        actions = self.choose(observations, temperature=temperature)[0]
+        taken = self.spec.environment_actions
+        return actions if taken is None else taken.of(actions)
 
     def choose(
         self,

@@ -1,4 +1,4 @@
-"""An agent as one network from raw observations to the world's actions, to be used elsewhere."""
+"""An agent as one network, from raw observations to the environment's actions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -25,6 +26,7 @@ from aimbot_lab.training.agents.deployed_parts import (
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.networks.branches import FORBIDDEN
 
+LARGEST = float(np.finfo(np.float32).max)
 OUTERMOST = 2.5e-7  # which a quantile's argument keeps from 0 and from 1
 NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
@@ -42,34 +44,35 @@ Scores = Callable[[Any, th.Tensor], th.Tensor]
 class Heads(NamedTuple):
     """How scores are read: one for every choice of every branch, then means of numbers."""
 
-    choices: tuple[int, ...]  # sizes of the branches, the bins of a mouse among them
-    limits: tuple[float, float] | None  # a continuous mouse is cut here; None: it has bins
+    choices: tuple[int, ...]  # sizes of the branches, then of the bins of each number
+    limits: tuple[tuple[float, ...], tuple[float, ...]] | None
+    """(low, high) of each continuous column, which is cut there; None: they have bins."""
     flat: bool  # scores are of all combinations of choices
 
 
 class DeployedPolicy(nn.Module):
     """Actions [N, A] at `temperature` and the scores [N, L] that they come from.
 
+    Actions are in the units of the environment, where the world's own are others.
+
     Takes raw observations [N, D] and, where the agent learned with masks, those of the choices of
     the world's branches [N, C]; `masked` says so. Where the temperature is not 0 it takes noise
     [N, `columns`], a number of an even distribution from 0 to 1 for each column of the action (and,
     before the mouse's, one for the target), and is a function: the same observation and noise give
-    the same action. Scores are logits as trained; for a continuous mouse the last column is its
-    mean, for algorithms that value actions they are these values. An agent that remembers takes
+    the same action. Scores are logits as trained; the last columns are the means of continuous
+    ones, for algorithms that value actions they are these values. An agent that remembers takes
     hidden and cell [N, `memory.size`], zeros where an episode begins, and gives those after.
     """
 
-    bins: th.Tensor  # [M]
-    deviation: th.Tensor  # [1] of a continuous mouse at the temperature; [0] where it has bins
+    bins: th.Tensor  # [C, K] of each continuous column of the world
+    deviation: th.Tensor  # [C] of continuous columns at the temperature; [0] where they have bins
+    limits: th.Tensor  # [2, C] where continuous columns are cut
+    starts: th.Tensor  # [branches] the environment's number of each first choice
+    units: th.Tensor  # [2, C] low and high in the environment's units; [2, 0] where they are ours
 
     def __init__(self, saved: SavedAgent, temperature: Temperature | None = None) -> None:
         super().__init__()
         agent, train = saved.agent, saved.train
-        if agent.spec.continuous > 1:
-            raise ConfigurationError(
-                "an ONNX file can hold agents whose actions have at most one continuous column "
-                f"(this one's have {agent.spec.continuous}); export it to a folder, as safetensors"
-            )
         policy: Any = agent.policy
         self.policy, self.spec = policy, agent.spec
         self.temperature = agent.temperature(temperature)
@@ -80,25 +83,31 @@ class DeployedPolicy(nn.Module):
         self.memory = deployed_memory(policy)
         self.aimed = AimedMouse(agent.spec) if train.target != "none" else None
         target = () if self.aimed is None else (1 + self.aimed.slots,)
-        self._has_mouse = agent.spec.continuous == 1
-        hybrid = train.aim == "hybrid" and self._has_mouse
-        bins = () if hybrid or not self._has_mouse else (len(train.aim_bins),)
-        limits = None
-        if hybrid:
-            (low,), (high,) = agent.spec.action_bounds
-            limits = float(low), float(high)
+        count = self._numbers = agent.spec.continuous
+        hybrid = train.aim == "hybrid" and count > 0
+        bins = () if hybrid else (len(train.aim_bins),) * count
+        low, high = (tuple(bound.tolist()) for bound in agent.spec.action_bounds)
         choices = *agent.spec.branches, *target, *bins
-        self.heads = Heads(choices, limits, algorithm.ranks_actions)
+        self.heads = Heads(choices, (low, high) if hybrid else None, algorithm.ranks_actions)
         self._branches = sum(agent.spec.branches)
-        self.register_buffer("bins", th.from_numpy(agent.bins[:1].flatten()))
         log_std: th.Tensor = policy.log_std.detach() if hybrid else th.zeros(0)
-        deviation = th.exp(log_std) * float(self.temperature)
-        self.register_buffer("deviation", deviation)
+        taken = agent.spec.environment_actions
+        self._whole = taken is not None and taken.is_whole
+        starts = (0,) * len(agent.spec.branches) if taken is None else taken.starts
+        units = np.zeros((2, 0), np.float32) if taken is None else _inner_bounds(taken)
+        for name, values in (
+            ("bins", th.from_numpy(agent.bins)),
+            ("deviation", th.exp(log_std) * float(self.temperature)),
+            ("limits", th.tensor([low, high])),
+            ("starts", th.tensor(starts, dtype=th.float32)),
+            ("units", th.from_numpy(units)),
+        ):
+            self.register_buffer(name, values)
 
     @property
     def columns(self) -> int:
         """Numbers of noise that a decision takes."""
-        return len(self.heads.choices) + (self.heads.limits is not None)
+        return len(self.heads.choices) + len(self.deviation)
 
     def nothing(self, rows: int) -> dict[str, Float32Array]:
         """What it remembers of so many episodes that begin, by name; empty without a memory."""
@@ -149,13 +158,15 @@ class DeployedPolicy(nn.Module):
             return self._with_bins(self._chosen(scores, noise), observation)
         count = sum(heads.choices)
         chosen = self._chosen(scores[:, :count], noise)
-        mouse = scores[:, count]
+        numbers = scores[:, count:]
         if noise is not None:
-            mouse = mouse + self.deviation * normal_quantile(noise[:, -1])
-        return self._with_mouse(chosen, mouse.clamp(*heads.limits), observation)
+            numbers = numbers + self.deviation * normal_quantile(noise[:, -self._numbers :])
+        return self._with_numbers(chosen, th.clamp(numbers, *self.limits), observation)
 
     def _chosen(self, scores: th.Tensor, noise: th.Tensor | None) -> list[th.Tensor]:
         """An index [N] of each branch."""
+        if not self.heads.choices:
+            return []
         parts = th.split(scores, list(self.heads.choices), dim=1)
         if noise is None:
             return [part.argmax(dim=1) for part in parts]
@@ -172,19 +183,45 @@ class DeployedPolicy(nn.Module):
     def _with_bins(
         self, chosen: list[th.Tensor], observation: th.Tensor | None = None
     ) -> th.Tensor:
-        if not self._has_mouse:
-            return th.stack([index.to(self.bins.dtype) for index in chosen], dim=1)
-        return self._with_mouse(chosen[:-1], self.bins[chosen[-1]], observation)
+        count = len(chosen) - self._numbers
+        picked = [self.bins[k][index] for k, index in enumerate(chosen[count:])]
+        numbers = th.stack(picked, dim=1) if picked else None
+        return self._with_numbers(chosen[:count], numbers, observation)
 
-    def _with_mouse(
-        self, chosen: list[th.Tensor], mouse: th.Tensor, observation: th.Tensor | None
+    def _with_numbers(
+        self,
+        chosen: list[th.Tensor],
+        numbers: th.Tensor | None,
+        observation: th.Tensor | None,
     ) -> th.Tensor:
-        """The world's action: the target, where one is chosen, is worked into the mouse."""
+        """The action: the target, where one is chosen, is worked into the mouse."""
         if self.aimed is not None:
             assert observation is not None
+            assert numbers is not None
             *chosen, target = chosen
-            mouse = self.aimed(target, mouse, observation)
-        return th.stack([*(index.to(mouse.dtype) for index in chosen), mouse], dim=1)
+            numbers = self.aimed(target, numbers[:, 0], observation).unsqueeze(1)
+        parts = [] if numbers is None else [self._in_units(numbers)]
+        if chosen:
+            parts.insert(0, th.stack(chosen, dim=1) + self.starts)
+        return th.cat(parts, dim=1)
+
+    def _in_units(self, numbers: th.Tensor) -> th.Tensor:
+        """Continuous columns [N, C] as the environment takes them."""
+        if not self.units.shape[1]:
+            return numbers
+        low, high = self.units
+        share = (numbers.clamp(-1.0, 1.0) + 1.0) / 2.0
+        scaled = th.clamp(low * (1.0 - share) + high * share, low, high)
+        return scaled.round() if self._whole else scaled
+
+
+def _inner_bounds(taken: EnvironmentActions) -> Float32Array:
+    """Bounds [2, C] in single precision that lie within those of `taken`."""
+    exact = np.array([taken.low, taken.high], np.float64)
+    inner = exact.clip(-LARGEST, LARGEST).astype(np.float32)
+    outside = np.stack([inner[0] < exact[0], inner[1] > exact[1]])
+    towards = np.array([[np.inf], [-np.inf]], np.float32)
+    return np.where(outside, np.nextafter(inner, towards), inner).astype(np.float32)
 
 
 def drawn(logits: th.Tensor, uniform: th.Tensor) -> th.Tensor:
@@ -251,6 +288,11 @@ SCORES: Mapping[type[BasePolicy], Scores] = MappingProxyType(
 
 
 def _scores_of(policy: BasePolicy, algo: str) -> Scores:
+    if getattr(policy, "use_sde", False):
+        raise ConfigurationError(
+            "train.options.use_sde: no ONNX file can hold its noise; export it to a folder, as "
+            "safetensors"
+        )
     found = next((one for kind, one in SCORES.items() if isinstance(policy, kind)), None)
     if found is None:
         raise ConfigurationError(

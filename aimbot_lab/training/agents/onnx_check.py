@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch as th
 
 from aimbot_lab.evaluation.temperature import Temperature
@@ -15,7 +16,10 @@ from aimbot_lab.training.agents.export_policy import DeployedPolicy
 OUTPUTS = ("action", "scores")
 MEMORY_OUTPUTS = ("memory_h_out", "memory_c_out")
 CLOSE = 1e-5  # of scores that count as equal, and of cumulated probabilities
-MOUSE_CLOSE = 1e-4  # share of the mouse's range, which float32 keeps to where logits are large
+MOUSE_CLOSE = 1e-4  # share of a column's range, which float32 keeps to where logits are large
+HALF = 1e-3  # how near to a half a number counts as between two whole ones
+FARTHEST, UNBOUNDED = 1e6, 20.0  # a bound of observations beyond it is none; and what is drawn then
+SMALLEST = 1e-30  # range of a column whose bounds are equal
 STEPS = 100  # of an episode in which an agent remembers
 
 
@@ -25,7 +29,8 @@ class OnnxCheck:
 
     observations: int
     other_choices: int  # rows with another choice, ties within CLOSE left out
-    mouse_difference: float  # the largest, where choices agree
+    mouse_difference: float
+    """The largest of continuous columns, where choices agree; in a share of the first's range."""
     steps: int = 1  # of each episode, in which the agent remembered
     memory_difference: float = 0.0  # the largest after the last step
 
@@ -41,14 +46,17 @@ class Given(NamedTuple):
 def sample(spec: WorldSpec, rows: int, *, seed: int = 1, columns: int | None = None) -> Given:
     """Observations drawn evenly from their declared ranges, masks and `columns` of noise.
 
-    No branch is masked as a whole. Without `columns` there are as many as an action has.
+    A range without an end is `UNBOUNDED` wide. No branch is masked as a whole. Without `columns`
+    there are as many as an action has.
     """
     random = np.random.default_rng(seed)
     low, high = spec.observation_low, spec.observation_high
-    drawn = random.uniform(low, high, (rows, len(low))).astype(np.float32)
+    from_below, from_above = low > -FARTHEST, high < FARTHEST
+    first = np.where(from_below, low, np.where(from_above, high - UNBOUNDED, -UNBOUNDED / 2))
+    last = np.where(from_above, high, np.where(from_below, low + UNBOUNDED, UNBOUNDED / 2))
+    drawn = random.uniform(first, last, (rows, len(low))).astype(np.float32)
     masks = random.random((rows, sum(spec.branches))) < 0.7
-    starts = np.cumsum([0, *spec.branches[:-1]])
-    masks[:, starts] = True
+    masks[:, np.cumsum([0, *spec.branches])[:-1]] = True
     wide = len(spec.branches) + spec.continuous if columns is None else columns
     return Given(drawn, masks, random.random((rows, wide), np.float32))
 
@@ -136,14 +144,32 @@ def _compared(
     drawn_ties: BoolArray,
 ) -> OnnxCheck:
     actions, scores = outputs[:2]
+    spec, taken = saved.agent.spec, saved.agent.spec.environment_actions
+    count = len(spec.branches)
     tied = drawn_ties if deployed.noisy else _tied(deployed, scores)
-    counted = saved.train.aim == "bins" and deployed.aimed is None
-    other = (actions != wanted)[:, : None if counted else -1].any(axis=1)
-    if counted:
-        apart = np.zeros(1)
-    else:
-        apart = np.abs(actions[~other & ~tied, -1] - wanted[~other & ~tied, -1])
-    return OnnxCheck(len(actions), int((other & ~tied).sum()), float(apart.max(initial=0.0)))
+    exact = wanted if taken is None else taken.flat(wanted)
+    if taken is not None and taken.is_whole and spec.continuous:
+        rest = taken.scaled(wanted[:, count:]) % 1.0
+        tied = tied | (np.abs(rest - 0.5) < HALF).any(axis=1)
+    other = (actions[:, :count] != exact[:, :count]).any(axis=1)
+    apart = _shares_apart(spec, actions[:, count:], exact[:, count:])
+    if saved.train.aim == "bins" and deployed.aimed is None:  # other bins are other choices
+        other |= (apart > MOUSE_CLOSE).any(axis=1)
+    largest = apart[~other & ~tied].max(initial=0.0) * _ranges(spec)[:1].sum()
+    return OnnxCheck(len(actions), int((other & ~tied).sum()), float(largest))
+
+
+def _ranges(spec: WorldSpec) -> npt.NDArray[np.float64]:
+    """From where to where each continuous column [C] goes, in the environment's units."""
+    taken = spec.environment_actions
+    low, high = spec.action_ranges if taken is None else (taken.low, taken.high)
+    return np.maximum(np.asarray(high, np.float64) - np.asarray(low, np.float64), SMALLEST)
+
+
+def _shares_apart(spec: WorldSpec, some: Any, others: Any) -> npt.NDArray[np.float64]:
+    """How far continuous columns [N, C] are apart, as shares of what each may be."""
+    apart: npt.NDArray[np.float64] = np.abs(np.asarray(some, np.float64) - others) / _ranges(spec)
+    return apart
 
 
 def drawn_actions(
@@ -174,18 +200,14 @@ def drawn_actions(
         columns.append((below <= 0).sum(axis=1))
         tied |= (np.abs(below) <= CLOSE).any(axis=1)
     if likely.means is not None:
-        apart = th.special.ndtri(th.from_numpy(noise[:, -1])).numpy()
-        (low,), (high,) = agent.spec.action_bounds
-        columns.append((likely.means + likely.deviation * apart).clip(low, high))
+        apart = th.special.ndtri(th.from_numpy(noise[:, -len(likely.deviation) :])).numpy()
+        columns.extend((likely.means + likely.deviation * apart).clip(*agent.spec.action_bounds).T)
     return agent.world_actions(np.column_stack(columns), given.observation), tied, state
 
 
 def mouse_tolerance(spec: WorldSpec) -> float:
-    """By how much a continuous mouse may differ: this share of its range; 0 without one."""
-    if not spec.continuous:
-        return 0.0
-    (low,), (high,) = spec.action_ranges
-    return float(MOUSE_CLOSE * (high - low))
+    """By how much a continuous column may differ: this share of the first's range; 0 without."""
+    return float(MOUSE_CLOSE * _ranges(spec)[:1].sum())
 
 
 def _tied(deployed: DeployedPolicy, scores: Float32Array) -> BoolArray:

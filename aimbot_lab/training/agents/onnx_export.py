@@ -3,8 +3,10 @@
 import json
 import logging
 import warnings
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch as th
 
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.export_policy import DeployedPolicy
 from aimbot_lab.training.agents.onnx_check import (
@@ -46,7 +49,7 @@ def export_onnx(
     temperature: Temperature | None = None,
     observations: int = 10_000,
 ) -> OnnxCheck:
-    """The file `path` written: raw observations in, the world's actions out, scaling inside.
+    """The file `path` written: raw observations in, the environment's actions out, scaled inside.
 
     It plays at `temperature`, or at the one that is advised. It appears only where onnxruntime
     plays it as torch plays the agent, on so many observations; those of an agent that remembers
@@ -138,6 +141,7 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         "algo": train.algo,
         "observation_names": list(spec.observation_names),
         "action_names": list(spec.action_names),
+        "actions": _described_actions(spec),
         "scores": "values" if deployed.heads.flat else "logits",
         "choices": list(deployed.heads.choices),
         "temperature": float(deployed.temperature),
@@ -150,12 +154,42 @@ def _about(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, str]:
         about |= {"memory": MEMORY, "memory_size": deployed.memory.size}
     about |= _about_units(deployed, saved)
     if deployed.heads.limits is None and spec.continuous:
-        about["aim_bins"] = saved.agent.bins[0].tolist()
+        about["aim_bins"] = saved.agent.bins[0].tolist()  # before they become bounds' shares
     elif deployed.heads.limits is not None:
         about["mouse_std"] = th.exp(deployed.policy.log_std).tolist()
     return {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in about.items()
     }
+
+
+def _described_actions(spec: WorldSpec) -> dict[str, Any]:
+    """Its columns in order, the shape and the type of an action.
+
+    A column is a choice from so many, the first of which is `start`, or a number with its bounds,
+    null where there is none.
+    """
+    names = spec.action_names or tuple(
+        f"action_{place}" for place in range(len(spec.branches) + spec.continuous)
+    )
+    count, taken = len(spec.branches), spec.environment_actions
+    starts: Sequence[float] = (0,) * count if taken is None else taken.starts
+    low, high = (one.tolist() for one in spec.action_bounds)
+    if taken is not None:
+        low, high = list(taken.low), list(taken.high)
+    choices = zip(names, spec.branches, starts, strict=False)
+    numbers = zip(names[count:], low, high, strict=True)
+    return {
+        "columns": [
+            *({"name": name, "choices": size, "start": start} for name, size, start in choices),
+            *({"name": name, "low": _end(a), "high": _end(b)} for name, a, b in numbers),
+        ],
+        "shape": [len(names)] if taken is None else list(taken.shape),
+        "dtype": "float32" if taken is None else taken.dtype,
+    }
+
+
+def _end(bound: float) -> float | None:
+    return bound if isfinite(bound) else None
 
 
 def _about_units(deployed: DeployedPolicy, saved: SavedAgent) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
+from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.settings import TrainSettings
@@ -30,6 +31,7 @@ EVERY = {
     "torch_threads",
     "options",
 }
+SDE = "use_sde"  # noise of numbers that depends on the state
 OF_NETWORKS = {"network", "device"}  # which do nothing with a table
 HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
 
@@ -51,6 +53,26 @@ def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
         yield from _option_faults(settings, algorithm)
 
 
+def bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
+    """What to know of the numbers of an action where bins of them are learned; None: nothing.
+
+    Of a mouse the pages say it; of other numbers most expect a Gaussian.
+    """
+    if not spec.continuous or spec.turn_per_unit is not None or not _chooses(settings):
+        return None
+    count = "the number" if spec.continuous == 1 else f"each of the {spec.continuous} numbers"
+    way = "" if settings.algo == "hybrid_ppo" else "algo: hybrid_ppo with "
+    return (
+        f"train.algo: {settings.algo} chooses {count} of an action from {len(settings.aim_bins)} "
+        f"bins (train.aim_bins); {way}aim: hybrid acts by a Gaussian"
+    )
+
+
+def _chooses(settings: TrainSettings) -> bool:
+    """Whether the learner sees choices alone, bins in the place of numbers."""
+    return algorithm_of(settings).adapter(settings).actions in ("bins", "flat", "target_bins")
+
+
 def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
     known = known_options(algorithm)
     for name, value in settings.options.items():
@@ -59,6 +81,9 @@ def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[Op
         elif name not in known:
             what = f"{settings.algo} has no such option"
             yield OptionFault("options", name, what, known=tuple(known))
+        elif name == SDE and value and _chooses(settings):
+            what = f"needs actions of numbers; {settings.algo} chooses them from bins here"
+            yield OptionFault("options", name, what)
         elif not _fits(value, known[name]):
             wanted = " or ".join(WORDS[kind] for kind in known[name])
             yield OptionFault("options", name, f"must be {wanted}")

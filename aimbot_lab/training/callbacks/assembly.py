@@ -1,6 +1,7 @@
 """The callbacks of a training, in the order in which they have to be called."""
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -105,6 +106,7 @@ class TrainingCallbacks:
         # What one process stops for, the others would wait for: they agree where rollouts begin.
         shared, should_stop = learner.agreement.is_shared, listeners.should_stop
         breaks_off = (lambda: False) if shared else should_stop
+        self._greedy = greedy_play(learner.plan, learner.model, should_stop=breaks_off)
         own = learner.self_play
         rating = None if own is None else (lambda: own.running_rating)
         return LessonCallback(
@@ -113,7 +115,7 @@ class TrainingCallbacks:
             observer=listeners.observer,
             should_stop=should_stop,
             links=listeners.links,
-            greedy=greedy_play(learner.plan, learner.model, should_stop=breaks_off),
+            greedy=self._greedy,
             others=Others(learner.agreement, (self.report.count,), self._checkpoints, rating),
         )
 
@@ -136,6 +138,13 @@ class TrainingCallbacks:
     def _kept(self) -> dict[str, Any]:
         """Those with a state, by its name in a checkpoint."""
         return {KEPT[type(one)]: one for one in self.all.callbacks if type(one) in KEPT}
+
+    def close(self) -> None:
+        """End the worlds in which the agent is judged while it trains."""
+        with ExitStack() as stack:
+            stack.callback(self.evaluation.close)
+            if self._greedy is not None:
+                stack.callback(self._greedy.close)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of them."""

@@ -6,13 +6,18 @@ from typing import Protocol
 
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from aimbot_lab.curriculum.greedy_proof import GreedyPlay
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.evaluation.episodes import FIRST_SEED, CellEpisodes, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, Scenario
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Scenario,
+    close_world,
+)
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.periodic_evaluation import EvaluatedPlan
@@ -37,7 +42,7 @@ class PlayStoppedError(Exception):
 
 def greedy_play(
     plan: SeededPlan, model: BaseAlgorithm, *, should_stop: Callable[[], bool]
-) -> GreedyPlay | None:
+) -> "GreedyEpisodes | None":
     """What plays for `model`; None where the algorithm's agents play as they learn."""
     if not algorithm_of(plan.train).ranks_actions:
         return None
@@ -74,8 +79,15 @@ class GreedyEpisodes:
 
     def _world_of(self, rows: int) -> BatchWorld:
         if self._world is None or self._world.num_envs != rows:
+            self.close()
             self._world = make_world(self._plan.env, rows, one_thread=True)
         return self._world
+
+    def close(self) -> None:
+        """End the world that it played in, if any."""
+        if self._world is not None:
+            close_world(self._world)
+        self._world = None
 
     def _played(self, world: BatchWorld, scenario: Scenario, *, begun: int) -> CellEpisodes:
         seed = derive_seed(self._plan.seed, "greedy", self._model.num_timesteps, begun)

@@ -14,7 +14,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.statistics.measures import Measure
-from aimbot_lab.foundation.world import BatchWorld
+from aimbot_lab.foundation.world import BatchWorld, close_world
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.callbacks.report_callback import MetricSink
@@ -86,6 +86,12 @@ class EvaluationCallback(BaseCallback):
         """Evaluate the agent that the training ended with."""
         if self._settings is not None and self.num_timesteps != self._last:
             self._evaluate(self._settings)
+
+    def close(self) -> None:
+        """End the world that it played in, if any."""
+        if self._world is not None:
+            close_world(self._world)
+        self._world = None
 
     def _evaluate(self, settings: EvaluationSettings) -> None:
         self._last = self.num_timesteps

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import torch as th
 from sb3_contrib.common.maskable.distributions import MaskableMultiCategoricalDistribution
+from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import BasePolicy
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED, Temperature
-from aimbot_lab.training.networks.branches import HybridDistribution
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -20,8 +20,8 @@ class Probabilities(NamedTuple):
     """How a policy's actions are distributed for B observations."""
 
     choices: tuple[Float64Array, ...]  # of each branch [B, its choices]
-    means: Float64Array | None  # [B] of a continuous mouse; None: it has bins, the last branch
-    deviation: float  # of a continuous mouse
+    means: Float64Array | None  # [B, C] of continuous columns; None: they have bins, last branches
+    deviation: Float64Array  # [C] of these
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def at_temperature(policy: BasePolicy, temperature: Temperature) -> Iterator[Non
     made = distribution.proba_distribution
 
     def tempered(*parameters: th.Tensor, **named: th.Tensor) -> Any:
-        if isinstance(distribution, HybridDistribution):
+        if isinstance(distribution, DiagGaussianDistribution):
             return made(*_hybrid(distribution, *parameters, temperature=temperature))
         return made(*_divided(parameters, named, temperature))
 
@@ -57,27 +57,27 @@ def _divided(
 
 
 def _hybrid(
-    distribution: HybridDistribution,
+    distribution: DiagGaussianDistribution,
     outputs: th.Tensor,
     log_std: th.Tensor,
     *,
     temperature: float,
 ) -> tuple[th.Tensor, th.Tensor]:
     """Logits and means [N, L + C] and log standard deviations [C] at `temperature`."""
-    count = sum(distribution.choices)
+    count = sum(getattr(distribution, "choices", ()))  # none where an action is numbers alone
     cooled = th.cat([outputs[:, :count] / temperature, outputs[:, count:]], dim=1)
     return cooled, log_std + float(th.tensor(temperature).log())
 
 
 def probabilities_of(distribution: Any) -> Probabilities:
     """The probabilities that stable-baselines3's `distribution` holds."""
-    if isinstance(distribution, HybridDistribution):
-        mouse: Any = distribution.distribution
-        means, deviation = mouse.mean[:, 0].double().numpy(), float(mouse.stddev[0, 0])
-        return Probabilities(_choices(distribution.branches), means, deviation)
+    if isinstance(distribution, DiagGaussianDistribution):
+        numbers: Any = distribution.distribution
+        means, deviation = (one.double().numpy() for one in (numbers.mean, numbers.stddev[0]))
+        return Probabilities(_choices(getattr(distribution, "branches", ())), means, deviation)
     masked = isinstance(distribution, MaskableMultiCategoricalDistribution)
     branches = distribution.distributions if masked else distribution.distribution
-    return Probabilities(_choices(branches), None, 0.0)
+    return Probabilities(_choices(branches), None, np.zeros(0))
 
 
 def _choices(branches: Any) -> tuple[Float64Array, ...]:

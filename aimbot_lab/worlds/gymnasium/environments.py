@@ -1,5 +1,6 @@
 """Gymnasium environments made from settings, and what is known of them before they are played."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from aimbot_lab.foundation.world import Scenario, WorldSpec
 from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
-    ActionColumns,
     action_columns,
     numbered_states,
     observation_blocks,
@@ -24,6 +24,21 @@ from aimbot_lab.worlds.gymnasium.spaces import (
 Env = gymnasium.Env[Any, Any]
 
 
+@contextmanager
+def same_folder() -> Iterator[None]:
+    """Have the working directory afterwards be what it was, whatever the block makes it.
+
+    Environments change it, and then the files of a run would go elsewhere.
+    """
+    here = os.open(".", os.O_RDONLY | getattr(os, "O_PATH", 0))
+    try:
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+@same_folder()
 def new_environment(settings: GymnasiumSettings) -> Env:
     """One environment. Raises ConfigurationError, in a line, where it can't be made."""
     if settings.module is not None:
@@ -46,7 +61,7 @@ def tried_environment(settings: GymnasiumSettings) -> Iterator[Env]:
     Raises ConfigurationError, in a line, where it can't be made or asked.
     """
     env = new_environment(settings)
-    with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+    with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
         try:
             yield env
         finally:
@@ -60,36 +75,36 @@ def _import(module: str) -> None:
         import_module(module)
 
 
-def environment_shape(env: Env, settings: GymnasiumSettings) -> tuple[WorldSpec, ActionColumns]:
-    """The spec of a world of environments like `env`, and the columns of its actions.
+def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
+    """The spec of a world of environments like `env`.
 
     Raises ConfigurationError for spaces that can't be columns.
     """
     seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
     abilities = {"paired"}
-    if hasattr(env.unwrapped, "action_masks"):
+    if actions.branches and env.has_wrapper_attr("action_masks"):
         abilities.add("masks")
     if env.render_mode == "rgb_array":
         abilities.add("draw")
-    spec = WorldSpec(
+    return WorldSpec(
         observation_names=seen.names,
         observation_low=seen.low,
         observation_high=seen.high,
         branches=actions.branches,
-        continuous=len(actions.low),
+        continuous=len(actions.taken.low),
         continuous_limit=1.0,
         targets={TARGET: 1},
         difficulties={TARGET: 0},
         reward_terms=("reward",),
         parameters=(),
         action_names=actions.names,
+        environment_actions=actions.taken,
         time_unit="steps",
         max_steps=env.spec.max_episode_steps if env.spec else settings.max_episode_steps,
         abilities=frozenset(abilities),
         blocks=observation_blocks(env.observation_space),
         states=numbered_states(env.observation_space),
     )
-    return spec, actions
 
 
 def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) -> None:

@@ -21,7 +21,8 @@ class WinRule:
     length_above: Annotated[Int, Ge(1), Le(2**31)] | None = None
     """It lasted so many steps or more."""
     info: Annotated[str, MinLen(1)] | None = None
-    """Its last step's info has this key, with a value that is true, such as is_success."""
+    """Its last step's info has this key, with a value that is true, such as is_success; dots lead
+    into dicts: episode.success."""
     terminated: Literal["win", "loss"] | None = None
     """How it ended: `win` where ending by the environment's rules is winning and a cut-off by a
     time limit is not; `loss` the other way round."""

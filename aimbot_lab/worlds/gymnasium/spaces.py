@@ -1,11 +1,13 @@
 """Observations and actions of any Gymnasium environment as named columns of numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
+from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
@@ -20,6 +22,8 @@ from aimbot_lab.foundation.world import (
 FARTHEST = np.float32(3.0e38)  # a bound beyond it is none
 MAX_COLUMNS = 100_000  # of an observation
 OBSERVATION = "obs"  # the name of a whole one
+ROUNDING = 1e-5  # share of a bound by which a number may lie beyond it without a word
+CHANNELS = (1, 3, 4)  # of a picture: grey, colours, and these with a fourth or four pictures
 
 
 class MisfitError(LabError):
@@ -37,28 +41,26 @@ class ObservationColumns(NamedTuple):
 class ActionColumns(NamedTuple):
     """The columns of an action: branches first, then numbers from -1 to 1."""
 
-    branches: tuple[int, ...]
+    branches: tuple[int, ...]  # choices of each
     names: tuple[str, ...]  # of the branches, then of the numbers
-    starts: tuple[int, ...]  # smallest value of each branch
-    low: Float32Array  # [C] of the numbers, in the environment's units
-    high: Float32Array  # [C]
+    taken: EnvironmentActions  # how the environment takes them
 
 
 def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
     """The columns of `space`, flattened as `gymnasium.spaces.flatten` does.
 
-    Raises ConfigurationError for a space whose elements have no fixed number of columns.
+    Raises ConfigurationError for a space whose elements have no fixed number of columns, and for
+    one of too many.
     """
-    if not space.is_np_flattenable:
-        raise _refused(space)
-    flat = spaces.flatten_space(space)
-    assert isinstance(flat, spaces.Box)
-    names = tuple(_names(space, OBSERVATION))
+    names = tuple(islice(_names(space, OBSERVATION), MAX_COLUMNS + 1))
     if len(names) > MAX_COLUMNS:
         raise ConfigurationError(
-            f"env.id: an observation of {len(names):,} numbers is too large "
-            f"(at most {MAX_COLUMNS:,})"
+            f"env.id: an observation of {int(spaces.flatdim(space)):,} numbers is too large (at "
+            f"most {MAX_COLUMNS:,}): make it smaller by a wrapper, pictures for example by "
+            "gymnasium.wrappers.ResizeObservation or AtariPreprocessing"
         )
+    flat = spaces.flatten_space(space)
+    assert isinstance(flat, spaces.Box)
     low, high = flat.low.astype(np.float32).ravel(), flat.high.astype(np.float32).ravel()
     low = np.where(low < -FARTHEST, np.float32(-np.inf), low)
     high = np.where(high > FARTHEST, np.float32(np.inf), high)
@@ -79,6 +81,49 @@ def flat_observation(space: spaces.Space[Any], observation: Any, *, size: int) -
             return flat
         reason = f"{flat.size} numbers instead of {size}"
     raise MisfitError(f"gave an observation that does not fit its observation_space: {reason}")
+
+
+def shape_fault(space: spaces.Space[Any], observation: Any, name: str = OBSERVATION) -> str | None:
+    """What shape an entry of `observation` has in the place of its Box's; None: all have theirs."""
+    if isinstance(space, spaces.Dict):
+        each = ((one, observation[key], str(key)) for key, one in space.spaces.items())
+        return next((fault for one in each if (fault := shape_fault(*one))), None)
+    if not isinstance(space, spaces.Box) or np.shape(observation) == space.shape:
+        return None
+    return f"gave {name} with the shape {np.shape(observation)}; its space says {space.shape}"
+
+
+class Bounded(NamedTuple):
+    """Neighbouring columns of observations that have bounds."""
+
+    columns: slice
+    low: Float32Array  # [their number], a little below, so that rounding does not count
+    high: Float32Array
+
+
+def bounded_columns(spec: WorldSpec) -> tuple[Bounded, ...]:
+    """The parts of observations that may lie beyond bounds; pixels can't."""
+    found, first = [], 0
+    for block in spec.observation_blocks:
+        columns = slice(first, first := first + block.columns)
+        low, high = spec.observation_low[columns], spec.observation_high[columns]
+        if block.kind != "image" and (np.isfinite(low) | np.isfinite(high)).any():
+            below, above = (np.float32(ROUNDING) * (1 + np.abs(bound)) for bound in (low, high))
+            found.append(Bounded(columns, low - below, high + above))
+    return tuple(found)
+
+
+def outside(spec: WorldSpec, parts: Iterable[Bounded], observations: Float32Array) -> str | None:
+    """The first of `observations` [B, D] that lies beyond its bounds; None: all lie within."""
+    for columns, low, high in parts:
+        given = observations[:, columns]
+        if (given < low).any() or (given > high).any():
+            row, place = np.argwhere((given < low) | (given > high))[0]
+            column = columns.start + place
+            ends = f"{spec.observation_low[column]:g} to {spec.observation_high[column]:g}"
+            name = spec.observation_names[column]
+            return f"gave {name} as {given[row, place]:g}; its space says {ends}"
+    return None
 
 
 def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
@@ -114,15 +159,20 @@ def first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else "no reason given"
 
 
-def _refused(space: spaces.Space[Any]) -> ConfigurationError:
+def _refused(space: spaces.Space[Any], name: str) -> ConfigurationError:
+    entry = f"; leave out the entry {name} by gymnasium.wrappers.FilterObservation"
     return ConfigurationError(
         f"env.id: observations of {type(space).__name__} can't be used; allowed are Box, Discrete, "
         "MultiDiscrete, MultiBinary, and Dict and Tuple of these"
+        f"{'' if name == OBSERVATION else entry}"
     )
 
 
 def observation_blocks(space: spaces.Space[Any]) -> tuple[ObservationBlock, ...]:
-    """A block for each entry of a Dict or Tuple, one for any other space; pictures as images."""
+    """A block for each entry of a Dict or Tuple, one for any other space; pictures as images.
+
+    Raises ConfigurationError for a picture whose layout is not plainly [H, W, C].
+    """
     match space:
         case spaces.Dict():
             return tuple(_block(inner, str(key)) for key, inner in space.spaces.items())
@@ -140,6 +190,15 @@ def numbered_states(space: spaces.Space[Any]) -> StateTable | None:
 
 def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
     if isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8:
+        height, width, channels = space.shape
+        # One of [4, 84, 3] pixels is as likely one of [84, 3] that has its four channels first.
+        first = height in CHANNELS and (height != width or height == channels)
+        if channels not in CHANNELS or first:
+            raise ConfigurationError(
+                f"env.id: {name} is a picture of shape {space.shape}, which is not plainly height, "
+                "width and 1, 3 or 4 channels: move its channels to the end by "
+                "gymnasium.wrappers.TransformObservation, or make it a vector by FlattenObservation"
+            )
         return ObservationBlock(name, "image", space.shape)
     return ObservationBlock(name, "vector", (int(spaces.flatdim(space)),))
 
@@ -160,7 +219,7 @@ def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:
         case spaces.Box() | spaces.MultiBinary():
             yield from (f"{name}_{index}" for index in range(int(spaces.flatdim(space))))
         case _:
-            raise _refused(space)
+            raise _refused(space, name)
 
 
 def action_columns(space: spaces.Space[Any]) -> ActionColumns:
@@ -169,40 +228,24 @@ def action_columns(space: spaces.Space[Any]) -> ActionColumns:
     Raises ConfigurationError for a space other than Discrete, MultiDiscrete, MultiBinary and a
     bounded Box.
     """
-    none = np.zeros(0, np.float32)
-    if isinstance(space, spaces.Discrete):
-        return ActionColumns((int(space.n),), ("action",), (int(space.start),), none, none)
-    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
-        sizes = _sizes(space)
-        starts = space.start.ravel().tolist() if isinstance(space, spaces.MultiDiscrete) else []
-        names = tuple(f"action_{index}" for index in range(len(sizes)))
-        return ActionColumns(sizes, names, tuple(starts) or (0,) * len(sizes), none, none)
-    if isinstance(space, spaces.Box) and space.is_bounded():
-        low, high = space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()
-        names = tuple(f"action_{index}" for index in range(len(low)))
-        return ActionColumns((), names, (), low, high)
-    raise ConfigurationError(
-        f"env.id: actions of {type(space).__name__} can't be used; allowed are Discrete, "
-        "MultiDiscrete, MultiBinary and a Box with bounds"
-    )
-
-
-def _sizes(space: spaces.MultiDiscrete | spaces.MultiBinary) -> tuple[int, ...]:
-    if isinstance(space, spaces.MultiDiscrete):
-        return tuple(space.nvec.ravel().tolist())
-    return (2,) * int(np.prod(space.shape))
-
-
-def environment_action(
-    space: spaces.Space[Any], columns: ActionColumns, action: Float32Array
-) -> Any:
-    """The action [branches + C] of a world as the environment takes it."""
-    if isinstance(space, spaces.Discrete):
-        return int(action[0]) + columns.starts[0]
-    if isinstance(space, spaces.Box):
-        share = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
-        values = columns.low + share * (columns.high - columns.low)
-        return values.reshape(space.shape).astype(space.dtype)
-    assert space.shape is not None
-    whole = action.astype(np.int64) + np.array(columns.starts, np.int64)
-    return whole.reshape(space.shape).astype(space.dtype)
+    match space:
+        case spaces.Discrete():
+            sizes: tuple[int, ...] = (int(space.n),)
+            taken = EnvironmentActions((), str(space.dtype), (int(space.start),))
+            return ActionColumns(sizes, ("action",), taken)
+        case spaces.MultiDiscrete():
+            sizes, starts = tuple(space.nvec.ravel().tolist()), space.start.ravel().tolist()
+            taken = EnvironmentActions(space.shape, str(space.dtype), tuple(starts))
+        case spaces.MultiBinary():
+            sizes = (2,) * int(np.prod(space.shape))
+            taken = EnvironmentActions(space.shape, str(space.dtype), (0,) * len(sizes))
+        case spaces.Box() if space.is_bounded():
+            low, high = tuple(space.low.ravel().tolist()), tuple(space.high.ravel().tolist())
+            sizes, taken = (), EnvironmentActions(space.shape, str(space.dtype), (), low, high)
+        case _:
+            raise ConfigurationError(
+                f"env.id: actions of {type(space).__name__} can't be used; allowed are Discrete, "
+                "MultiDiscrete, MultiBinary and a Box with bounds"
+            )
+    count = len(sizes) or len(taken.low)
+    return ActionColumns(sizes, tuple(f"action_{index}" for index in range(count)), taken)

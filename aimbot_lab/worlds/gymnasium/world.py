@@ -1,8 +1,9 @@
 """Copies of a Gymnasium environment behind the `BatchWorld` protocol."""
 
 import json
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,26 @@ from aimbot_lab.foundation.world import (
     Picture,
     Scenario,
     StepBuffers,
+    closed_on_failure,
 )
 from aimbot_lab.worlds.gymnasium.environments import (
+    Env,
     checked_scenario,
     environment_shape,
     new_environment,
+    same_folder,
 )
 from aimbot_lab.worlds.gymnasium.old_gym import check_info, raised_words, seed_notice
 from aimbot_lab.worlds.gymnasium.parameters import drawn_parameters, set_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
     MisfitError,
-    environment_action,
+    bounded_columns,
     flat_masks,
     flat_observation,
+    outside,
     reward_of,
+    shape_fault,
 )
 from aimbot_lab.worlds.gymnasium.winning import WinJudge
 
@@ -58,17 +64,24 @@ class GymnasiumWorld:
     """`settings.num_envs` copies of an environment, stepped one after the other.
 
     Episode k that begins after a reset to `seed` begins from a seed that follows from `seed` and k
-    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes.
+    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes. The
+    environments are closed with the world, or with this object.
     """
 
     def __init__(self, settings: GymnasiumSettings) -> None:
         self.settings, self.num_envs = settings, settings.num_envs
-        self._envs = [new_environment(settings) for _ in range(self.num_envs)]
-        with blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
-            self.spec, self._actions = environment_shape(self._envs[0], settings)
-            self._space = self._envs[0].observation_space
-            notice = seed_notice(self._envs[0], settings.id)
+        self._envs: list[Env] = []
+        weakref.finalize(self, _close_quietly, self._envs)
+        with closed_on_failure(self.close):
+            for _ in range(self.num_envs):
+                self._envs.append(new_environment(settings))
+            with same_folder(), blamed(f"env.id: {settings.id} can't be used:", ConfigurationError):
+                self.spec = environment_shape(self._envs[0], settings)
+                self._space = self._envs[0].observation_space
+                notice = seed_notice(self._envs[0], settings.id)
         self._notices = [] if notice is None else [notice]
+        self._unshaped = {"reset", "step"}  # calls whose first observation is to be looked at
+        self._bounded = bounded_columns(self.spec)  # () once a number lay beyond its bounds
         self._judge = WinJudge(settings.win)
         self.keep_endings = False
         self._endings: dict[int, Picture] = {}
@@ -87,6 +100,7 @@ class GymnasiumWorld:
         """Number of the scenario in force; 0 until one is set."""
         return self._scenario
 
+    @same_folder()
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
@@ -97,6 +111,7 @@ class GymnasiumWorld:
         self._scenario += 1
         return self._scenario
 
+    @same_folder()
     def reset(self, seed: int, observations: Float32Array) -> None:
         """Start first episodes in all rows from `seed`; writes `observations` [B, D]."""
         self._seed, self._begun = whole_seed(seed), 0
@@ -104,7 +119,9 @@ class GymnasiumWorld:
         check_writable(observations, "observations", shape=shape, dtype=FLOAT32)
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
+        self._note_outside("reset", observations)
 
+    @same_folder()
     def step(self, actions: Float32Array, buffers: StepBuffers) -> EpisodeBatch:
         """Episodes that ended in this step; writes `buffers`.
 
@@ -115,12 +132,17 @@ class GymnasiumWorld:
         check_buffers(buffers, (self.num_envs, len(self.spec.observation_names)))
         actions = checked_actions(actions, self.num_envs, spec=self.spec)
         buffers.finished[:] = buffers.truncated[:] = False
+        assert self.spec.environment_actions is not None
+        given = self.spec.environment_actions.of(actions)
         infos = {}
         for row in range(self.num_envs):
-            info = self._step_row(row, actions[row], buffers)
+            # A single choice as Python's number, which some environments compare by `is`.
+            taken = given[row, ...] if given.ndim > 1 or self.spec.continuous else int(given[row])
+            info = self._step_row(row, taken, buffers)
             if buffers.finished[row]:
                 infos[row] = info
         self._refuse_infinite(buffers)
+        self._note_outside("step", buffers.observations)
         batch = self._ended(infos, buffers.truncated)
         for row in infos:
             if self.keep_endings and self.spec.can("draw"):
@@ -133,12 +155,13 @@ class GymnasiumWorld:
         taken, self._notices = self._notices + self._judge.take_notices(), []
         return taken
 
+    @same_folder()
     def action_masks(self, masks: BoolArray) -> None:
-        """Write `masks` [B, sum of branches]: what each environment's `action_masks` says."""
+        """Write `masks` [B, sum of branches]: what the method `action_masks` of each says."""
         if self.spec.can("masks"):
             for row, env in enumerate(self._envs):
                 with self._blamed("action_masks"):
-                    given = env.unwrapped.action_masks()  # type: ignore[attr-defined]
+                    given = env.get_wrapper_attr("action_masks")()
                     self._masks[row] = flat_masks(given, self.spec)
         masks[:] = self._masks
 
@@ -160,11 +183,13 @@ class GymnasiumWorld:
         self._seed, self._begun, self._scenario = kept["seed"], kept["begun"], kept["scenario"]
         self._parameters = parameters
 
+    @same_folder()
     def begin_anew(self, observations: Float32Array) -> None:
         """Break off what runs and begin an episode in every row; writes `observations` [B, D]."""
         for row in range(self.num_envs):
             observations[row] = self._begin(row)
 
+    @same_folder()
     def draw(self, row: int, *, ending: bool = False) -> Picture:
         """Row `row` as the environment renders it; with `ending` as its last episode ended.
 
@@ -181,6 +206,15 @@ class GymnasiumWorld:
             raise LabError(f"{self.settings.id} renders no picture; env.kwargs.render_mode says so")
         return frame.astype(np.uint8)
 
+    @same_folder()
+    def close(self) -> None:
+        """Close all environments; there is nothing to play after that.
+
+        Raises ForeignCodeError where one of them refuses, once all were asked.
+        """
+        with blamed(f"{self.settings.id}: its close raised", ForeignCodeError):
+            _close_all(self._envs)
+
     def _begin(self, row: int) -> Float32Array:
         assert self._seed is not None
         values = drawn_parameters(self._parameters, self._seed, episode=self._begun)
@@ -194,22 +228,20 @@ class GymnasiumWorld:
         with self._blamed("reset"):
             observation, info = env.reset(seed=seed, options=options)
             check_info(env, info)
-            first = self._flat(observation)
+            first = self._flat("reset", observation)
         self._refuse_infinite_observations(first, "reset")
         self._order[row], self._scenarios[row] = self._begun, self._scenario
         self._lengths[row], self._returns[row] = 0, 0.0
         self._begun += 1
         return first
 
-    def _step_row(self, row: int, action: Float32Array, buffers: StepBuffers) -> dict[str, Any]:
-        env = self._envs[row]
-        given = environment_action(env.action_space, self._actions, action)
+    def _step_row(self, row: int, action: Any, buffers: StepBuffers) -> dict[str, Any]:
         with self._blamed("step"):
-            observation, reward, terminated, truncated, info = env.step(given)
+            observation, reward, terminated, truncated, info = self._envs[row].step(action)
             over, cut_off = bool(terminated), bool(truncated)
             if type(info) is not dict and not isinstance(info, Mapping):
                 raise MisfitError("gave an info that is not a dict")
-            buffers.observations[row] = self._flat(observation)
+            buffers.observations[row] = self._flat("step", observation)
             buffers.rewards[row] = gained = reward_of(reward)
         self._lengths[row] += 1
         self._returns[row] += gained
@@ -232,8 +264,23 @@ class GymnasiumWorld:
             words = raised_words(self._envs[0], call, error)
             raise ForeignCodeError(f"{self.settings.id}: its {call} raised {words}") from error
 
-    def _flat(self, observation: Any) -> Float32Array:
-        return flat_observation(self._space, observation, size=len(self.spec.observation_names))
+    def _flat(self, call: str, observation: Any) -> Float32Array:
+        """The columns [D]; that the first one's shape is not the space's is said once."""
+        flat = flat_observation(self._space, observation, size=len(self.spec.observation_names))
+        if call in self._unshaped:
+            self._unshaped -= {call}
+            fault = shape_fault(self._space, observation)
+            if fault is not None:
+                self._unshaped = set()
+                self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
+        return flat
+
+    def _note_outside(self, call: str, observations: Float32Array) -> None:
+        """Say once that a number lies beyond its bounds, which scaling by them counts on."""
+        fault = outside(self.spec, self._bounded, observations)
+        if fault is not None:
+            self._bounded = ()
+            self._notices.append(f"{self.settings.id}: its {call} {fault} (told once)")
 
     def _refuse_infinite(self, buffers: StepBuffers) -> None:
         """Raise ForeignCodeError for NaN and infinity, which learning would spread unseen."""
@@ -269,3 +316,15 @@ class GymnasiumWorld:
         total, length = float(self._returns[row]), int(self._lengths[row])
         with self._blamed("info"):
             return self._judge.is_won(info, truncated=truncated, total=total, length=length)
+
+
+def _close_quietly(envs: list[Env]) -> None:
+    with suppress(LabError), same_folder(), blamed("close:"):
+        _close_all(envs)
+
+
+def _close_all(envs: list[Env]) -> None:
+    """Close `envs` and forget them; raise what the first raises that refuses."""
+    with ExitStack() as stack:
+        while envs:
+            stack.callback(envs.pop(0).close)

@@ -55,7 +55,7 @@ class GymnasiumType(AskedType):
         from aimbot_lab.worlds.gymnasium.environments import environment_shape, tried_environment
 
         with tried_environment(settings) as env:
-            return environment_shape(env, settings)[0]
+            return environment_shape(env, settings)
 
     def made(self, settings: GymnasiumSettings) -> BatchWorld:
         """The environments, not yet reset."""
@@ -71,7 +71,7 @@ class GymnasiumType(AskedType):
     def baselines(self, settings: GymnasiumSettings) -> Mapping[str, MakePlayer]:
         """A random player."""
         del settings
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
 
     def parameters(self, settings: GymnasiumSettings | None) -> Mapping[str, Bounds] | None:
         """Any: the environments have them as attributes or as options of their reset."""

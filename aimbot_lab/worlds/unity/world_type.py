@@ -68,7 +68,7 @@ class UnityType(AskedType):
     def baselines(self, settings: UnitySettings) -> Mapping[str, MakePlayer]:
         """A random player."""
         del settings
-        return {"random": lambda world, seed: RandomAgent(world.spec, seed)}
+        return {"random": lambda world, seed: RandomAgent(world.spec, seed, masked=world)}
 
     def parameters(self, settings: UnitySettings | None) -> Mapping[str, Bounds] | None:
         """Any: a build reads them by name."""

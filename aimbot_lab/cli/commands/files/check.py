@@ -64,22 +64,24 @@ def check(
       aimbot-lab check
       aimbot-lab check goto --set train.total_steps=100000
     """
-    found, unmade = list[tuple[Path, list[str]]](), list[str]()
+    found, unmade, notes = list[tuple[Path, list[str]]](), list[str](), list[str]()
     named = {*yaml_files(tuple(path for path in files if not _is_folder(path)))}
     for path in yaml_files(files or _own_files()):
         faults, loaded = _read(path, overrides, allow_env)
+        told = () if loaded is None else loaded.notes
         if loaded is not None and (code := loaded.unasked) is not None:
             if make or path in named:
                 again = partial(_read, path, overrides, allow_env, loaded.source_text)
-                faults = _made(again, path, code)
+                faults, told = _made(again, path, code)
             else:
                 unmade.append(f"{path} ({code.shown})")
         found.append((path, faults))
+        notes += [f"{path}: {note}" for note in told]
     lines = [line for _, faults in found for line in faults]
     if as_json:
-        print_json(_document(found))
+        print_json(_document(found) | ({"notes": notes} if notes else {}))
         return 2 if lines else 0
-    for line in lines:
+    for line in [*lines, *(f"note: {note}" for note in notes)]:
         click.echo(refusal_lines(line), err=True)
     if not lines:
         click.echo(f"{len(found)} {'file is' if len(found) == 1 else 'files are'} fit to run")
@@ -114,8 +116,10 @@ def _read(
         return [*error.faults], None
 
 
-def _made(read: Callable[[], tuple[list[str], Any]], path: Path, code: "NamedCode") -> list[str]:
-    """The faults that `read` finds in the file at `path` once `code` may run.
+def _made(
+    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"], path: Path, code: "NamedCode"
+) -> tuple[list[str], tuple[str, ...]]:
+    """The faults that `read` finds in the file at `path` once `code` may run, and its notes.
 
     It runs in a process of its own, which it may end or hold up without harm.
     """
@@ -127,11 +131,12 @@ def _made(read: Callable[[], tuple[list[str], Any]], path: Path, code: "NamedCod
     where = f"{path}: {code.key}: the {code.shown}"
     try:
         if not ours.poll(MADE_SECONDS):
-            return [f"{where} made no world within {MADE_SECONDS} s"]
-        return [str(fault) for fault in json.loads(ours.recv_bytes())]
+            return [f"{where} made no world within {MADE_SECONDS} s"], ()
+        faults, notes = json.loads(ours.recv_bytes())
+        return [*map(str, faults)], tuple(map(str, notes))
     except (EOFError, ValueError):
         child.join(1)
-        return [f"{where} ended the process that made its world (exit code {child.exitcode})"]
+        return [f"{where} ended the process that made its world (exit code {child.exitcode})"], ()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid or 0, signal.SIGKILL)
@@ -139,14 +144,17 @@ def _made(read: Callable[[], tuple[list[str], Any]], path: Path, code: "NamedCod
 
 
 def _make(
-    read: Callable[[], tuple[list[str], Any]], code: "NamedCode", answer: "Connection"
+    read: Callable[[], "tuple[list[str], LoadedCurriculum | None]"],
+    code: "NamedCode",
+    answer: "Connection",
 ) -> None:
     from aimbot_lab.foundation.named_code import allow
 
     os.setsid()  # what it starts ends with it
     os.dup2(2, 1)  # what the code prints is no result of ours
     allow(code)
-    answer.send_bytes(json.dumps(read()[0]).encode())
+    faults, loaded = read()
+    answer.send_bytes(json.dumps([faults, () if loaded is None else loaded.notes]).encode())
     os._exit(0)  # threads of the code may be at work
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from aimbot_lab.experiment.runs.processes.crew import Crew
 from aimbot_lab.experiment.runs.processes.preparation import prepared
 from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import TrainingOutcome
 
@@ -27,7 +28,11 @@ def follow_run(
     observer = SilentObserver()
     with crew.telling():
         training = prepared(request, observer, crew.exchange)
-        while not (order := crew.hear()).learn:
-            if order.state is not None:
-                training.resume(order.state, (order.parts or {}).__getitem__)
-    return training.learn(_Unkept(), observer, should_stop)
+        with closed_on_failure(training.close):
+            while not (order := crew.hear()).learn:
+                if order.state is not None:
+                    training.resume(order.state, (order.parts or {}).__getitem__)
+    with closed_on_failure(training.close):
+        ended = training.learn(_Unkept(), observer, should_stop)
+    training.close()
+    return ended

@@ -7,6 +7,7 @@ from aimbot_lab.experiment.runs.starting import (
     check_compatible,
     stored_initial_agent,
 )
+from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.exchange import Exchange
@@ -37,10 +38,11 @@ def prepared(
     parts = config.seed, config.env, config.lessons, config.train
     plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
     training = Training(plan, exchange=exchange, group=actors)
-    for remark in training.remarks:
-        observer.notice(remark)
-    if start is not None:
-        training.start_from(start.saved.agent)
+    with closed_on_failure(training.close):
+        for remark in training.remarks:
+            observer.notice(remark)
+        if start is not None:
+            training.start_from(start.saved.agent)
     return training
 
 

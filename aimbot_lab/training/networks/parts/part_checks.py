@@ -91,7 +91,8 @@ def _picture_faults(
         return
     channels, height, width = picture_shape(spec)
     if not channels:
-        hint = ": set env.observation.camera" if _may_have_camera(env) else ""
+        other = ": one has height, width and channels, in uint8"
+        hint = ": set env.observation.camera" if _may_have_camera(env) else other
         yield PartFault(where, f"world {env.world} shows no picture{hint}")
         return
     if min(size for sizes in map_sizes(picture, height, width) for size in sizes) < 1:
