@@ -26,18 +26,28 @@ class NamedCode(NamedTuple):
 
     key: str  # of the settings that name it: env.module
     shown: str  # for a person: module my_env
-    sha256: str  # of all that decides what runs
+    source: str  # hash of what is imported or started
+    sha256: str  # of the same, with the arguments that an environment is made with
 
 
 class UntrustedCodeError(ConfigurationError):
     """Code would have had to run that this process may not run."""
 
 
-def named_code(key: str, noun: str, name: str, *, parts: Mapping[str, Any]) -> NamedCode:
-    """The code `name`, a `noun` that stands at `key`; `parts` are all that decides what runs."""
-    text = json.dumps(parts, sort_keys=True, default=repr)
+def named_code(
+    key: str,
+    noun: str,
+    name: str,
+    *,
+    parts: Mapping[str, Any],
+    arguments: Mapping[str, Any] | None = None,
+) -> NamedCode:
+    """The code `name`, a `noun` that stands at `key`.
+
+    `parts` are all that decides what is imported or started, `arguments` those of an environment.
+    """
     shown = shortened(one_line(f"{noun} {name}"), MAX_SHOWN)
-    return NamedCode(key, shown, hashlib.sha256(text.encode()).hexdigest())
+    return NamedCode(key, shown, _hash(parts), _hash([parts, arguments]))
 
 
 def allow(code: NamedCode | None) -> None:
@@ -67,3 +77,7 @@ def require_allowed(code: NamedCode | None) -> None:
             f"{code.key}: the {code.shown} is not run, because no training in this data folder "
             "began with it; if you trust it, add --trust"
         )
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=repr).encode()).hexdigest()

@@ -1,15 +1,24 @@
 """The shape of a world as plain JSON values, to be kept beside what was trained in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import prod
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, NotRequired
 
 import numpy as np
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from aimbot_lab.foundation.environment_actions import EnvironmentActions
-from aimbot_lab.foundation.world import Float32Array, ObservationBlock, StateTable, WorldSpec
+from aimbot_lab.foundation.world import (
+    BlockKind,
+    Float32Array,
+    ObservationBlock,
+    StateTable,
+    WorldSpec,
+)
 
 TUPLES = ("branches", "reward_terms", "parameters", "action_names", "episode_columns")
 PLAIN = (
@@ -17,7 +26,75 @@ PLAIN = (
     *("max_steps", "agents", "has_draws", "time_column"),
 )
 BOUNDS = ("observation_low", "observation_high")
-MAX_COLUMNS = 2**20  # that a document may describe
+MAPPINGS = ("targets", "difficulties")
+MAX_COLUMNS = 2**17  # of an observation
+MAX_CHOICES = 2**16  # of a branch, and branches and columns of an action
+MAX_NAMES = 2**10  # of targets, terms and the like
+_DIMENSIONS: Mapping[str, int] = MappingProxyType({"vector": 1, "rays": 2, "units": 2, "image": 3})
+
+_Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Names = Annotated[tuple[_Name, ...], Field(max_length=MAX_NAMES)]
+_Count = Annotated[int, Field(ge=0, le=MAX_COLUMNS)]
+_Index = Annotated[int, Field(ge=-(2**62), le=2**62)]
+_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
+_Side = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
+_Run = tuple[_Number | None, _Side]
+
+
+class _EnvironmentActions(TypedDict):
+    shape: Annotated[tuple[_Count, ...], Field(max_length=32)]
+    dtype: Annotated[str, Field(max_length=16)]
+    starts: Annotated[tuple[_Index, ...], Field(max_length=MAX_CHOICES)]
+    low: Annotated[tuple[_Number | _Index, ...], Field(max_length=MAX_CHOICES)]
+    high: Annotated[tuple[_Number | _Index, ...], Field(max_length=MAX_CHOICES)]
+
+
+class _States(TypedDict):
+    size: Annotated[int, Field(ge=1, le=2**24)]
+    columns: tuple[_Index, ...]
+    place_weights: tuple[_Index, ...]
+    rest_weights: tuple[_Index, ...]
+    first_states: tuple[_Index, ...]
+
+
+class _Document(TypedDict):
+    continuous: Annotated[int, Field(ge=0, le=MAX_CHOICES)]
+    continuous_limit: _Number
+    turn_per_unit: _Number | None
+    decision_seconds: _Number
+    time_unit: _Name
+    max_steps: Annotated[int, Field(ge=1, le=2**31)] | None
+    agents: Annotated[int, Field(ge=1, le=2**10)]
+    has_draws: bool
+    time_column: _Name | None
+    branches: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=MAX_CHOICES)], ...], Field(max_length=MAX_NAMES)
+    ]
+    reward_terms: _Names
+    parameters: _Names
+    action_names: Annotated[tuple[_Name, ...], Field(max_length=MAX_CHOICES)]
+    episode_columns: _Names
+    targets: Annotated[Mapping[_Name, _Index], Field(max_length=MAX_NAMES)]
+    difficulties: Annotated[
+        Mapping[_Name, Annotated[int, Field(ge=0, le=100)]], Field(max_length=MAX_NAMES)
+    ]
+    observation_low: Annotated[tuple[_Run, ...], Field(max_length=MAX_COLUMNS)]
+    observation_high: Annotated[tuple[_Run, ...], Field(max_length=MAX_COLUMNS)]
+    blocks: Annotated[
+        tuple[tuple[_Name, BlockKind, Annotated[tuple[_Side, ...], Field(max_length=3)]], ...],
+        Field(min_length=1, max_length=MAX_NAMES),
+    ]
+    observation_names: NotRequired[Annotated[tuple[_Name, ...], Field(max_length=MAX_COLUMNS)]]
+    continuous_bounds: Annotated[
+        tuple[tuple[_Number | None, _Number | None], ...], Field(max_length=MAX_CHOICES)
+    ]
+    abilities: _Names
+    result_columns: _Names | None
+    environment_actions: NotRequired[_EnvironmentActions]
+    states: NotRequired[_States]
+
+
+_FORM = TypeAdapter(_Document)
 
 
 def spec_document(spec: WorldSpec) -> dict[str, Any]:
@@ -28,7 +105,7 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
     """
     document: dict[str, Any] = {name: getattr(spec, name) for name in PLAIN}
     document |= {name: list(getattr(spec, name)) for name in TUPLES}
-    document |= {name: dict(getattr(spec, name)) for name in ("targets", "difficulties")}
+    document |= {name: dict(getattr(spec, name)) for name in MAPPINGS}
     document |= {name: _runs(getattr(spec, name)) for name in BOUNDS}
     document["blocks"] = [[one.name, one.kind, list(one.shape)] for one in spec.observation_blocks]
     if spec.observation_names != tuple(_usual_names(spec.observation_blocks)):
@@ -49,56 +126,62 @@ def spec_document(spec: WorldSpec) -> dict[str, Any]:
 def spec_from(document: Any) -> WorldSpec:
     """The spec that `document` describes; what its parts say of each other is not checked.
 
-    Raises ValueError, TypeError or KeyError where it is no document of a spec.
+    Raises ValueError where it is no document of a spec, however large it would have to be.
     """
-    fields: dict[str, Any] = {name: document[name] for name in PLAIN}
-    fields |= {name: tuple(document[name]) for name in TUPLES}
-    fields |= {name: _counts(document[name]) for name in ("targets", "difficulties")}
-    fields["branches"] = tuple(map(int, fields["branches"]))
-    for name in TUPLES[1:]:
-        fields[name] = tuple(map(str, fields[name]))
-    blocks = tuple(
-        ObservationBlock(str(name), kind, tuple(map(int, shape)))
-        for name, kind, shape in document["blocks"]
-    )
-    if not all(block.kind in ("vector", "rays", "units", "image") for block in blocks):
-        raise ValueError("a block of an unknown kind")
-    if not 0 < sum(block.columns for block in blocks) <= MAX_COLUMNS:
+    form = _FORM.validate_python(document)
+    blocks = tuple(ObservationBlock(*block) for block in form["blocks"])
+    if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
+        raise ValueError("a block of another shape than its kind has")
+    width = sum(block.columns for block in blocks)
+    if width > MAX_COLUMNS:
         raise ValueError("too many columns")
-    names = document.get("observation_names")
-    fields["observation_names"] = tuple(map(str, _usual_names(blocks) if names is None else names))
-    for name, infinite in zip(BOUNDS, (-np.inf, np.inf), strict=True):
-        fields[name] = _spread(document[name], infinite)
-    fields["continuous_bounds"] = tuple(
-        (_bound(low, -np.inf), _bound(high, np.inf)) for low, high in document["continuous_bounds"]
+    names = form.get("observation_names")
+    bounds = [
+        _spread(form[name], width, infinite)
+        for name, infinite in zip(BOUNDS, (-np.inf, np.inf), strict=True)
+    ]
+    taken, states = form.get("environment_actions"), form.get("states")
+    fields: dict[str, Any] = {name: form[name] for name in (*PLAIN, *TUPLES, *MAPPINGS)}
+    return WorldSpec(
+        **fields,
+        blocks=blocks,
+        observation_names=tuple(_usual_names(blocks)) if names is None else names,
+        observation_low=bounds[0],
+        observation_high=bounds[1],
+        continuous_bounds=tuple(
+            (-np.inf if low is None else low, np.inf if high is None else high)
+            for low, high in form["continuous_bounds"]
+        ),
+        abilities=frozenset(form["abilities"]),
+        result_columns=form["result_columns"],
+        environment_actions=None if taken is None else _taken(taken),
+        states=None if states is None else _states(states),
     )
-    fields["abilities"] = frozenset(map(str, document["abilities"]))
-    kept = document["result_columns"]
-    fields["result_columns"] = None if kept is None else tuple(map(str, kept))
-    if (taken := document.get("environment_actions")) is not None:
-        fields["environment_actions"] = _taken(taken)
-    if (states := document.get("states")) is not None:
-        arrays = {key: np.array(states[key], np.int64) for key in StateTable._fields[1:]}
-        fields["states"] = StateTable(size=int(states["size"]), **arrays)
-    return WorldSpec(blocks=blocks, **fields)
 
 
-def _taken(document: Mapping[str, Any]) -> EnvironmentActions:
-    kind = np.dtype(str(document["dtype"]))
+def _states(form: "_States") -> StateTable:
+    arrays = {key: np.array(form[key], np.int64) for key in StateTable._fields[1:]}  # type: ignore[literal-required]
+    return StateTable(size=form["size"], **arrays)
+
+
+def _taken(form: "_EnvironmentActions") -> EnvironmentActions:
+    try:
+        kind = np.dtype(form["dtype"])
+    except TypeError:
+        raise ValueError("actions of an unknown kind") from None
     if kind.kind not in "biuf":
         raise ValueError("actions of an unknown kind")
     number = float if kind.kind == "f" else int
-    taken = EnvironmentActions(
-        shape=tuple(map(int, document["shape"])),
-        dtype=str(kind),
-        starts=tuple(map(int, document["starts"])),
-        low=tuple(map(number, document["low"])),
-        high=tuple(map(number, document["high"])),
-    )
+    low, high = (tuple(map(number, form[name])) for name in ("low", "high"))
+    taken = EnvironmentActions(form["shape"], str(kind), form["starts"], low, high)
     count = len(taken.low)
-    if min(taken.shape, default=0) < 0 or prod(taken.shape) != len(taken.starts) + count:
+    if prod(taken.shape) != len(taken.starts) + count:
         raise ValueError("actions of another shape than their columns")
-    if len(taken.high) != count or not np.isfinite(taken.scaled(np.zeros((1, count)))).all():
+    try:
+        bounded = np.isfinite(taken.scaled(np.zeros((1, count)))).all()
+    except OverflowError:
+        bounded = np.False_
+    if len(taken.high) != count or not bounded:
         raise ValueError("actions without bounds")
     return taken
 
@@ -107,25 +190,17 @@ def _usual_names(blocks: tuple[ObservationBlock, ...]) -> Iterator[str]:
     return (f"{one.name}_{column}" for one in blocks for column in range(one.columns))
 
 
-def _counts(given: Mapping[str, Any]) -> dict[str, int]:
-    return {str(name): int(count) for name, count in given.items()}
-
-
 def _finite(bound: float) -> float | None:
     return float(bound) if np.isfinite(bound) else None
-
-
-def _bound(given: Any, infinite: float) -> float:
-    return infinite if given is None else float(given)
 
 
 def _runs(bounds: Float32Array) -> list[list[Any]]:
     return [[_finite(bound), len([*same])] for bound, same in groupby(bounds.tolist())]
 
 
-def _spread(runs: Any, infinite: float) -> Float32Array:
-    values = [_bound(bound, infinite) for bound, _ in runs]
-    counts = [int(count) for _, count in runs]
-    if not 0 < sum(counts) <= MAX_COLUMNS or min(counts) < 1:
-        raise ValueError("too many columns")
+def _spread(runs: Sequence[tuple[float | None, int]], width: int, infinite: float) -> Float32Array:
+    counts = [count for _, count in runs]
+    if sum(counts) != width:
+        raise ValueError("bounds of another number of columns")
+    values = [infinite if bound is None else bound for bound, _ in runs]
     return np.repeat(np.array(values, np.float32), counts)

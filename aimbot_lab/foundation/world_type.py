@@ -153,7 +153,10 @@ class WorldType(ABC):
         """Scripted players to compare agents with."""
 
     def code(self, settings: Any) -> NamedCode | None:
-        """The code that `settings` name, which making the world runs; None: they name none."""
+        """The code that `settings` name, which making the world runs; None: they name none.
+
+        It is asked of worlds of this package. One that a package brings is installed code itself.
+        """
         del settings
         return None
 

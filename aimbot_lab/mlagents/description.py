@@ -38,7 +38,7 @@ def described(message: bytes) -> dict[str, Any]:
     """
     try:
         spec = spec_from(json.loads(message))
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise UnitySideChannelException(
             f"what a build says of its world can't be read: {shortened(one_line(repr(error)), 80)}"
         ) from error

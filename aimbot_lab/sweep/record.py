@@ -286,11 +286,23 @@ def _check_same(stored: Mapping[str, str], sweep: LoadedSweep, storage: Storage)
             f"sweep {name!r} in {where} has begun with another {_differing(stored, sweep)}: begin "
             "another with --name"
         )
+    # A fingerprint is what it is said to be: others may have written to the storage.
+    if _begun_with(stored) != _begun_with(_stored(sweep)):
+        raise ConfigurationError(
+            f"sweep {name!r} in {where} was altered after it had begun: begin another with --name"
+        )
     if stored["version"] != aimbot_lab.__version__:
         raise ConfigurationError(
             f"sweep {name!r} in {where} was begun by aimbot-lab {stored['version']}, and this is "
             f"{aimbot_lab.__version__}: values would not compare; begin another with --name"
         )
+
+
+def _begun_with(stored: Mapping[str, str]) -> tuple[Any, ...]:
+    """What trials are made of, as `_stored` keeps it."""
+    config = json.loads(stored["config"])
+    rest = {key: value for key, value in config.items() if key not in _FREE}
+    return rest, stored["base"], json.loads(stored.get("base_files", "{}"))
 
 
 def _differing(stored: Mapping[str, str], sweep: LoadedSweep) -> str:

@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -35,6 +35,7 @@ class WorkerArguments:
     data_folder: Path
     tracking_uri: str | None
     code: str = field(default_factory=code_hash)  # of the coordinator
+    trusted: str = field(default_factory=lambda: os.environ.get(TRUST, ""))  # what it may run
 
 
 class WorkerMessage(NamedTuple):
@@ -90,7 +91,8 @@ def work(connection: Connection, arguments: WorkerArguments) -> None:
     _ignore_signals(line)
     try:
         storage = open_storage(StorageAddress(arguments.storage))
-        _work_through(load(storage, arguments.sweep, may_run=always), arguments, line)
+        os.environ[TRUST] = arguments.trusted
+        _work_through(load(storage, arguments.sweep), arguments, line)
     except (LabError, *STORAGE_ERRORS) as error:
         line.say(WorkerMessage("error", text=str(storage_error(error) or error)))
         raise SystemExit(ERROR_EXIT_CODE) from None

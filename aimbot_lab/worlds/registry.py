@@ -112,10 +112,7 @@ def stored_spec(settings: WorldSettings, document: Any) -> WorldSpec:
     """
     if document is None or not isinstance(type_of(settings), AskedType):
         return spec_of(settings)
-    try:
-        spec = spec_from(document)
-    except (TypeError, KeyError, OverflowError) as error:
-        raise ValueError("it describes no world") from error
+    spec = spec_from(document)
     for fault in spec_faults(spec):
         raise ValueError(fault)
     type_of(settings).keep_spec(settings, spec)

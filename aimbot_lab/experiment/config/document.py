@@ -21,7 +21,7 @@ from aimbot_lab.experiment.config.own_files import (
 )
 from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.validation import MayRun, always, never, validate
+from aimbot_lab.experiment.config.validation import MayRun, never, validate
 from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import (
     MAX_NODES,
@@ -139,10 +139,15 @@ def parse_curriculum(
 def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
     """`loaded` with each `KEY=VALUE` of `overrides` put in; no file is read again.
 
+    Code that may run here may do so with other arguments; other code that `overrides` name may not.
     Raises ConfigurationError as `load_curriculum` does.
     """
     kept = loaded.files
-    may_run = always if is_allowed(code_of(loaded.config.env)) else never
+    own = code_of(loaded.config.env)
+
+    def may_run(code: NamedCode) -> bool:
+        return own is not None and is_allowed(own) and code.source == own.source
+
     return parse_curriculum(
         loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__, may_run=may_run
     )

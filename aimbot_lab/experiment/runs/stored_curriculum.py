@@ -14,13 +14,15 @@ from pathlib import Path
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.config.validation import MayRun, never
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
-from aimbot_lab.foundation.errors import StoreError
+from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.worlds.registry import code_of, kept_spec, stored_spec
 
 SPEC_NAME = "spec.json"
+MAX_SPEC_BYTES = 2**22
 OTHERS_WRITE = 0o022  # of a folder's mode
 
 
@@ -28,16 +30,23 @@ def stored_curriculum(fetch: Callable[[str], Path], *, may_run: MayRun = never) 
     """The curriculum of a run, whose artifacts `fetch` gives by their names.
 
     Code that its world names runs where `may_run` says so; else the world's shape is the one that
-    the run kept.
+    the run kept. Raises LabError where that is damaged.
     """
     path = fetch(RESOLVED_NAME)
     loaded = load_curriculum(path, find=fetch, may_run=may_run)
     if loaded.unasked is None:
         return loaded
-    with suppress(StoreError, OSError, ValueError):  # older runs kept none
-        stored_spec(loaded.config.env, json.loads(fetch(SPEC_NAME).read_bytes()))
-        return load_curriculum(path, find=fetch)
-    return loaded
+    try:
+        data = read_bounded(fetch(SPEC_NAME), MAX_SPEC_BYTES)
+    except StoreError:  # older runs kept none
+        return loaded
+    try:
+        stored_spec(loaded.config.env, json.loads(data))
+    except (ValueError, RecursionError) as error:
+        raise LabError(
+            f"{SPEC_NAME} of the run is damaged: put back the file as the run wrote it"
+        ) from error
+    return load_curriculum(path, find=fetch)
 
 
 def spec_text(env: WorldSettings) -> str | None:

@@ -28,13 +28,16 @@ class GymnasiumType(AskedType):
 
         Environments of installed packages, known by their id alone, are no code of a user's own.
         """
-        parts = {"module": settings.module, "id": settings.id, "kwargs": settings.kwargs}
+        parts, kwargs = {"module": settings.module, "id": settings.id}, settings.kwargs
         if settings.module is not None:
-            return named_code("env.module", "module", settings.module, parts=parts)
+            name = settings.module
+            return named_code("env.module", "module", name, parts=parts, arguments=kwargs)
         if ":" in settings.id:
-            return named_code("env.id", "module of", settings.id, parts=parts)
+            return named_code("env.id", "module of", settings.id, parts=parts, arguments=kwargs)
         if any(":" in text for text in _texts(settings.kwargs)):
-            return named_code("env.kwargs", "code", "that a text with a colon names", parts=parts)
+            return named_code(
+                "env.kwargs", "code", "that a text with a colon names", parts={**parts, **kwargs}
+            )
         return None
 
     def shape_of(self, settings: GymnasiumSettings) -> Any:

@@ -1,0 +1,90 @@
+"""Others may write to a sweep's storage: what they put there is not run for its owner."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweep_files import PLANTED, changed, write_sweep
+
+from aimbot_lab.cli.sweep_begin import begun
+from aimbot_lab.experiment.config.document import parse_curriculum, with_overrides
+from aimbot_lab.experiment.config.validation import always
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import TRUST, UntrustedCodeError
+from aimbot_lab.sweep.document import load_sweep
+from aimbot_lab.sweep.record import RECORD, find_record
+from aimbot_lab.sweep.storage import choose_storage
+from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.worlds.registry import spec_of
+
+POLE = """
+name: pole
+env: {world: gymnasium, MODULE id: CartPole-v1, num_envs: 4, win: {length_above: 8}}
+lessons: [{name: up, completion_criteria: {threshold: 0.9}}]
+train: {algo: ppo, total_steps: 256, n_steps: 32, batch_size: 64, network: {layers: [4]}}
+"""
+
+
+@pytest.mark.parametrize("what", ["base", "config", "base_files"])
+def test_a_sweep_whose_storage_was_altered_is_not_gone_on_with(tmp_path: Path, what: str) -> None:
+    text = changed(PLANTED, ("trials: 8", "trials: 2"))
+    address = choose_storage(DataFolder(tmp_path / "data"), "planted", None)
+    loaded = load_sweep(write_sweep(tmp_path, text))
+    record = begun(loaded, address, None, resume=False, tags={})
+    begun(loaded, address, None, resume=True, tags={})
+    stored = dict(record.study.user_attrs[RECORD])
+    if what == "base":
+        stored["base"] = stored["base"].replace("name: ", "name: other ", 1)
+    elif what == "config":
+        stored["config"] = json.dumps({**json.loads(stored["config"]), "seeds": 7})
+    else:
+        stored["base_files"] = json.dumps({"maps.yaml": "a: 1\n"})
+    record.study.set_user_attr(RECORD, stored)
+    with pytest.raises(ConfigurationError, match="was altered after it had begun") as caught:
+        begun(loaded, address, None, resume=True, tags={})
+    assert "\n" not in str(caught.value)
+
+
+def marking(folder: Path, name: str) -> Path:
+    (folder / f"{name}.py").write_text(f"open({str(folder / name)!r}, 'a').close()\n")
+    return folder / name
+
+
+def test_values_of_a_search_run_no_other_code_than_its_base_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own, other = marking(tmp_path, "own_module"), marking(tmp_path, "other_module")
+    text = POLE.replace("MODULE", "module: own_module,")
+    base = parse_curriculum(text, "pole.yaml", may_run=always)
+    assert own.exists()
+    assert with_overrides(base, ["env.kwargs.render_mode=rgb_array"]).unasked is None
+    for override in ("env.module=other_module", "env.id=other_module:CartPole-v1"):
+        refused = with_overrides(base, [override])
+        assert refused.unasked is not None
+        with pytest.raises(UntrustedCodeError):
+            spec_of(refused.config.env)
+    plain = parse_curriculum(POLE.replace("MODULE", ""), "pole.yaml", may_run=always)
+    assert with_overrides(plain, ["env.module=other_module"]).unasked is not None
+    assert not other.exists()
+
+
+def test_reading_a_sweep_imports_nothing_of_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mark = marking(tmp_path, "base_module")
+    (tmp_path / "pole.yaml").write_text(POLE.replace("MODULE", "module: base_module,"))
+    (tmp_path / "s.yaml").write_text(
+        "name: s\nbase: pole.yaml\nsearch: {train.learning_rate: {type: float, low: 1e-4, "
+        "high: 1e-2, log: true}}\nobjective: {measure: win_rate, episodes: 4}\ntrials: 1\n"
+    )
+    data = DataFolder(tmp_path / "data")
+    loaded: Any = load_sweep(tmp_path / "s.yaml", may_run=always)
+    begun(loaded, choose_storage(data, "s", None), None, resume=False, tags={})
+    assert mark.exists()
+    mark.unlink()
+    monkeypatch.setenv(TRUST, "")
+    assert find_record(data, "s", None).base.unasked is not None
+    assert not mark.exists()
