@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from aimbot_lab.cli.processes.streams import print_apart
 from aimbot_lab.cli.spans import ONE, SpanType
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
 from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
@@ -198,7 +199,20 @@ trust = click.option(
     help="Run what the files that are read name, such as the module of an environment. Without it "
     "only code that a training in this data folder began with is run.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def print_document(help_text: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """The option `--json`, with which nothing but the command's document is standard output."""
+
+    def asked(ctx: click.Context, _parameter: click.Parameter, given: bool) -> bool:
+        if given:
+            print_apart(ctx)
+        return given
+
+    return click.option("--json", "as_json", is_flag=True, callback=asked, help=help_text)
+
+
+as_json = print_document("Print one JSON document.")
 overrides = click.option(
     "--set",
     "overrides",

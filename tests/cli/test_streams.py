@@ -9,9 +9,10 @@ import pytest
 
 # A command that tells of its progress and prints a document, as `run` does.
 COMMAND = """
-import os, sys
+import ctypes, json, os, subprocess, sys
 import click
-from aimbot_lab.cli import main
+from aimbot_lab.cli import main, options
+from aimbot_lab.cli.processes import streams
 from aimbot_lab.cli.views.text import print_json
 
 @main.cli.command()
@@ -27,6 +28,20 @@ def work():
 @main.cli.command()
 def lose_a_connection():
     raise BrokenPipeError(32, "Broken pipe")
+
+@main.cli.command()
+@options.as_json
+@click.option("--together", is_flag=True)
+def talk(as_json, together):
+    print("in Python")
+    os.write(1, b"by the descriptor\\n")
+    ctypes.CDLL(None).printf(b"in C, held back\\n")
+    subprocess.run(["echo", "by another program"])
+    if together:
+        streams.print_together()
+        subprocess.run(["echo", json.dumps({"steps": 3})])
+    else:
+        print_json({"steps": 3})
 
 @main.cli.command()
 def end_the_program():
@@ -105,3 +120,13 @@ def test_code_that_ends_the_program_is_told_of() -> None:
     done = shell("", "end-the-program")
     assert done.returncode == 1
     assert done.stderr == "error: called code raised SystemExit: 0\n"
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--json", "--together"]])
+def test_a_document_is_all_that_standard_output_holds_whatever_else_is_printed(
+    words: list[str],
+) -> None:
+    done = shell("", "talk", *words)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"steps": 3})
+    said = ["by another program", "by the descriptor", "in C, held back", "in Python"]
+    assert sorted(done.stderr.splitlines()) == said

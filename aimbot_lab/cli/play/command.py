@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aimbot_lab.cli import options
 from aimbot_lab.cli.views.files import check_output, write_output
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ MAX_SEED = 2**31 - 1
 @click.option("--fog/--no-fog", default=True, help="Whether what was never seen is hidden.")
 @click.option("--commands", type=click.Path(path_type=Path), help="Play the commands in a file.")
 @click.option("--visualize", is_flag=True, help="Print what is seen after each command.")
-@click.option("--json", "as_json", is_flag=True, help="Print the raw data of each step as a line.")
+@options.print_document("Print the raw data of each step as a line.")
 @click.option("--save", type=click.Path(path_type=Path), help="Keep the game as a replay.")
 def play(
     world: str | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from aimbot_lab.cli.processes.streams import document_stream
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line, shortened
@@ -79,7 +80,7 @@ def play_commands(
         if visualize:
             click.echo("\n".join([*session.window(), ""]))
         if as_json:
-            click.echo(json.dumps(session.frame()))
+            click.echo(json.dumps(session.frame()), file=document_stream())
         sys.stdout.flush()
     for line in session.result_lines():
         click.echo(line, err=as_json)

@@ -1,15 +1,20 @@
 """Standard streams that outlive their readers: a training must not die with a terminal."""
 
+import ctypes
 import errno
 import io
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
+
+import click
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 STDOUT, STDERR = 1, 2
+DOCUMENT = "aimbot_lab.document"  # in click's context, the stream of a command's document
 
 
 class MessageFile(io.FileIO):
@@ -56,6 +61,49 @@ def guard_streams() -> None:
     _fill_closed_descriptors()
     sys.stdout = _text(DataFile(STDOUT), sys.stdout)
     sys.stderr = _text(MessageFile(STDERR), sys.stderr)
+
+
+def print_apart(ctx: click.Context) -> None:
+    """Keep standard output for the document of the command of `ctx`: `document_stream` gives it.
+
+    Whatever else is printed from here on goes to standard error, by this process or by those that
+    it starts, in Python or in C: code of users prints where it likes.
+    """
+    stdout = document = sys.stdout
+    if _descriptor(stdout) == STDOUT:
+        stdout.flush()
+        document = _text(DataFile(os.dup(STDOUT)), stdout)
+        os.dup2(STDERR, STDOUT)
+    sys.stdout = sys.stderr
+    ctx.meta[DOCUMENT] = document
+    ctx.call_on_close(partial(setattr, sys, "stdout", stdout))
+
+
+def print_together() -> None:
+    """Undo `print_apart`, before other processes print the document in place of this one."""
+    document: TextIO | None = click.get_current_context().meta.pop(DOCUMENT, None)
+    if document is None:
+        return
+    if (descriptor := _descriptor(document)) is not None:
+        ctypes.CDLL(None).fflush(None)  # what C holds back would come to the document
+        os.dup2(descriptor, STDOUT)
+    sys.stdout = document
+
+
+def document_stream() -> TextIO:
+    """Where a command prints its document."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or DOCUMENT not in ctx.meta:
+        return sys.stdout
+    document: TextIO = ctx.meta[DOCUMENT]
+    return document
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError):  # it is no file
+        return None
 
 
 def _fill_closed_descriptors() -> None:

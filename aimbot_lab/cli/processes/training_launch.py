@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aimbot_lab.cli.machine_options import Spread
 from aimbot_lab.cli.processes.machines import Meeting
 from aimbot_lab.cli.processes.shared_training import launch_processes
+from aimbot_lab.cli.processes.streams import print_together
 from aimbot_lab.cli.processes.training_on_ray import train_on_ray
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def launch_training(
 ) -> int:
     """The exit code of one training in several processes, which this machine leads."""
     words, folder, resumed, allowed = launched
+    print_together()
     if spread.on is not None:
         return train_on_ray(words, spread.span, folder, resumed=resumed, allow_env=allowed)
     return launch_processes(words, team, folder, resumed=resumed, meeting=meeting)

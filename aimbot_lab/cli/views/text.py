@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from aimbot_lab.cli.processes.streams import document_stream
 from aimbot_lab.foundation.shown_text import one_line
 
 SHORTEST = 8  # characters that are left of a name, at least
@@ -107,4 +108,4 @@ def shortened_number(value: float) -> str:
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(document, indent=2))
+    click.echo(json.dumps(document, indent=2), file=document_stream())
