@@ -73,6 +73,33 @@ def test_everything_that_matters_is_shown_whole(width: int) -> None:
     assert notice == STOPPING
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.91, 0.95, 1.0, None])
+def test_a_win_rates_bar_marks_the_threshold_and_has_its_colour(threshold: float | None) -> None:
+    console = Console(file=io.StringIO(), width=110, force_terminal=True, color_system="truecolor")
+    view = LiveView("goto", console)
+    seen = snapshot()
+    cells = tuple(
+        CellReport("attack", level, 100, wins, wins / 100, 0.0, 1.0)
+        for level, wins in enumerate((0, 40, 91, 100), start=1)
+    )
+    view.progress(replace(seen, view=replace(seen.view, threshold=threshold, cells=cells)))
+    rows = console.render_lines(view.draw())[-len(cells) :]
+    colours = set()
+    for row, cell in zip(rows, cells, strict=True):
+        bar = [(one, part.style) for part in row for one in part.text if one in "━┃"]
+        marks = [place for place, (one, _) in enumerate(bar) if one == "┃"]
+        wanted = [] if threshold is None else [min(round(threshold * len(bar)), len(bar) - 1)]
+        assert marks == wanted
+        rest = [style for one, style in bar if one == "━"]
+        filled = [style for style in rest if style != console.get_style("bar.back")]
+        assert abs(len(filled) / len(bar) - cell.win_rate) < 2 / len(bar)
+        if filled and threshold is not None:
+            reached = console.get_style("bar.finished")
+            assert {style == reached for style in filled} == {cell.win_rate >= threshold}
+        colours.update(map(str, filled))
+    assert len(colours) == (1 if threshold in (None, 0.0) else 2)
+
+
 def test_a_long_notice_is_told_whole_and_the_newest_are_kept() -> None:
     lines = drawn(60, notices=["one", "two", "word " * 30 + "end", STOPPING])
     assert "one" not in lines

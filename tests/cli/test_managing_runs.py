@@ -10,8 +10,9 @@ from tiny_runs import invoke, train, write
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs import deletion
-from aimbot_lab.tracking.runs.history import find_run, list_runs
+from aimbot_lab.tracking.journal.delivery import StoreRefusedError
+from aimbot_lab.tracking.runs import deletion, history
+from aimbot_lab.tracking.runs.history import find_run, list_own_trainings, list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.owner import this_process, write_owner
 from aimbot_lab.tracking.runs.run_folder import create_run_folder
@@ -69,7 +70,9 @@ def artifacts(data: Path, run_id: str) -> Path:
     return data / "artifacts" / run_id
 
 
-def test_latest_is_the_newest_training_whatever_sweeps_came_later(tmp_path: Path) -> None:
+def test_latest_is_the_newest_training_whatever_sweeps_came_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = opened(tmp_path, "own")
     sweep = opened(tmp_path, "sweep", **{"lab.sweep": "sweep"})
     trial = opened(tmp_path, "trial", **{"lab.sweep": "sweep", PARENT: sweep})
@@ -79,6 +82,19 @@ def test_latest_is_the_newest_training_whatever_sweeps_came_later(tmp_path: Path
     assert sweep in told
     assert trial not in told
     assert trial in invoke(tmp_path, "runs", "--all").output
+
+    def own_trainings() -> list[str]:
+        found = list_own_trainings(DataFolder(tmp_path), max_results=1)
+        return [run.run_id for run in found]
+
+    def of_an_old_server(*given: Any, condition: str = "", **named: Any) -> list[RunSummary]:
+        if condition:
+            raise StoreRefusedError("Invalid clause(s) in filter string")
+        return list_runs(*given, **named)
+
+    assert own_trainings() == [own]
+    monkeypatch.setattr(history, "list_runs", of_an_old_server)
+    assert own_trainings() == [own]
 
 
 def test_runs_are_narrowed_by_experiment_status_and_filter(tmp_path: Path) -> None:

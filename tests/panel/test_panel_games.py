@@ -51,6 +51,31 @@ def test_a_placed_block_is_won_and_stays_while_the_agent_rests() -> None:
     assert (len(test.game.view.plots), len(test.game.view.bodies)) == (1, 1)
 
 
+@pytest.mark.parametrize("script", ["greedy", "random"])
+def test_a_script_stands_still_in_stay_and_lets_enemies_live_until_free_mode(script: str) -> None:
+    test = SceneGame(actor(script))
+    test.place(Placement("enemy", 0, 2.0, 8.0))  # right before it
+    before = test.game.view
+    for _ in range(20):
+        assert test.decide() is None
+        assert test.game.view == before
+        assert not test.game.actions.any()
+    test.press("free")
+    test.decide()
+    assert test.game.actions.any()
+    test.press("stay")
+    test.decide()
+    assert not test.game.actions.any()
+
+
+def test_an_agent_of_a_run_acts_in_stay_as_it_was_taught() -> None:
+    taught = actor("random")._replace(step=1)
+    test = SceneGame(taught)
+    test.decide()
+    assert test.game.view.target == "Stay"
+    assert test.game.actions.any()
+
+
 def test_the_decision_that_wins_is_shown_before_the_rest() -> None:
     test = SceneGame(actor("greedy"))
     test.place(Placement("enemy", 0, 2.0, 12.0))

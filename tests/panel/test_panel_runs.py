@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from itertools import count
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +30,7 @@ def test_trials_of_a_sweep_are_not_listed_as_runs(tmp_path: Path) -> None:
     for run_id in (TRIAL, OWN):
         create_run_folder(data_folder, this_process(run_id, None)).named(run_id).release()
     runs = RunList(data_folder, tracking_uri=None, loader=Loader())
-    runs._store_wanted = False
+    runs._due = inf
     assert asyncio.run(runs.look()) == []
     runs._stored = {OWN: RunLine(OWN, "goto seed 1", "FINISHED", 1)}
     assert [line.run_id for line in asyncio.run(runs.look())] == [OWN]

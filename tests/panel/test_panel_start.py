@@ -1,19 +1,27 @@
 """What the start page offers, and that a choice holds: no training is started here."""
 
 import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
 from aimbot_lab.experiment.config.document import check_files, load_curriculum
-from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.panel.server import curricula as offered
 from aimbot_lab.panel.server.curricula import Curricula
+from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.runs.trainings import Started, Trainings
 from aimbot_lab.shipped.named_files import CURRICULUM, shipped_names
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs import history
 
 GOOD = """
 # Good: a line about it. And another.
@@ -54,14 +62,18 @@ def test_a_key_that_was_not_offered_leads_to_no_file(tmp_path: Path, key: str) -
         curricula.path(key)
 
 
+def trainings_in(folder: Path) -> Trainings:
+    """Those of a panel that has just begun."""
+    return Trainings(DataFolder(folder), here=folder, loader=Loader(lambda name: None))
+
+
 def remembered(folder: Path, **changes: object) -> Trainings:
     """What a panel that begins anew knows of a training, here of this very process."""
     process = psutil.Process()
     started = Started("Train-Goto", os.getpid(), process.create_time(), 1)
-    before = Trainings(DataFolder(folder), here=folder)
     (folder / "panel").mkdir()
-    before._keep(replace(started, **changes))
-    return Trainings(DataFolder(folder), here=folder)
+    trainings_in(folder)._keep(replace(started, **changes))
+    return trainings_in(folder)
 
 
 def test_a_training_holds_also_after_the_panel_began_anew(tmp_path: Path) -> None:
@@ -71,6 +83,46 @@ def test_a_training_holds_also_after_the_panel_began_anew(tmp_path: Path) -> Non
     assert found.alive
     with pytest.raises(ConfigurationError, match="Train-Goto still trains; stop it first"):
         trainings.start(["run", "goto"], title="Train-Goto")
+
+
+def test_of_starts_at_the_same_moment_one_begins_whatever_panel_it_is_of(tmp_path: Path) -> None:
+    panels = [trainings_in(tmp_path) for _ in range(2)]
+    at_once = Barrier(8)
+
+    def start(number: int) -> Started | str:
+        panel = panels[number % 2]
+        panel.program = sys.executable, "-c", "import time; time.sleep(600)"
+        at_once.wait()
+        try:
+            return panel.start([], title="Train-Goto")
+        except ConfigurationError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(8) as threads:
+        ends = [*threads.map(start, range(8))]
+    begun = [one for one in ends if isinstance(one, Started)]
+    try:
+        assert len(begun) == 1
+        assert ends.count("Train-Goto still trains; stop it first") == 7
+        assert [panel.look() for panel in panels] == [*begun, *begun]
+    finally:
+        for one in begun:
+            os.kill(one.pid, signal.SIGKILL)
+
+
+def test_a_training_whose_run_can_not_be_looked_up_is_not_said_to_have_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings = remembered(tmp_path, created=1.0, key="abc")
+    monkeypatch.setattr(history, "list_runs", Mock(side_effect=StoreError("it is gone")))
+    found = trainings.look()
+    assert found is not None
+    assert (found.alive, found.run_id, found.fault) == (False, None, "it is gone")
+    monkeypatch.setattr(history, "list_runs", lambda *_, **__: [SimpleNamespace(run_id="r")])
+    found = trainings.look()
+    assert found is not None
+    assert (found.alive, found.run_id, found.fault) == (False, "r", "")
+    assert trainings_in(tmp_path).look() is None  # it had ended before this panel began
 
 
 def test_another_process_with_its_number_is_not_taken_for_it(tmp_path: Path) -> None:
@@ -89,7 +141,7 @@ def test_another_process_with_its_number_is_not_taken_for_it(tmp_path: Path) -> 
 def test_a_damaged_note_of_a_training_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "panel").mkdir()
     (tmp_path / "panel" / "started.json").write_text(text)
-    assert Trainings(DataFolder(tmp_path), here=tmp_path).look() is None
+    assert trainings_in(tmp_path).look() is None
 
 
 @pytest.mark.parametrize("pid", [-1, 2**70])

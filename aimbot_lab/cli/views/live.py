@@ -96,7 +96,7 @@ class LiveView:
         bar = Table.grid()
         share = snapshot.step / snapshot.total_steps
         bar.add_row(share_bar(share, min(WIDEST_BAR, width)))
-        return [head, cut_line(_steps(snapshot, width)), bar, _win_rates(view, width)]
+        return [head, cut_line(_steps(snapshot, width)), bar, _win_rates(view, self.console)]
 
 
 def cut_line(text: str, style: str = "") -> Text:
@@ -116,21 +116,36 @@ def share_bar(share: float, width: int) -> ProgressBar:
     return ProgressBar(total=1.0, completed=min(share, 1.0), width=width)
 
 
-def _win_rates(view: "CurriculumView", width: int) -> Table:
+def _win_rates(view: "CurriculumView", console: Console) -> Table:
     pooled = view.win_rate
     won = rate(pooled.win_rate, pooled.lower, pooled.upper)
     rows = [("all", pooled.win_rate, won, str(view.window))]
     if len(view.cells) > 1:
         rows += map(_cell_row, view.cells)
     against = "" if view.threshold is None else f"against {view.threshold:g}"
-    bar_width = min(WIN_BAR, width - BESIDE_WIN_BAR)
-    has_bars = bar_width >= MIN_WIN_BAR
+    width = min(WIN_BAR, console.width - BESIDE_WIN_BAR)
+    has_bars = width >= MIN_WIN_BAR
     table = Table(box=None, pad_edge=False)
     for head in ("", *[against] * has_bars, "win rate [95 %]", "episodes"):
         table.add_column(head, no_wrap=True, overflow="ellipsis")
     for name, win_rate, won, episodes in rows:
-        table.add_row(name, *[share_bar(win_rate or 0.0, bar_width)] * has_bars, won, episodes)
+        bar = _win_bar(win_rate or 0.0, view.threshold, width, console)
+        table.add_row(name, *[bar] * has_bars, won, episodes)
     return table
+
+
+def _win_bar(share: float, threshold: float | None, width: int, console: Console) -> Text:
+    """A bar that is full at a share of 1, with a mark at `threshold`, and green from there on."""
+    line, mark = "-|" if console.options.ascii_only else "━┃"
+    colour = "bar.finished" if share >= (threshold or 0.0) else "bar.complete"
+    full, rest = round(share * width), line if console.color_system else " "
+    bar = Text.assemble(
+        (line * full, "cyan" if threshold is None else colour), (rest * (width - full), "bar.back")
+    )
+    if threshold is None:
+        return bar
+    place = min(round(threshold * width), width - 1)
+    return Text.assemble(bar[:place], (mark, "bold"), bar[place + 1 :])
 
 
 def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:

@@ -80,6 +80,10 @@ class SceneEditor(Protocol):
         """Do what the button of that key does."""
         ...
 
+    def rests(self, row: int) -> bool:
+        """Whether the row has no target: there is nothing to do until one is assigned."""
+        ...
+
     def floor(self, row: int) -> Any:
         """What stands in `row` now, for `restore_floor`."""
         ...

@@ -62,6 +62,7 @@ class Lab:
         return Trainings(
             self.data_folder,
             here=self.here,
+            loader=self.loader,
             tracking_uri=self.tracking_uri,
             environment={TRUST: self._trusted},
         )

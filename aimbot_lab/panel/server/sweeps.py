@@ -37,7 +37,7 @@ class Sweeps:
 
     def look(self) -> list[SweepLine]:
         """All of them, the one that changed last first."""
-        lines = [SweepLine(name, _changed_ms(path)) for name, path in self._files().items()]
+        lines = [SweepLine(name, changed_ms(path)) for name, path in self._files().items()]
         return sorted(lines, key=lambda line: -line.changed_ms)[:MAX_SWEEPS]
 
     def report(self, name: str) -> dict[str, Any]:
@@ -71,7 +71,8 @@ class Sweeps:
         return {path.parent.name: path for path in files}
 
 
-def _changed_ms(path: Path) -> int:
+def changed_ms(path: Path) -> int:
+    """When a SQLite file was written last, since 1970; 0: it is not there."""
     newest = 0
     for file in (path, path.with_name(path.name + "-wal")):  # where SQLite writes first
         try:

@@ -5,20 +5,26 @@ from pathlib import Path
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.journal.delivery import StoreRefusedError
 from aimbot_lab.tracking.limits import checked_name
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.runs.selection import is_own_training
+from aimbot_lab.tracking.runs.selection import OWN_TRAINING, is_own_training
 
 LATEST = "latest"
 MAX_RUNS = 50_000
 
 
 def list_runs(
-    data_folder: DataFolder, *, tracking_uri: str | None = None, max_results: int = 100
+    data_folder: DataFolder,
+    *,
+    tracking_uri: str | None = None,
+    max_results: int = 100,
+    condition: str = "",
 ) -> list[RunSummary]:
     """The newest runs of all experiments, newest first; empty where there is no store yet.
 
-    Raises ConfigurationError for an address that can't be used, StoreError where the store can't.
+    Only those that fulfil `condition`, a filter of MLflow's. Raises ConfigurationError for an
+    address that can't be used, StoreError where the store can't.
     """
     address = choose_address(data_folder, explicit=tracking_uri)
     address.require_database()
@@ -26,7 +32,23 @@ def list_runs(
         return []
     from aimbot_lab.tracking.mlflow_store import connect
 
-    return connect(data_folder, address).runs(max_results)
+    return connect(data_folder, address).runs(max_results, condition)
+
+
+def list_own_trainings(
+    data_folder: DataFolder, *, tracking_uri: str | None = None, max_results: int
+) -> list[RunSummary]:
+    """The newest trainings that are part of no sweep, newest first. Raises as `list_runs`."""
+    try:
+        return list_runs(
+            data_folder,
+            tracking_uri=tracking_uri,
+            max_results=max_results,
+            condition=OWN_TRAINING,
+        )
+    except StoreRefusedError:  # servers of older versions know no IS NULL
+        found = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
+        return [*filter(is_own_training, found)][:max_results]
 
 
 def find_run(
@@ -55,16 +77,12 @@ def read_run(
 
     Raises ConfigurationError where there is none such, StoreError where the store can't.
     """
-    address = choose_address(data_folder, explicit=tracking_uri)
-    address.require_database()
-    if not run_id.isalnum() or (address.embedded and not data_folder.database.exists()):
+    if not run_id.isalnum():
         raise _no_run(run_id, "no such run")
-    from aimbot_lab.tracking.mlflow_store import connect
-
-    found = connect(data_folder, address).runs(1, f"attributes.run_id = '{run_id}'")
-    if not found:
-        raise _no_run(run_id, "no such run")
-    return found[0]
+    condition = f"attributes.run_id = '{run_id}'"
+    for found in list_runs(data_folder, tracking_uri=tracking_uri, condition=condition):
+        return found
+    raise _no_run(run_id, "no such run")
 
 
 def _no_run(run: str, reason: str) -> ConfigurationError:

@@ -10,6 +10,8 @@ from aimbot_lab.tracking.runs.run_summary import RunSummary
 PARENT = "mlflow.parentRunId"
 SWEEP = "lab.sweep"
 SWEEP_STAGE = "lab.sweep_stage"  # of the trainings of a sweep
+OWN_TRAINING = f"tags.`{PARENT}` IS NULL AND tags.`{SWEEP}` IS NULL"
+"""`is_own_training` as a filter of MLflow's."""
 ATTRIBUTES = ("name", "experiment", "status")
 
 

@@ -55,13 +55,13 @@ export function open(place, panel, rest) {
   let moments = [];
 
   panel.on("runs", (body) => {
-    const key = body.runs.map((run) => run.run_id + run.name).join();
+    const key = body.complete + body.runs.map((run) => run.run_id + run.name).join();
     if (key === known) return;
     known = key;
     const before = runs.value;
     fill(runs, el("option", { value: "" }, "this folder"), body.runs.map((run) =>
       el("option", { value: run.run_id }, run.name || run.run_id.slice(0, 8))));
-    const first = own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
+    const first = !body.complete || own === null || own.length ? "" : body.runs[0]?.run_id ?? "";
     runs.value = before || rest || first;
     if (runs.value !== before) listOf(runs.value);
   });

@@ -46,19 +46,20 @@ export function open(place, panel) {
     held.hidden = training === null;
     if (training === null) return;
     const way = `#training/${training.run_id ?? ""}`;
+    const failed = !training.alive && training.run_id === null && !training.fault;
     if (training.alive) {
       fill(held,
         el("strong", {}, training.run_id ? `${training.title} trains` : `${training.title} begins`),
         el("span", {}, ` since ${clock(training.begun_ms)}. A choice holds until the run ends. `),
         training.run_id && el("a", { className: "button primary", href: way }, "Watch it learn"));
     } else {
-      const failed = training.run_id === null;
       fill(held,
         el("strong", {}, failed ? `${training.title} did not begin` : `${training.title} has ended`),
-        failed ? el("pre", {}, training.last_words || "It said nothing.")
-          : el("a", { className: "button", href: way }, "Look at the run"));
+        training.run_id && el("a", { className: "button", href: way }, "Look at the run"),
+        training.fault && el("p", {}, `Its run is not known: ${training.fault}`),
+        training.run_id === null && el("pre", {}, training.last_words || "It said nothing."));
     }
-    held.classList.toggle("faulty", !training.alive && training.run_id === null);
+    held.classList.toggle("faulty", failed);
   }
 
   function card(choice, isHeld) {

@@ -38,7 +38,7 @@ export function open(place, panel) {
   place.append(
     el("h1", {}, "Test mode"),
     el("p", { className: "lead" }, "Choose a thing from the menu and place it on the floor with a right " +
-      "click. A block gives the agent its target at once; enemies wait for FreeMode. Without a target the agent stays."),
+      "click. A block gives the agent its target at once; enemies wait for FreeMode. Without a target (Stay) a script stands still; an agent does what it learned."),
     el("div", { className: "game" }, left, right),
   );
 

@@ -51,12 +51,13 @@ export function open(place, panel, rest) {
     const key = JSON.stringify(runs.map((run) => [run.run_id, run.state, run.name, run.saved]));
     if (key !== known) drawChoice(runs);
     known = key;
-    if (!runs.length && !complete) say(hint, LOOKING);
+    const isKnown = complete || runs[0]?.state === "trains"; // which is the newest
+    if (!isKnown && (!shown || !runs.length)) say(hint, LOOKING);
     else if (!runs.length) {
       fill(hint, "There is no run to watch yet. ", el("a", { href: "#start" }, "Choose a curriculum"),
         " to begin one.");
     }
-    if (!shown && runs.length) watch(runs[0].run_id);
+    if (!shown && isKnown && runs.length) watch(runs[0].run_id);
   });
 
   function drawChoice(runs) {

@@ -45,6 +45,11 @@ class Actor(NamedTuple):
     make: MakePlayer | None  # None: a person
     step: int | None = None  # environment step at which an agent's weights were saved
 
+    @property
+    def is_script(self) -> bool:
+        """Whether it is neither a person nor an agent that learned."""
+        return self.make is not None and self.step is None
+
 
 def actor_lines(lines: Sequence["RunLine"]) -> list[ActorLine]:
     """The person, the scripts of the default world with scenes, and runs, the newest first."""

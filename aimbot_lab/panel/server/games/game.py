@@ -69,6 +69,7 @@ class Game:
         self._names = self.world.spec.action_names
         self.actions: Float32Array = np.zeros((seats, len(self._names)), np.float32)
         self.keys = Keys()
+        self.holds_still = False
         self.view: SceneView = self.scenes.view(self.world, 0)
         self._before = self.view
 
@@ -121,6 +122,8 @@ class Game:
         return np.concatenate([own, self._rival.act(seen, self._masks[1:], self._starts[1:])])
 
     def _chosen(self) -> Float32Array:
+        if self.holds_still:
+            return self.scenes.action(right=0, ahead=0, attack=False, mouse=0.0)
         if self._act is not None:
             actions: Float32Array = self._act(self.buffers.observations, self._starts)
             first: Float32Array = actions[0].copy()

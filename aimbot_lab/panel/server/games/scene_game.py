@@ -30,7 +30,8 @@ class SceneGame:
         return False
 
     def decide(self) -> ResultLine | None:
-        """One more decision; the line of what it won or lost."""
+        """One more decision; the line of what it won or lost. A script waits for a target."""
+        self.game.holds_still = self.game.actor.is_script and self.editor.rests(ROW)
         batch = self.game.decide()
         if not batch:
             return None

@@ -132,10 +132,11 @@ class LiveRun:
         line = self._list.line(self.run_id)
         if line is not None:
             return vars(line) | {"run_id": self.run_id}
-        if self._line.get("state") == "trains":  # it is delivered, and its folder is gone
-            self._list.ask_store_again()
+        if not self._line or self._line.get("experiment_id"):  # the store has it no more
+            return {"run_id": self.run_id, "name": self._line.get("name", ""), "state": "unknown"}
+        if self._line["state"] == "trains":  # another store has it, and its folder is gone
             return {**self._line, "state": "FINISHED", "resumable": False}
-        return self._line or {"run_id": self.run_id, "name": "", "state": "unknown"}
+        return self._line
 
     def _keep_watching(self, now: float) -> None:
         """Have the run show itself a while longer."""

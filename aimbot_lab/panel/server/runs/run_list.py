@@ -3,11 +3,14 @@
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thread
+from aimbot_lab.panel.server.sweeps import changed_ms
+from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.journal import stored_ending
 from aimbot_lab.tracking.runs.agent_names import saved_agents
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 LOG = logging.getLogger(__name__)
-STORE_SECONDS = 5.0  # between two looks into the store, and only where something has ended
+STORE_SECONDS = 5.0  # between two looks into the store, at least
+REST = 20  # times the processor time that a look takes, until the next
+PATIENCE = 1.0  # s for which a list waits for the store, where its answer is known to be quick
 MAX_LISTED = 40  # of the runs that are over
 
 
@@ -46,18 +51,23 @@ class Listed(NamedTuple):
 
 
 class RunList:
-    """The runs of a data folder, found again at every look; the store is asked more rarely."""
+    """The runs of a data folder and its store, for those who look.
+
+    What is in the folder is found again at every look. The store is asked again once it may have
+    changed, as its file and the folder show; one without a file is asked every few seconds.
+    """
 
     def __init__(
         self, data_folder: DataFolder, *, tracking_uri: str | None, loader: Loader
     ) -> None:
         self._loader = loader
         self._data_folder, self._tracking_uri = data_folder, tracking_uri
-        self._stored: dict[str, RunLine] = {}
-        self._store_due = 0.0
+        self._stored: dict[str, RunLine] = {}  # the newest that the store has
+        self._found: dict[str, RunLine | None] = {}  # that were looked up since, by their ids
+        self._mark: object = None  # how things were when the store was asked
+        self._due = 0.0
+        self._trained: frozenset[str] = frozenset()  # those that trained at the last look
         self._asking: asyncio.Task[None] | None = None  # which takes seconds the first time
-        self._trained: frozenset[str] | None = None  # those that trained at the last look
-        self._store_wanted = True
         self._saved: dict[str, tuple[str, ...]] = {}  # by run, as pages have requested it
         self._fault, self._complete = "", False
         self.folders: dict[str, RunFolder] = {}
@@ -65,17 +75,38 @@ class RunList:
     async def look(self) -> list[RunLine]:
         """All of them, those that train first, then the newest."""
         here = await in_thread(self._here)
-        trained = frozenset(run_id for run_id, line in here.items() if line.state == "trains")
-        self._store_wanted |= self._trained is not None and bool(self._trained - trained)
-        self._trained = trained
-        is_asked = self._asking is not None and not self._asking.done()
-        if self._store_wanted and not is_asked and time.monotonic() > self._store_due:
-            self._store_due, self._store_wanted = time.monotonic() + STORE_SECONDS, False
-            self._asking = asyncio.create_task(in_thread(self._ask_store))
+        await self._keep_up(here)
         here = {key: line for key, line in here.items() if self._is_shown(line)}
         lines = {**self._stored, **{key: self._with_result(line) for key, line in here.items()}}
         order = sorted(lines.values(), key=lambda line: (line.state != "trains", -line.begun_ms))
-        return order[: MAX_LISTED + len(trained)]
+        return order[: MAX_LISTED + len(self._trained)]
+
+    async def _keep_up(self, here: Mapping[str, RunLine]) -> None:
+        """Have the store asked, if it may have changed and it is time for that."""
+        if self._asking is not None and not self._asking.done():
+            return
+        trained = frozenset(run_id for run_id, line in here.items() if line.state == "trains")
+        is_due = time.monotonic() >= self._due or self._trained - trained  # it knows how they ended
+        self._trained = trained
+        if not is_due:
+            return
+        mark = await in_thread(self._marked, here)
+        if mark == self._mark:
+            return
+        self._mark = mark
+        self._asking = asyncio.create_task(in_thread(self._ask_store))
+        if self._complete:
+            await asyncio.wait([self._asking], timeout=PATIENCE)
+
+    def _marked(self, here: Mapping[str, RunLine]) -> object:
+        """What is another once the store may have changed, as far as files show."""
+        try:
+            file = choose_address(self._data_folder, explicit=self._tracking_uri).sqlite_file
+        except LabError:
+            file = None
+        if file is None:
+            return object()
+        return changed_ms(file), {(line.run_id, line.state) for line in here.values()}
 
     async def listed(self) -> Listed:
         """The same, and how well they are known."""
@@ -88,13 +119,21 @@ class RunList:
         return self.folders.get(run_id)
 
     def line(self, run_id: str) -> RunLine | None:
-        """A run as it is listed; None: there is none such."""
-        here, stored = self._here().get(run_id), self._stored.get(run_id)
-        return stored if here is None else self._with_result(here)
+        """A run as it is listed, or as the store has it; None: there is none such."""
+        here, found = self._here().get(run_id), self._found
+        if here is not None and here.state == "trains":
+            found.pop(run_id, None)
+            return self._with_result(here)
+        line = self._stored.get(run_id)
+        if line is None or line.state == "RUNNING":  # it may have trained here a moment ago
+            if run_id not in found:
+                found[run_id] = self._looked_up(run_id)
+            line = found[run_id]
+        return line if here is None else self._with_result(here, line)
 
     def ask_store_again(self) -> None:
         """Have the next look ask the store, which knows how a run has ended."""
-        self._store_wanted = True
+        self._mark = None
 
     def another(self, run_id: str) -> str | None:
         """The newest run that is over beside that one; None: there is none."""
@@ -110,9 +149,9 @@ class RunList:
         """Whether a run here is a training of its own; trials of a sweep have no record."""
         return line.begun_ms > 0 or line.state == "trains" or line.run_id in self._stored
 
-    def _with_result(self, line: RunLine) -> RunLine:
+    def _with_result(self, line: RunLine, stored: RunLine | None = None) -> RunLine:
         """`line` with what the store knows of it, its end above all."""
-        stored, noted = self._stored.get(line.run_id), self._saved.get(line.run_id, ())
+        stored, noted = stored or self._stored.get(line.run_id), self._saved.get(line.run_id, ())
         if stored is None:
             return replace(line, saved=noted)
         line = replace(
@@ -144,21 +183,32 @@ class RunList:
         return lines
 
     def _ask_store(self) -> None:
-        from aimbot_lab.tracking.runs.history import list_runs
-        from aimbot_lab.tracking.runs.selection import is_own_training
+        from aimbot_lab.tracking.runs.history import list_own_trainings
 
         uri = self._tracking_uri
         try:
             self._loader.need(*STORE)
-            found = list_runs(self._data_folder, tracking_uri=uri, max_results=200)
-            self._stored = {one.run_id: _line(one) for one in found if is_own_training(one)}
+            begun = time.thread_time()
+            found = list_own_trainings(self._data_folder, tracking_uri=uri, max_results=MAX_LISTED)
+            self._stored, self._found = {one.run_id: _line(one) for one in found}, {}
             self._fault = ""
+            self._due = time.monotonic() + REST * (time.thread_time() - begun)
         except LabError as error:
             self._fault = str(error)
         except Exception as error:
             LOG.exception("the store was not read")
             self._fault = failure_words(error)
+        self._due = max(self._due, time.monotonic() + STORE_SECONDS)
         self._complete = True
+
+    def _looked_up(self, run_id: str) -> RunLine | None:
+        from aimbot_lab.tracking.runs.history import read_run
+
+        self._loader.need(*STORE)
+        try:
+            return _line(read_run(self._data_folder, run_id, tracking_uri=self._tracking_uri))
+        except LabError:
+            return None
 
 
 def _line(run: "RunSummary") -> RunLine:

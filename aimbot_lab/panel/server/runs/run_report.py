@@ -1,7 +1,7 @@
 """What a run has come to, as its store tells it: outcome, lessons, cells, curves, commands."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from aimbot_lab.panel.server.loading import STORE, in_thread
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
+    from aimbot_lab.tracking.runs.run_summary import MetricPoint
 
 MAX_POINTS = 240  # of a curve
 SECONDS = 5.0  # between two looks into the store
@@ -80,8 +80,8 @@ def report_feed(lab: "Lab", run_id: str) -> Feed[RunReport]:
     final: list[RunReport] = []
 
     async def look() -> RunReport:
-        if final:
-            return final[0]
+        if final and await in_thread(lab.run_list.line, run_id) is not None:
+            return replace(final[0], commands=[*_commands(lab, run_id)])
         try:
             found = await in_thread(report_of, lab, run_id)
         except LabError as error:
@@ -109,7 +109,7 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
         steps_per_second=speed if speed is not None and isfinite(speed) else None,
         result=result,
         curves=[*_curves(lab, run_id)],
-        commands=[*_commands(lab, run)],
+        commands=[*_commands(lab, run_id)],
         fault=fault,
     )
 
@@ -147,10 +147,10 @@ def thinned(points: Sequence["MetricPoint"], most: int = MAX_POINTS) -> list[tup
     return [(group[-1].step, sum(one.value for one in group) / len(group)) for group in groups]
 
 
-def _commands(lab: "Lab", run: "RunSummary") -> Iterator[Command]:
-    short = run.run_id[:SHORT]
+def _commands(lab: "Lab", run_id: str) -> Iterator[Command]:
+    short = run_id[:SHORT]
     yield Command("Measure its agent on new episodes", command(lab, "evaluate", short))
-    if other := lab.run_list.another(run.run_id):
+    if other := lab.run_list.another(run_id):
         yield Command("Compare it with another run", command(lab, "compare", short, other[:SHORT]))
     yield Command("Film episodes of it", command(lab, "record", short, "-o", "agent.gif"))
     yield Command("Why each lesson ended or did not", command(lab, "explain", short))

@@ -137,6 +137,10 @@ class RowEditor:
         else:
             self._begin(row, code if code == core.STAY or things.enemies else core.STAY)
 
+    def rests(self, row: int) -> bool:
+        """Whether the target of `row` is Stay."""
+        return bool(self.arena.state.target[self._row(row)] == core.STAY)
+
     def clear(self, row: int) -> None:
         """Take all enemies and blocks away and assign Stay."""
         full = self.floor(row)
