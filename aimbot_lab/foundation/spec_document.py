@@ -128,7 +128,7 @@ def spec_from(document: Any) -> WorldSpec:
 
     Raises ValueError where it is no document of a spec, however large it would have to be.
     """
-    form = _FORM.validate_python(document)
+    form: dict[str, Any] = {**_FORM.validate_python(document)}
     blocks = tuple(ObservationBlock(*block) for block in form["blocks"])
     if not all(len(block.shape) == _DIMENSIONS[block.kind] for block in blocks):
         raise ValueError("a block of another shape than its kind has")
@@ -159,12 +159,12 @@ def spec_from(document: Any) -> WorldSpec:
     )
 
 
-def _states(form: "_States") -> StateTable:
-    arrays = {key: np.array(form[key], np.int64) for key in StateTable._fields[1:]}  # type: ignore[literal-required]
+def _states(form: Mapping[str, Any]) -> StateTable:
+    arrays = {key: np.array(form[key], np.int64) for key in StateTable._fields[1:]}
     return StateTable(size=form["size"], **arrays)
 
 
-def _taken(form: "_EnvironmentActions") -> EnvironmentActions:
+def _taken(form: Mapping[str, Any]) -> EnvironmentActions:
     try:
         kind = np.dtype(form["dtype"])
     except TypeError:
