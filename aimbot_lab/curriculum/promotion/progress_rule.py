@@ -17,7 +17,7 @@ class ProgressRule:
 
     def __init__(self, criteria: CompletionCriteria) -> None:
         self._criteria = criteria
-        self._episodes = 0
+        self.episodes = 0
         self.statistic = math.nan
         self.passed = False
 
@@ -35,20 +35,27 @@ class ProgressRule:
 
     def count(self, outcome: Outcome) -> None:  # noqa: ARG002
         """Take one more episode towards the least length."""
-        self._episodes += 1
+        self.episodes += 1
 
     def look(self, share: float) -> None:
         """Compare the share of all training steps."""
         self.statistic = share
-        long_enough = self._episodes >= self._criteria.min_lesson_length
+        long_enough = self.episodes >= self._criteria.min_lesson_length
         self.passed = long_enough and share > self.bound
+
+    def tally(self) -> dict[str, Any]:
+        """Nothing: all is in `state()`."""
+        return {}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Nothing changes."""
 
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
         share = None if math.isnan(self.statistic) else self.statistic
-        return {"episodes": self._episodes, "share": share, "passed": self.passed}
+        return {"episodes": self.episodes, "share": share, "passed": self.passed}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave."""
-        self._episodes, self.passed = state["episodes"], state["passed"]
+        self.episodes, self.passed = state["episodes"], state["passed"]
         self.statistic = math.nan if state["share"] is None else state["share"]

@@ -23,6 +23,11 @@ class Rule(Protocol):
     every_step: bool  # whether each step of the world is a check, not only each episode
 
     @property
+    def episodes(self) -> int:
+        """How many it has counted."""
+        ...
+
+    @property
     def statistic(self) -> float:
         """What is compared with `bound`; NaN as long as there is nothing to compare."""
         ...
@@ -51,6 +56,14 @@ class Rule(Protocol):
 
     def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now."""
+        ...
+
+    def tally(self) -> dict[str, Any]:
+        """What only reports need, and nothing that is learned depends on, as plain JSON values."""
+        ...
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Go on from what `tally()` gave; empty: it is not known."""
         ...
 
     def state(self) -> dict[str, Any]:
