@@ -9,7 +9,7 @@ from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.promotion.rules import Rule, new_rule
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.curriculum.win_rate_windows import WinRateWindows
+from aimbot_lab.curriculum.win_rate_windows import Window, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
 
 RECENT_EPISODES = 500
@@ -47,6 +47,16 @@ class CurrentLesson:
     def passed(self) -> bool:
         """Whether the lesson's criterion is met at this very moment."""
         return self.rule is not None and self.rule.passed
+
+    @property
+    def counted(self) -> int:
+        """How many episodes count, in the order that the rule wants."""
+        return self.rule.episodes if self.rule is not None and self.counts_ends else self.episodes
+
+    @property
+    def proven(self) -> Mapping[Cell, Window]:
+        """What a lesson that was passed by evidence of its win rate has proven; else empty."""
+        return self.rule.proven() if isinstance(self.rule, EvidenceRule) else {}
 
     @property
     def log_evidence(self) -> float | None:
@@ -94,10 +104,15 @@ class CurrentLesson:
             "rule": None if self.rule is None else self.rule.state(),
         }
 
-    def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state()` gave for the same lesson and cells."""
+    def tally(self) -> dict[str, Any]:
+        """What only reports need beside `state()`."""
+        return {} if self.rule is None else self.rule.tally()
+
+    def resume(self, state: Mapping[str, Any], tally: Mapping[str, Any]) -> None:
+        """Go on from what `state()` and `tally()` gave for the same lesson and cells."""
         self.episodes = state["episodes"]
         self.windows.resume(state["windows"])
         self.recent.extend(map(Outcome.from_json, state["recent"]))
         if self.rule is not None:
             self.rule.resume(state["rule"])
+            self.rule.resume_tally(tally)

@@ -20,6 +20,7 @@ from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, WinRateWindows
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 Action = Literal["ignore", "rehearse", "demote"]
 MIN_FLOOR = 0.05  # below it, there is nothing to lose
@@ -65,8 +66,8 @@ class Regression:
     @property
     def line(self) -> str:
         """The regression as a person reads it."""
-        name = f"{self.target} {self.difficulty}" if self.difficulty else self.target
-        rate = f"win rate {self.win_rate:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
+        name = Cell(self.target, self.difficulty).shown
+        rate = f"win rate {shown_rate(self.win_rate, self.lower, self.upper)}"
         since = f"over its last {self.window} episodes, floor {self.floor:.3g} from lesson"
         after = AFTER.get((self.kind, self.action), "")
         return f"{name} is {self.kind}: {rate} {since} {self.lesson + 1}{after}"

@@ -7,14 +7,19 @@ from typing import Any
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.reports import LessonReport, lesson_report, not_begun
 from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 
 
 class LessonPath:
-    """The lessons in order, and the reports of those that are passed."""
+    """The lessons in order, and the reports of those that are passed.
+
+    Beside each report stands what the state keeps of the lesson: of that hashes of trainings are
+    made, so it stays as it is while reports learn to say more.
+    """
 
     def __init__(self, lessons: Sequence[Lesson]) -> None:
         self._lessons = lessons
-        self._passed: list[LessonReport] = []
+        self._passed: list[tuple[dict[str, Any], LessonReport]] = []
 
     @property
     def finished(self) -> bool:
@@ -41,9 +46,17 @@ class LessonPath:
         """Whether training may end here, won: the last lesson passed or asks for nothing."""
         return self.finished or (self.is_last and self.lesson.completion_criteria is None)
 
-    def advance(self, report: LessonReport) -> None:
-        """The present lesson is passed."""
-        self._passed.append(report)
+    def advance(self, present: CurrentLesson, step: int) -> None:
+        """The present lesson is passed at `step`."""
+        (window,) = present.windows.highest((ALL_CELLS,))
+        kept = {
+            "name": present.lesson.name,
+            "ended_at_step": step,
+            "episodes": present.episodes,
+            "window": window.episodes,
+            **window.rate._asdict(),
+        }
+        self._passed.append((kept, lesson_report(present, step)))
 
     def go_back(self, number: int) -> None:
         """Lesson `number` is the present one again."""
@@ -52,13 +65,19 @@ class LessonPath:
     def reports(self, present: CurrentLesson) -> tuple[LessonReport, ...]:
         """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
         current = () if self.finished else (lesson_report(present, None),)
-        begun = (*self._passed, *current)
+        begun = (*(report for _, report in self._passed), *current)
         return (*begun, *(not_begun(lesson.name) for lesson in self._lessons[len(begun) :]))
 
     def state(self) -> list[dict[str, Any]]:
         """Plain JSON values."""
-        return [asdict(report) for report in self._passed]
+        return [kept for kept, _ in self._passed]
 
-    def resume(self, state: Sequence[Mapping[str, Any]]) -> None:
-        """Go on from what `state()` gave for the same lessons."""
-        self._passed = [LessonReport(**report) for report in state]
+    @property
+    def passed(self) -> list[dict[str, Any]]:
+        """The reports of the lessons passed, as plain JSON values."""
+        return [asdict(report) for _, report in self._passed]
+
+    def resume(self, state: Sequence[dict[str, Any]], passed: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from what `state()` and `passed` gave for the same lessons."""
+        reports = [LessonReport(**report) for report in passed]
+        self._passed = list(zip(state, reports, strict=True))

@@ -23,13 +23,15 @@ from aimbot_lab.curriculum.reports import (
     cell_reports,
     floors,
     held_back,
-    lesson_report,
+    missing,
     view,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
+
+REPORTS = "reports"  # key of the state's part that nothing but reports depends on
 
 
 class CurriculumProgress:
@@ -228,7 +230,7 @@ class CurriculumProgress:
         check = self._check("finish" if last else "promote")
         self._record.lesson_end(check, following=None if last else self.lesson + 1)
         self._monitor.take(floors(self._open, self._monitor.margin))
-        self._path.advance(lesson_report(self._open, self.step))
+        self._path.advance(self._open, self.step)
         if last:
             self._order.begin(None)
         else:
@@ -261,8 +263,16 @@ class CurriculumProgress:
         return view(self._open, lesson=self.lesson, lessons=len(self._lessons), shares=shares)
 
     def held_back_by(self) -> tuple[CellReport, ...]:
-        """Of the cells that have not passed, those with the lowest win rate, or no episode."""
+        """Of the cells that have not passed, those with the lowest win rate, or no episode.
+
+        Empty where the lesson is not judged by evidence of its win rate: `missing` says more.
+        """
         return held_back(self._open)
+
+    @property
+    def missing(self) -> str:
+        """What the current lesson lacks to be passed, in words; empty where its cells lack it."""
+        return missing(self._open)
 
     def state(self) -> dict[str, Any]:
         """Everything the future depends on, as plain JSON values."""
@@ -279,11 +289,13 @@ class CurriculumProgress:
             "ml_agents": self._memory.state(),
             "guard": self._monitor.state(),
             "record": self._record.state(),
+            REPORTS: {"passed": self._path.passed, "open": self._open.tally()},
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lessons."""
-        self._path.resume(state["passed"])
+        reports = state.get(REPORTS, {"passed": state["passed"], "open": {}})  # not in old ones
+        self._path.resume(state["passed"], reports["passed"])
         self._open_lesson()
         self.step, self.wants_scenario = state["step"], state["wants_scenario"]
         self.regressions = [Regression(**regression) for regression in state["regressions"]]
@@ -292,7 +304,7 @@ class CurriculumProgress:
         self._order.resume(state["scenario"], waiting)
         self.mix.resume(state["mix"])
         self._open.ask(self.mix.cells)
-        self._open.resume(state["open"])
+        self._open.resume(state["open"], reports["open"])
         self._memory.resume(state["ml_agents"])
         self._monitor.resume(state["guard"])
         self._record.resume(state["record"])

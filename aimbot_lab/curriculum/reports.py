@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
+from aimbot_lab.curriculum.measures import PROGRESS, WIN_RATE
+from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
@@ -47,11 +49,15 @@ class CellReport:
 
 @dataclass(frozen=True)
 class LessonReport:
-    """How a lesson went; the win rate is that of its last `window` counted episodes.
+    """How a lesson went, and by what it is judged.
 
-    Of a lesson that was passed that is the window which shows most: over all its episodes, an
-    agent that has just learned it would seem worse than it had become. The interval at 95 % holds
-    for the mean win rate over the window although the lesson was stopped when it looked good.
+    Of a lesson that was passed by evidence of its win rate, the win rate is that of the episodes
+    that prove it (with `scope: every_cell`, of each cell), and the interval is the test's own: it
+    holds all rates that the test would not reject, with a probability of 1 - alpha. Its lower end
+    (of the weakest cell) exceeds the threshold, and it has no upper end but 1.
+
+    Of every other lesson the win rate is that of its last `window` counted episodes, with the
+    interval at 95 % of its mean over them (`win_rate_windows`).
 
     `ended_at_step` is the one step number of a passed lesson: the environment steps, over all
     environments, when the episode that passed it was counted. Live view, result, note, `explain`,
@@ -65,6 +71,53 @@ class LessonReport:
     win_rate: float | None
     lower: float
     upper: float
+    measure: str | None = None  # that the lesson is judged by; None: by none, or not known
+    threshold: float | None = None  # that the measure must exceed
+    every_cell: bool = False  # whether it must in each cell by itself
+    evidence: float | None = None  # odds, of the weakest cell, at most 1e304; None: no test judges
+    evidence_needed: float = 0.0  # 1 / alpha
+    value: float | None = None  # of the measure, where no test judges
+
+    @property
+    def asked(self) -> str:
+        """What the lesson asks for, as `win rate > 0.3`; empty: nothing, or it is not known."""
+        return self._claim("")
+
+    @property
+    def found(self) -> str:
+        """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
+        if self.evidence is not None:
+            return f"{odds_text(self.evidence)} of {odds_text(self.evidence_needed)}"
+        return "" if self.value is None else f"{self.value:.4g} (no test)"
+
+    @property
+    def level(self) -> str:
+        """What follows an interval that is not at 95 %: ` at 80 %`."""
+        is_usual = not self.is_proven or abs(self.evidence_needed - 20.0) < 1e-9
+        return "" if is_usual else f" at {100 - 100 / self.evidence_needed:g} %"
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the interval is that of the test that the lesson passed."""
+        of_wins = self.measure == WIN_RATE.name and self.evidence is not None
+        return of_wins and self.ended_at_step is not None
+
+    def proof(self, win_rate: str = "") -> str:
+        """What a passed lesson has shown, as `win rate > 0.3, evidence 22.1 of 20`.
+
+        `win_rate` is shown with it where the test was about it.
+        """
+        if self.evidence is None:
+            rule = "" if self.measure == PROGRESS.name else ", by rule ml-agents"
+            return "" if self.value is None else self._claim(f" {self.value:.4g}") + rule
+        of_wins = win_rate and self.measure == WIN_RATE.name
+        return f"{self._claim(f' {win_rate}' if of_wins else '')}, evidence {self.found}"
+
+    def _claim(self, value: str) -> str:
+        if self.measure is None:
+            return ""
+        where = " (each cell)" if self.every_cell else ""
+        return f"{self.measure.replace('_', ' ')}{value} > {self.threshold:g}{where}"
 
 
 @dataclass(frozen=True)
@@ -93,7 +146,6 @@ class CurriculumView:
     cells: tuple[CellReport, ...]
     measured: Measured | None = None  # where the lesson is not judged by evidence of a win rate
     shares: Mapping[Cell, float] | None = None  # of the episodes, where the mix is not as written
-    lacks: str = ""  # what keeps the lesson from being passed, where that is no cell's win rate
 
 
 def view(
@@ -107,7 +159,7 @@ def view(
         lesson=lesson,
         lessons=lessons,
         name=lesson_now.lesson.name,
-        episodes=lesson_now.episodes,
+        episodes=lesson_now.counted,
         window=window.episodes,
         win_rate=window.rate,
         threshold=criteria.threshold if criteria and of_wins else None,
@@ -117,7 +169,6 @@ def view(
         cells=tuple(map(_cell_report, lesson_now.cells, windows)),
         measured=_measured(lesson_now),
         shares=shares,
-        lacks=lacks(lesson_now),
     )
 
 
@@ -151,7 +202,34 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
     """How `lesson` went that was passed at `step`, or as it stands where that is None."""
     of = lesson.windows.recent if step is None else lesson.windows.highest
     (window,) = of((ALL_CELLS,))
-    return LessonReport(lesson.lesson.name, step, lesson.episodes, window.episodes, *window.rate)
+    if proven := lesson.proven.values():
+        episodes, wins = (sum(column) for column in zip(*(one[:2] for one in proven), strict=True))
+        lower = min(one.rate.lower for one in proven)
+        window = Window(episodes, wins, WinRate(wins / episodes, lower, 1.0))
+    report = LessonReport(lesson.lesson.name, step, lesson.counted, window.episodes, *window.rate)
+    criteria, rule = lesson.lesson.completion_criteria, lesson.rule
+    if criteria is None or rule is None:
+        return report
+    report = replace(
+        report,
+        measure=criteria.measure,
+        threshold=criteria.threshold,
+        every_cell=criteria.every_cell,
+    )
+    if criteria.by_evidence:
+        found, needed = odds(rule.statistic), odds(rule.bound)
+        return replace(report, evidence=found, evidence_needed=needed)
+    return replace(report, value=None if math.isnan(rule.statistic) else rule.statistic)
+
+
+def odds(log_evidence: float) -> float:
+    """Evidence as odds, cut where a number would not hold it."""
+    return math.exp(min(log_evidence, MAX_LOG))
+
+
+def odds_text(value: float) -> str:
+    """Odds in few digits."""
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
 def not_begun(name: str) -> LessonReport:
@@ -159,42 +237,37 @@ def not_begun(name: str) -> LessonReport:
     return LessonReport(name, None, 0, 0, *UNKNOWN)
 
 
+def missing(lesson: CurrentLesson) -> str:
+    """What `lesson` lacks to be passed, in words; empty: nothing, or what `held_back` gives."""
+    criteria, rule = lesson.lesson.completion_criteria, lesson.rule
+    if criteria is None or rule is None or rule.passed or held_back(lesson):
+        return ""
+    measure, threshold = criteria.measure.replace("_", " "), criteria.threshold
+    parts = []
+    if isinstance(rule, EvidenceRule) and rule.statistic < rule.bound:
+        cell = f" in {rule.weakest.shown}" if criteria.every_cell else ""
+        found, needed = odds_text(odds(rule.statistic)), odds_text(odds(rule.bound))
+        parts.append(f"evidence that {measure} exceeds {threshold:g}{cell} ({found} of {needed})")
+    elif not isinstance(rule, EvidenceRule) and rule.statistic <= rule.bound:
+        parts.append(f"{measure} over {threshold:g} (reached {rule.statistic:.4g})")
+    if (more := criteria.min_lesson_length - rule.episodes) > 0:
+        parts.append(f"{more:,} of {criteria.min_lesson_length:,} episodes")
+    return " and ".join(parts)
+
+
 def held_back(lesson: CurrentLesson) -> tuple[CellReport, ...]:
     """Of the cells of `lesson` that have not passed, those with the lowest win rate.
 
-    None where no win rate is too low: where it is not what passes the lesson, or is over the
+    Empty where the lesson is not judged by evidence of its win rate, and where that is over the
     threshold by too few episodes.
     """
     criteria = lesson.lesson.completion_criteria
-    if criteria is None or not criteria.measured.of_wins:
+    if criteria is None or not (criteria.by_evidence and criteria.measured.of_wins):
         return ()
     pairs = zip(cell_reports(lesson), lesson.lacking, strict=True)
     lacking = [cell for cell, is_lacking in pairs if is_lacking]
     worst = min((_rank(cell) for cell in lacking), default=math.inf)
     return tuple(c for c in lacking if _rank(c) == worst) if worst <= criteria.threshold else ()
-
-
-def lacks(lesson: CurrentLesson) -> str:
-    """What keeps `lesson` from being passed, where that is no cell's win rate; else nothing."""
-    criteria, rule = lesson.lesson.completion_criteria, lesson.rule
-    if criteria is None or rule is None or lesson.passed or held_back(lesson):
-        return ""
-    length, found, least = rule.episodes, rule.statistic, criteria.min_lesson_length
-    of_evidence = criteria.by_evidence
-    is_enough = found >= rule.bound if of_evidence else not found <= rule.bound  # or NaN
-    if length < least and is_enough:
-        return f"{length:,} of at least {least:,} episodes"
-    if of_evidence:
-        return f"evidence {odds(found)} of {odds(rule.bound)}"
-    value = "unknown" if math.isnan(found) else f"{found:.4g}, not above {rule.bound:g}"
-    return f"{criteria.measure} {value}"
-
-
-def odds(log_evidence: float) -> str:
-    """Evidence as odds, however large."""
-    if log_evidence < MAX_LOG:
-        return f"{math.exp(log_evidence):.3g}"
-    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 def _rank(cell: CellReport) -> float:
@@ -211,18 +284,27 @@ def floors(lesson: CurrentLesson, margin: float) -> dict[Cell, float]:
     if criteria is None or not criteria.measured.of_wins:
         return {}
     return {
-        Cell(cell.target, cell.difficulty): (
-            criteria.threshold if criteria.every_cell else min(criteria.threshold, cell.lower)
+        cell: (
+            criteria.threshold
+            if criteria.every_cell
+            else min(criteria.threshold, window.rate.lower)
         )
         - margin
-        for cell in cell_reports(lesson)
+        for cell, window in zip(lesson.cells, lesson.windows.highest(lesson.cells), strict=True)
     }
 
 
 def cell_reports(lesson: CurrentLesson) -> tuple[CellReport, ...]:
-    """One report for each cell of `lesson`: what it shows most where that is passed."""
-    of = lesson.windows.highest if lesson.passed else lesson.windows.recent
-    return tuple(map(_cell_report, lesson.cells, of(lesson.cells)))
+    """One report for each cell of `lesson`: what it shows most where that is passed.
+
+    The interval is the test's own, as that of `LessonReport`, where the test is about that cell.
+    """
+    windows = (lesson.windows.highest if lesson.passed else lesson.windows.recent)(lesson.cells)
+    proven = lesson.proven
+    if len(lesson.cells) == 1 and ALL_CELLS in proven:
+        proven = {lesson.cells[0]: proven[ALL_CELLS]}
+    shown = (proven.get(cell, window) for cell, window in zip(lesson.cells, windows, strict=True))
+    return tuple(map(_cell_report, lesson.cells, shown))
 
 
 def _cell_report(cell: Cell, window: Window) -> CellReport:

@@ -184,7 +184,7 @@ class _Game:
             self.opened.ask(self._mix.cells)
         cell = episode.outcome.cell
         if cell is not None and cell not in self._mix.known:
-            name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+            name = cell.shown
             raise _contradiction(episode.step, f"ended an episode of {name}, which it can't draw")
         try:
             self.opened.show(episode.outcome)
@@ -227,9 +227,22 @@ def _checks(game: _Game, world: World) -> Iterator[Check]:
             yield replace(check, decision="stay")
             opened.begin_evidence()
             continue
-        yield check
+        yield _where_the_run_looked(check, attempt) if by_step and opened.passed else check
         if opened.passed:
             return
+
+
+def _where_the_run_looked(check: Check, attempt: Attempt) -> Check:
+    """`check`, which passes, or the run's own where it can't have looked before that.
+
+    Without an ended episode it looks where a rollout ends alone, which is in no record.
+    """
+    end = attempt.end
+    if end is None or end["decision"] == "demote" or check.step >= end["step"]:
+        return check
+    if any(check.step <= episode.step < end["step"] for episode in attempt.episodes):
+        return check
+    return replace(check, step=end["step"], statistic=end["statistic"])
 
 
 def _one_by_one(attempt: Attempt) -> Iterator[tuple[int, Sequence[CountedEpisode]]]:

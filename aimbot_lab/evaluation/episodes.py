@@ -71,7 +71,7 @@ def longest_episode(spec: WorldSpec, max_steps: int | None = None) -> int:
 
 def endless(cell: Cell, *, running: int, rows: int, steps: int) -> RunFailedError:
     """That so many of the episodes in `rows` rows have not ended in so many steps."""
-    target = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
+    target = cell.shown
     return RunFailedError(
         f"{running} of {rows} episodes of {target} did not end within {steps:,} steps: give the "
         "world a limit, or raise this one with --max-steps or evaluation.max_steps"

@@ -21,7 +21,7 @@ LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
-    """A value with its interval over trainings."""
+    """A value with its interval over trainings; NaN where they do not vary."""
 
     value: float
     lower: float
@@ -59,7 +59,8 @@ def estimate(
     """`statistic` of the groups [R, C], with its bootstrap percentile interval at 95 %.
 
     Each of `resamples` draws as many trainings of each group as it has, with replacement. A
-    single training in every group says nothing about others: the interval is NaN.
+    single training in every group says nothing about others, nor do trainings that are all alike:
+    the interval is NaN.
     """
     value = statistic(*groups)
     if all(len(scores) < 2 for scores in groups):
@@ -67,6 +68,8 @@ def estimate(
     rng = np.random.default_rng(seed)
     drawn = [statistic(*(_resampled(scores, rng) for scores in groups)) for _ in range(resamples)]
     lower, upper = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    if lower == upper:
+        return Estimate(value, float("nan"), float("nan"))
     return Estimate(value, float(lower), float(upper))
 
 

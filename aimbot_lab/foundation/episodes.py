@@ -17,6 +17,11 @@ class Cell(NamedTuple):
     target: str
     difficulty: int
 
+    @property
+    def shown(self) -> str:
+        """The cell as a person reads it."""
+        return f"{self.target} {self.difficulty}" if self.difficulty else self.target
+
 
 class EpisodeBatch(NamedTuple):
     """Episodes that ended in the same step of a batch of rows: E entries, one for each agent.

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from aimbot_lab.cli.processes.stopping import STOPPING
 from aimbot_lab.cli.views.live import LiveView
-from aimbot_lab.cli.views.training_text import lesson_line
+from aimbot_lab.cli.views.training_text import lesson_line, promotion_line
 from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport, Measured
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.training.observer import TrainingSnapshot
@@ -108,15 +108,54 @@ def test_a_long_notice_is_told_whole_and_the_newest_are_kept() -> None:
     assert lines[-1] == STOPPING
 
 
-@pytest.mark.parametrize("name", ["narrow ways", LONG_NAME])
-def test_a_promotion_is_one_line_with_its_numbers(name: str) -> None:
-    console = Console(file=io.StringIO(), width=60)
-    report = LessonReport(name, 1_234_567, 2_000, 500, 0.912, 0.885, 0.934)
+def promoted(report: LessonReport, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
     with console.capture() as capture:
         LiveView("goto", console).promotion(report, 1_234_567)
     (line,) = capture.get().splitlines()
-    assert len(line) <= 60
-    assert line.endswith("at step 1,234,567: 0.912 [0.885, 0.934]")
+    assert len(line) <= width
+    return line
+
+
+PROVEN = LessonReport(
+    *("narrow ways", 1_234_567, 2_000, 500, 0.912, 0.902, 1.0, "win_rate", 0.9),
+    evidence=22.14,
+    evidence_needed=20.0,
+)
+
+
+@pytest.mark.parametrize("name", ["narrow ways", LONG_NAME])
+def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> None:
+    report = replace(PROVEN, name=name)
+    for width in (60, 80, 100):
+        line = promoted(report, width)
+        assert line.endswith("win rate > 0.9, evidence 22.1 of 20")
+        assert "at step 1,234,567" in line
+    wide = promoted(report, 220)
+    assert (
+        wide
+        == f"✓ {promotion_line(report, 1_234_567)}"
+        == (
+            f"✓ passed {name!r} at step 1,234,567 after 2,000 episodes: "
+            "win rate 0.912 [0.902, 1.000] > 0.9, evidence 22.1 of 20"
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "proof"),
+    [
+        ({"evidence": 5.1, "evidence_needed": 5.0}, "win rate 0.912 [0.902, 1.000] at 80 % > 0.9,"),
+        ({"every_cell": True}, "win rate 0.912 [0.902, 1.000] > 0.9 (each cell), evidence 22.1 of"),
+        ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
+        ({"evidence": None, "value": 0.95}, "win rate 0.95 > 0.9, by rule ml-agents"),
+        ({"evidence": None, "value": 0.52, "measure": "progress"}, "progress 0.52 > 0.9"),
+        ({"measure": None, "evidence": None}, "win rate 0.912 [0.902, 1.000]"),  # an older run's
+    ],
+)
+def test_every_lesson_says_by_what_it_was_passed(changes: dict, proof: str) -> None:
+    line = promotion_line(replace(PROVEN, **changes), 1_234_567)
+    assert line.startswith(f"passed 'narrow ways' at step 1,234,567 after 2,000 episodes: {proof}")
 
 
 def test_a_stage_takes_the_place_of_the_table_and_a_notice_stays() -> None:

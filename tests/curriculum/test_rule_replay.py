@@ -79,6 +79,31 @@ def test_a_replay_agrees_with_the_run(kind: str) -> None:
     assert passed
 
 
+@pytest.mark.parametrize("rule", ["evidence", "ml-agents"])
+def test_a_run_that_looks_only_where_episodes_end_left_no_gap(rule: str) -> None:
+    """As a training does: between these steps and the ends of rollouts nothing is decided."""
+    asked = {"rule": rule, "measure": "progress"}
+    for seed in range(6):
+        mix = {"difficulty": TWO_CELLS, "criteria": {**asked, "threshold": 0.011 * (seed + 1)}}
+        lessons = [lesson("a", **mix), lesson("b", **mix)]
+        game = Game(CurriculumProgress(lessons, DIFFICULTIES, total_steps=TOTAL))
+        rng = np.random.default_rng(seed)
+        for step in range(ROWS, TOTAL, ROWS):
+            ends_rollout = step % (40 * ROWS) == 0
+            lines = [line(bool(rng.random() < 0.8))] * int(rng.random() < 0.1)
+            if lines or ends_rollout:
+                game.play(*lines, step=step)
+            if game.progress.finished:
+                break
+            if ends_rollout:
+                game.begin_next()
+        found = list(replays(game.record, world(lessons)))
+        assert len(found) == 2
+        for one in found:
+            assert one.own is not None
+            assert one.own.agrees
+
+
 def test_a_record_with_a_gap_is_found_out() -> None:
     lessons = [lesson("a", difficulty=TWO_CELLS), lesson("b")]
     game = play(lessons, 1, climb=False)

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aimbot_lab.foundation.statistics.intervals import student_quantile, wilson
+from aimbot_lab.foundation.statistics.intervals import (
+    mean_interval,
+    shown_difference,
+    shown_rate,
+    student_quantile,
+    wilson,
+)
 
 
 def test_the_interval_agrees_with_newcombe_1998() -> None:
@@ -39,6 +45,29 @@ def test_without_episodes_nothing_is_known() -> None:
 def test_impossible_counts_are_refused(wins: int, episodes: int, confidence: float) -> None:
     with pytest.raises(ValueError, match="must lie between"):
         wilson(wins, episodes, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        ((0.997, 1.0), "[0.997, 1.000]"),
+        ((0.99961, 1.0), "[0.999, 1.000]"),
+        ((1.0, 1.0), "[1.000, 1.000]"),
+        ((0.0, 0.0004), "[0.000, 0.001]"),
+        ((0.838, 0.9999), "[0.838, 1.000]"),  # an upper end may say less than is known
+        ((11.2, 13.0), "[11.200, 13.000]"),  # a value of another kind
+    ],
+)
+def test_an_interval_is_never_rounded_to_certainty(ends: tuple[float, float], shown: str) -> None:
+    assert shown_rate(0.5, *ends) == f"0.500 {shown}"
+    lower, upper = shown.strip("[]").split(", ")
+    assert shown_difference(0.5, *ends) == f"+0.500 [+{lower}, +{upper.replace('0.001', '0.000')}]"
+
+
+def test_values_that_are_all_alike_have_no_interval() -> None:
+    assert mean_interval([0.1 + 0.2, 0.3, 0.3])[1:] == (None, None)
+    assert mean_interval([0.0, 0.0])[1:] == (None, None)
+    assert mean_interval([0.3, 0.4]).lower is not None
 
 
 @pytest.mark.parametrize(

@@ -75,4 +75,15 @@ def test_the_interval_repeats_and_one_training_has_none() -> None:
 
 def test_groups_are_resampled_each_by_itself() -> None:
     low, high = np.zeros((3, 2)), np.array([[1.0, 1.0], [2.0, 2.0]])
-    assert estimate(probability_of_improvement, high, low) == Estimate(1.0, 1.0, 1.0)
+    low[0] = 1.5  # which beats one of the other group, where it is drawn
+    found = estimate(probability_of_improvement, high, low)
+    assert found.value == pytest.approx(5 / 6)
+    assert found.lower < found.value < found.upper == 1.0
+
+
+def test_trainings_that_are_all_alike_have_no_interval() -> None:
+    alike, others = np.full((3, 2), 0.9), np.zeros((2, 2))
+    for statistic, groups in ((mean, (alike,)), (probability_of_improvement, (alike, others))):
+        found = estimate(statistic, *groups)
+        assert math.isnan(found.lower)
+        assert math.isnan(found.upper)

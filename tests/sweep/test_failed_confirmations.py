@@ -1,4 +1,4 @@
-"""A confirmation that fails is told everywhere, and run again by --resume."""
+"""A confirmation that fails, or that proves nothing, is told as that everywhere."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.cli.commands.sweep import _shown
 from aimbot_lab.cli.sweep_begin import begun
-from aimbot_lab.cli.views.sweep_text import status_text
+from aimbot_lab.cli.views.sweep_text import report_text, status_text
 from aimbot_lab.cli.views.sweep_view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot
@@ -86,6 +86,31 @@ def test_all_that_tells_of_a_sweep_tells_of_the_failure(
     _shown(SweepResult(found, True, None, "a run", "http://db:5000"), as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["run_id"], document["tracking_uri"]) == ("a run", "http://db:5000")
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "shown"),
+    [((0.9, 0.9), 0, "+0.700 (2 seeds, all alike)"), ((0.9, 0.8), 1, "+0.650 [+0.015, +1.285]")],
+)
+def test_two_seeds_that_gain_the_same_prove_nothing(
+    sweep: Sweep, values: tuple[float, float], best: int, shown: str
+) -> None:
+    record = joined(sweep, resume=False)
+    for value in (0.2, 0.9):
+        ended(record.search_queue(), value)
+    for pair in ((0.2, 0.2), values):
+        scores = [{**SCORE, "value": value, "wins": round(10 * value)} for value in pair]
+        kept = {score_key(place): score for place, score in enumerate(scores)}
+        ended(record.confirm_queue(), sum(pair) / 2, **kept)
+    found = report(record)
+    assert found.status == "done"
+    better = "clearly better than the defaults: trial 1"
+    said = better if best else "no trial is clearly better than the defaults"
+    assert (found.best, found.as_json()["verdict"]) == (best, said)
+    assert shown in report_text(found)
+    for one in found.confirmed:
+        assert one.gain_lower is None or one.gain_lower < one.gain_upper
+        assert one.lower < one.value < one.upper  # over the episodes where all are alike
 
 
 def test_resume_says_what_it_runs_again_and_goes_on_where_that_failed(

@@ -33,10 +33,18 @@ def test_intervals_of_several_comparisons_share_their_error() -> None:
 
 def test_a_gain_is_that_of_pairs() -> None:
     """What both trainings on a seed have in common falls out."""
-    gain = gain_over([10.0, 110.0, 1010.0], [9.0, 109.0, 1009.0], comparisons=3)
-    assert gain.mean == pytest.approx(1.0)
-    assert gain.lower == pytest.approx(1.0)
+    gain = gain_over([10.0, 110.0, 1010.0], [9.0, 109.0, 1009.3], comparisons=3)
+    assert gain.mean == pytest.approx(0.9)
+    whole = mean_interval([1.0, 1.0, 0.7], comparisons=3)
+    assert (gain.lower, gain.upper) == pytest.approx(whole)
     assert gain_over([2.0], [5.0], comparisons=1).lower is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_values_that_are_all_alike_have_no_interval(count: int) -> None:
+    assert mean_interval([0.1 + 0.2, 0.3] * count) == (None, None)
+    assert gain_over([0.9] * count, [0.2] * count, comparisons=1).lower is None
+    assert found_share([1e5], 2.0, seeds=max(count, 2), comparisons=1, rounds=9) == 0.0
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25, 2.5])

@@ -5,7 +5,12 @@ from math import exp, log
 from statistics import fmean, stdev
 
 from aimbot_lab.bench.ablation.trainings import Attempt
-from aimbot_lab.foundation.statistics.intervals import MeanInterval, student_quantile
+from aimbot_lab.foundation.statistics.intervals import (
+    MeanInterval,
+    are_alike,
+    shown_difference,
+    student_quantile,
+)
 
 LINEAR = "target linear"
 ATTENDING = {"target attention": "target attention", "everything": "everything (target attention)"}
@@ -38,12 +43,12 @@ def _found(pairs: Sequence[tuple[Attempt, Attempt]]) -> str:
     if all(one.reached and other.reached for one, other in pairs):
         logs = student_interval([log(one.steps / other.steps) for one, other in pairs])
         ends = ", ".join(f"{exp(end):.3f}" for end in logs[1:] if end is not None)
-        times = f"it took {exp(logs.mean):.3f} [{ends}] times the steps to the threshold"
+        interval = f" [{ends}]" if ends else ""
+        times = f"it took {exp(logs.mean):.3f}{interval} times the steps to the threshold"
         return f"{_judged(logs, less_is_better=True)}, {times}"
     more = student_interval([_rate(one) - _rate(other) for one, other in pairs])
-    ends = ", ".join(f"{end:+.3f}" for end in more[1:] if end is not None)
-    judged = _judged(more, less_is_better=False)
-    return f"{judged}, its win rate at the end is higher by {more.mean:+.3f} [{ends}]"
+    judged, found = _judged(more, less_is_better=False), shown_difference(*more)
+    return f"{judged}, its win rate at the end is higher by {found}"
 
 
 def _rate(attempt: Attempt) -> float:
@@ -51,15 +56,15 @@ def _rate(attempt: Attempt) -> float:
 
 
 def _judged(found: MeanInterval, *, less_is_better: bool) -> str:
-    assert found.lower is not None
-    assert found.upper is not None
-    if found.lower <= 0 <= found.upper:
+    if found.lower is None or found.upper is None or found.lower <= 0 <= found.upper:
         return "not shown to be better"
     return "better" if (found.upper < 0) == less_is_better else "worse"
 
 
 def student_interval(values: Sequence[float]) -> MeanInterval:
-    """The mean of two `values` or more, with Student's interval at 95 %."""
+    """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
+    if are_alike(values):
+        return MeanInterval(fmean(values), None, None)
     mean, degrees = fmean(values), len(values) - 1
     width = student_quantile(0.5 + CONFIDENCE / 2, degrees)
     half = width * stdev(values, mean) / len(values) ** 0.5

@@ -9,6 +9,7 @@ import click
 import aimbot_lab
 from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.bench.ablation.trainings import AblationPlan, Attempt, Spread
@@ -182,9 +183,7 @@ def _share(value: float | None) -> str:
 
 
 def _win_rate(won: "WinRate") -> str:
-    if won.win_rate is None:
-        return "-"
-    return f"{won.win_rate:.3f} [{won.lower:.3f}, {won.upper:.3f}]"
+    return shown_rate(*won)
 
 
 def _shown(spread: "Spread", form: str) -> str:

@@ -8,8 +8,9 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.text import print_json, rate, shortened_number, table
+from aimbot_lab.cli.views.text import print_json, shortened_number, table
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
@@ -125,7 +126,7 @@ def _numbers(score: "Score", found: "Evaluated", measures: "Sequence[Measure]") 
     to_win, earned = score.median_seconds_to_win, score.mean_return
     own = [shown(measure, score.measures) for measure in measures]
     return (
-        rate(score.win_rate, score.lower, score.upper),
+        shown_rate(score.win_rate, score.lower, score.upper),
         f"{score.wins:,} of {score.episodes:,}",
         *((f"{score.draws:,}",) if found.has_draws else ()),
         *(own or ["-" if to_win is None else f"{to_win:.1f} {found.time_unit}"]),

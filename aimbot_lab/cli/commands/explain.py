@@ -9,15 +9,16 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.text import print_json, rate, table
+from aimbot_lab.cli.views.text import print_json, table
 from aimbot_lab.foundation.shown_text import terminal_lines
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import Check
     from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay
     from aimbot_lab.experiment.analysis.explanation import Explanation
 
-HEAD = ("episodes", "step", "found", "needed", "")
+HEAD = ("episodes", "step", "evidence", "needed", "")
 
 
 @click.command(short_help="Explain why lessons ended or did not.")
@@ -39,9 +40,10 @@ def explain(
     """Explain why each lesson of RUN (its id, or the beginning of it) ended or did not.
 
     Reads the episodes that the run recorded, also while it runs, and asks the lesson's rule about
-    them once more. `found` is the evidence that the win rate exceeds the threshold: odds, which
-    pass at 1 / alpha; under other rules it is the measure itself. What another threshold would
-    have done is computed on the same episodes; what the agent would have learned then is unknown.
+    them once more. `evidence` is that the win rate exceeds the threshold: the odds against luck,
+    which pass at 1 / alpha. Rules without a test compare the measure itself. What another
+    threshold would have done is computed on the same episodes; what the agent would have learned
+    then is unknown.
 
     \b
     Example:
@@ -79,8 +81,8 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
     yield f"lesson {attempt.lesson + 1} {lesson.name!r}: {_ending(replayed)}"
     if replayed.own is not None:
         yield f"  asks for {_asked(replayed.own)}"
-    if (weakest := _weakest(replayed.own)) is not None:
-        yield f"  {weakest}"
+    if lacking := _lacking(replayed.own):
+        yield f"  {lacking}"
     for event in attempt.events:
         yield f"  {_event(event)}"
     if replayed.other is not None:
@@ -90,17 +92,33 @@ def _lesson(explanation: "Explanation", replayed: "Replayed", *, every: bool) ->
     if replayed.own is not None and replayed.own.checks:
         checks = replayed.own.checks if every else informative_checks(replayed.own)
         rows = [_row(check, replayed.own) for check in checks]
-        yield "\n".join(f"  {line}" for line in table(HEAD, rows).splitlines())
+        by_evidence = replayed.own.criteria.by_evidence
+        found = HEAD[2] if by_evidence else replayed.own.criteria.measure
+        head = (*HEAD[:2], found, *HEAD[3:])
+        yield "\n".join(f"  {line}" for line in table(head, rows).splitlines())
 
 
 def _ending(replayed: "Replayed") -> str:
     end, counted = replayed.attempt.end, len(replayed.attempt.episodes)
     if end is not None:
-        verb = "left for an earlier lesson" if end["decision"] == "demote" else "passed"
-        return f"{verb} at step {end['step']:,} after {counted:,} episodes"
+        where = f"at step {end['step']:,} after {counted:,} episodes"
+        if end["decision"] == "demote":
+            return f"left for an earlier lesson {where}"
+        return f"passed {where}{_proof(replayed.own)}"
     if replayed.own is None:
         return f"asks for nothing; {counted:,} episodes counted"
     return f"not passed; {counted:,} episodes counted"
+
+
+def _proof(replay: "RuleReplay | None") -> str:
+    """What a lesson that was passed has shown; empty where the replay does not say so."""
+    from aimbot_lab.curriculum.reports import lesson_report
+
+    if replay is None or replay.passed is None:
+        return ""
+    report = lesson_report(replay.lesson, replay.passed.step)
+    won = shown_rate(report.win_rate, report.lower, report.upper) + report.level
+    return f": {report.proof(won)}"
 
 
 def _asked(replay: "RuleReplay") -> str:
@@ -119,27 +137,28 @@ def _asked(replay: "RuleReplay") -> str:
     return f"{criteria.measure}{whom} > {criteria.threshold:g}: {how}, {length}"
 
 
-def _weakest(replay: "RuleReplay | None") -> str | None:
-    """What holds a lesson back that was not passed: mostly its weakest cell."""
-    from aimbot_lab.curriculum.reports import held_back, lacks
+def _lacking(replay: "RuleReplay | None") -> str:
+    """The cell that holds a lesson back, or what is missing of a measure that asks no cell."""
+    from aimbot_lab.curriculum.reports import held_back, missing
 
     if replay is None or replay.passed is not None:
-        return None
+        return ""
+    if lacks := missing(replay.lesson):
+        return f"missing: {lacks}"
     cells = held_back(replay.lesson)
     if not cells:
-        return f"has {found}" if (found := lacks(replay.lesson)) else None
+        return ""
     cell = cells[0]
     name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
     if not cell.episodes:
         return f"held back by {name}: no episode of it has counted"
-    won = rate(cell.win_rate, cell.lower, cell.upper)
+    won = shown_rate(cell.win_rate, cell.lower, cell.upper)
     return f"held back by {name}: win rate {won} over its last {cell.episodes} episodes"
 
 
 def _event(event: dict[str, Any]) -> str:
     from aimbot_lab.curriculum.forgetting_monitor import Regression
     from aimbot_lab.curriculum.greedy_proof import GreedyCheck
-    from aimbot_lab.curriculum.reports import odds
 
     where = f"at step {event['step']:,}, after {event['episodes']:,} episodes"
     if event["kind"] == "weights":
@@ -153,7 +172,7 @@ def _event(event: dict[str, Any]) -> str:
         weights = " ".join(f"{target} {weight:.3g}" for target, weight in pairs)
         return f"{where}: weights of the targets moved to {weights}"
     regression = Regression(**event["regression"])
-    found = f"{odds(regression.log_evidence)} of {odds(regression.log_bound)}"
+    found = f"{_odds(regression.log_evidence)} of {_odds(regression.log_bound)}"
     return f"{where}: {regression.line} (evidence {found})"
 
 
@@ -176,12 +195,19 @@ def _row(check: "Check", replay: "RuleReplay") -> tuple[str, ...]:
 
 
 def _found(check: "Check", replay: "RuleReplay") -> tuple[str, str]:
-    from aimbot_lab.curriculum.reports import odds
-
     if replay.criteria.by_evidence:
-        return odds(check.statistic), odds(check.bound)
+        return _odds(check.statistic), _odds(check.bound)
     found = "-" if math.isnan(check.statistic) else f"{check.statistic:.4g}"
     return found, f"> {check.bound:g}"
+
+
+def _odds(log_evidence: float) -> str:
+    """Evidence as odds, however large."""
+    from aimbot_lab.curriculum.reports import MAX_LOG, odds, odds_text
+
+    if log_evidence < MAX_LOG:
+        return odds_text(odds(log_evidence))
+    return f"1e+{log_evidence / math.log(10):.0f}"
 
 
 def _document(explanation: "Explanation", *, every: bool) -> dict[str, Any]:
@@ -199,6 +225,8 @@ def _lesson_document(
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from aimbot_lab.curriculum.reports import lesson_report, missing
+
     attempt, own, other, refused = replayed
     document: dict[str, Any] = {
         "lesson": attempt.lesson + 1,
@@ -211,6 +239,9 @@ def _lesson_document(
     }
     if own is not None:
         document |= _checks_document(own, every=every)
+        step = None if own.passed is None else own.passed.step
+        document["report"] = asdict(lesson_report(own.lesson, step))
+        document["missing"] = missing(own.lesson)
         document["agrees"] = own.agrees
     if other is not None:
         passed = other.passed and _check_document(other.passed)

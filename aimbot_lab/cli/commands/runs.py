@@ -146,6 +146,7 @@ def _document(run: "RunSummary") -> dict[str, Any]:
         "started": run.started.isoformat(),
         "ended": None if run.ended is None else run.ended.isoformat(),
         "seconds": run.seconds,
+        "training_seconds": run.training_seconds,
         "win_rate": None if run.win_rate is None else run.win_rate._asdict(),
         "metrics": {key: v if math.isfinite(v) else None for key, v in run.metrics.items()},
         "tags": {key: v for key, v in run.tags.items() if key.startswith("lab.")},

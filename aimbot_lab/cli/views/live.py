@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from aimbot_lab.cli.processes.terminal import quiet_keys
-from aimbot_lab.cli.views.text import duration, rate
+from aimbot_lab.cli.views.text import duration
 from aimbot_lab.cli.views.training_text import measured_text, promotion_line, time_left
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
@@ -118,7 +119,7 @@ def share_bar(share: float, width: int) -> ProgressBar:
 
 def _win_rates(view: "CurriculumView", console: Console) -> Table:
     pooled = view.win_rate
-    won = rate(pooled.win_rate, pooled.lower, pooled.upper)
+    won = shown_rate(pooled.win_rate, pooled.lower, pooled.upper)
     rows = [("all", pooled.win_rate, won, str(view.window))]
     if len(view.cells) > 1:
         rows += map(_cell_row, view.cells)
@@ -150,4 +151,5 @@ def _win_bar(share: float, threshold: float | None, width: int, console: Console
 
 def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:
     name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
-    return name, cell.win_rate, rate(cell.win_rate, cell.lower, cell.upper), str(cell.episodes)
+    won = shown_rate(cell.win_rate, cell.lower, cell.upper)
+    return name, cell.win_rate, won, str(cell.episodes)

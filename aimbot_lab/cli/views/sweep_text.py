@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aimbot_lab.cli.views.text import duration, rate, table
+from aimbot_lab.cli.views.text import duration, table
+from aimbot_lab.foundation.statistics.intervals import shown_difference, shown_rate
 
 MANY = 1000  # from here on a value is a count of steps, not a rate
 
@@ -81,7 +82,7 @@ def shown(value: float | None, lower: float | None, upper: float | None) -> str:
         return f"{value:,.0f}" if abs(value) >= MANY else f"{value:,.6g}"
     if abs(upper) >= MANY:  # steps
         return f"{value:,.0f} [{lower:,.0f}, {upper:,.0f}]"
-    return rate(value, lower, upper)
+    return shown_rate(value, lower, upper)
 
 
 def fresh(one: "Confirmed") -> str:
@@ -147,13 +148,13 @@ def gain(one: "Confirmed") -> str:
     """The difference to the defaults with its interval over the pairs of trainings."""
     if one.gain is None:
         return "-"
-    if abs(one.gain) >= MANY:  # steps
-        if one.gain_lower is None or one.gain_upper is None:
-            return f"{one.gain:+,.0f}"
-        return f"{one.gain:+,.0f} [{one.gain_lower:+,.0f}, {one.gain_upper:+,.0f}]"
+    counts_steps, seeds = abs(one.gain) >= MANY, len(one.trainings)
     if one.gain_lower is None or one.gain_upper is None:
-        return f"{one.gain:+.3f}"
-    return f"{one.gain:+.3f} [{one.gain_lower:+.3f}, {one.gain_upper:+.3f}]"
+        found = f"{one.gain:+,.0f}" if counts_steps else f"{one.gain:+.3f}"
+        return f"{found} ({seeds} seeds, all alike)" if seeds > 1 else f"{found} (1 seed)"
+    if counts_steps:
+        return f"{one.gain:+,.0f} [{one.gain_lower:+,.0f}, {one.gain_upper:+,.0f}]"
+    return shown_difference(one.gain, one.gain_lower, one.gain_upper)
 
 
 def state_line(snapshot: "SweepSnapshot") -> str:

@@ -96,11 +96,6 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def rate(value: float | None, lower: float, upper: float) -> str:
-    """A win rate with its interval."""
-    return "-" if value is None else f"{value:.3f} [{lower:.3f}, {upper:.3f}]"
-
-
 def shortened_number(value: float) -> str:
     """A number of any size with at least three digits, the whole ones all shown."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

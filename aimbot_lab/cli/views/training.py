@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.views.text import Fit, duration, print_json, rate, table, terminal_width
+from aimbot_lab.cli.views.text import Fit, duration, print_json, table, terminal_width
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.processes.crew import Crew
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.result import RunResult
 
-LESSON_HEAD = ("#", "lesson", "passed at step", "episodes", "of the last", "win rate [95 %]")
+WIN_RATE_HEAD = "win rate [95 %]"
+LESSON_HEAD = (
+    *("#", "lesson", "passed at step", "episodes", "asks for", "evidence", "of the last"),
+    WIN_RATE_HEAD,
+)
 EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 LOOK = "Look at it: "
 SHORT_ID = 12  # characters of a run's id that a person is shown to type
@@ -132,8 +137,10 @@ def summary(result: "RunResult", width: int | None) -> str:
             lesson.name,
             "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
             f"{lesson.episodes:,}",
+            lesson.asked or "-",
+            lesson.found or "-",
             lesson.window or "-",
-            rate(lesson.win_rate, lesson.lower, lesson.upper),
+            shown_rate(lesson.win_rate, lesson.lower, lesson.upper) + lesson.level,
         )
         for number, lesson in enumerate(result.lessons, start=1)
     ]
@@ -142,19 +149,20 @@ def summary(result: "RunResult", width: int | None) -> str:
             cell.target,
             cell.difficulty or "-",
             cell.episodes,
-            rate(cell.win_rate, cell.lower, cell.upper),
+            shown_rate(cell.win_rate, cell.lower, cell.upper),
         )
         for cell in result.cells
     ]
     head = (
         f"run {result.run_id}  {result.status}\n"
-        f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} "
+        f"seed {result.seed}  {result.steps:,} steps in {duration(result.seconds)} of training "
         f"({result.steps_per_second:,.0f} steps/s)"
     )
+    fit = Fit(width, cut="lesson", spare=["of the last", WIN_RATE_HEAD])
     return "\n\n".join(
         [
             head,
-            table(LESSON_HEAD, lessons, Fit(width, cut="lesson", spare=["of the last"])),
-            table(("target", "difficulty", "episodes", "win rate [95 %]"), cells),
+            table(LESSON_HEAD, lessons, fit),
+            table(("target", "difficulty", "episodes", WIN_RATE_HEAD), cells),
         ]
     )

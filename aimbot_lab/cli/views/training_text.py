@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from aimbot_lab.cli.views.text import cut, duration, rate
+from aimbot_lab.cli.views.text import cut, duration
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
@@ -10,12 +11,16 @@ if TYPE_CHECKING:
 
 
 def promotion_line(report: "LessonReport", step: int, *, width: int | None = None) -> str:
-    """A passed lesson in one line; where it must not exceed `width`, in fewer words."""
-    won = rate(report.win_rate, report.lower, report.upper)
-    line = f"passed {report.name!r} at step {step:,}: win rate {won}"
-    if width is None or len(line) <= width:
-        return line
-    rest = f" at step {step:,}: {won}"
+    """A passed lesson and its proof in one line, in fewer words to keep to `width`."""
+    won = shown_rate(report.win_rate, report.lower, report.upper) + report.level
+    where = f" at step {step:,}"
+    begin = f"passed {report.name!r}{where} after {report.episodes:,} episodes"
+    proofs = (report.proof(won), report.proof()) if report.measure else (f"win rate {won}", won)
+    lines = [f"{begin}: {proof}" for proof in proofs]
+    fitting = [line for line in lines if width is None or len(line) <= width]
+    if width is None or fitting:
+        return fitting[0]
+    rest = f"{where}: {proofs[-1]}"
     return cut(report.name, width - len(rest)) + rest
 
 
@@ -29,7 +34,7 @@ def progress_line(snapshot: "TrainingSnapshot") -> str:
 
 def lesson_line(view: "CurriculumView") -> str:
     """The lesson, its win rate with interval, and the threshold."""
-    won = rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
+    won = shown_rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
     against = "" if view.threshold is None else f" against {view.threshold:g}"
     lesson = f"lesson {view.lesson + 1}/{view.lessons} {view.name!r}"
     return f"{lesson} win rate {won}{against}{measured_text(view)}"

@@ -30,10 +30,12 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Value = bool | float | npt.NDArray[np.bool_] | FloatArray
 
 STAKES = (0.1, 0.2, 0.4, 0.8)
 RESTART_EVERY = 256
+_HALVINGS = 40  # of the range in which `proven` looks for a win rate
 
 
 class Evidence(NamedTuple):
@@ -73,6 +75,37 @@ class EvidenceTest:
     def log_evidence(self, evidence: Evidence) -> FloatArray:
         """Log of the e-process, [...]."""
         return _mixture(evidence.log_wealth, evidence.episodes // RESTART_EVERY + 1)
+
+    def proven(self, wins: IntArray, episodes: IntArray) -> tuple[float, int]:
+        """The win rate that a passed test proves to be exceeded, and since which start it does.
+
+        `wins` and `episodes` [K] are those since each start. The rate is the lower end of the
+        interval that belongs to the test, which holds every rate that it would not reject: the
+        highest threshold that would have passed as well. The interval has no upper end but 1.
+
+        The chance to win may change meanwhile. With p_i the chance of episode i, the evidence
+        against the highest of them is at most the mixture of the products of
+        1 + (f / p_i) (x_i - p_i), because a win brings less the higher the rate is; so with
+        1 - `alpha` that highest chance exceeds this end, at every episode.
+
+        The start is the earliest whose bettors by themselves have won 1 / `alpha`; the share of
+        episodes won since then exceeds the rate.
+        """
+        low, high = self.threshold, 1.0
+        started = np.arange(1, len(wins) + 1)
+        log_weight = -np.log(started * (started + 1.0))[:, None]
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            held = np.logaddexp.reduce(self._at(middle, wins, episodes) + log_weight, axis=0)
+            passes = _mixture(held, len(wins)) >= self.log_bound
+            low, high = (middle, high) if passes else (low, middle)
+        alone = np.logaddexp.reduce(self._at(low, wins, episodes), axis=1) - math.log(len(STAKES))
+        return low, int((alone >= min(self.log_bound, alone.max())).argmax())
+
+    def _at(self, threshold: float, wins: IntArray, episodes: IntArray) -> FloatArray:
+        """Log of the wealth [K, stakes] against `threshold` of bettors who began at each start."""
+        gain, loss = EvidenceTest(threshold, self.alpha)._log_factors
+        return wins[:, None] * gain + (episodes - wins)[:, None] * loss
 
     def trace(self, values: npt.NDArray[np.bool_] | FloatArray) -> FloatArray:
         """Log of the e-process after each of `values` [N, ...], [N, ...].

@@ -7,11 +7,16 @@ import numpy as np
 
 from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.outcomes import Order, Outcome
-from aimbot_lab.curriculum.promotion.evidence import Evidence, EvidenceTest, FloatArray
+from aimbot_lab.curriculum.promotion.evidence import (
+    RESTART_EVERY,
+    Evidence,
+    EvidenceTest,
+    FloatArray,
+)
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.statistics.intervals import WinRate
 from aimbot_lab.foundation.statistics.ratings import expected_score
-
-POOLED = Cell("", 0)  # stands for all cells together
 
 
 class EvidenceRule:
@@ -35,7 +40,7 @@ class EvidenceRule:
     def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now; what others have shown is kept."""
         known = [cell for cell in cells if self._is_asked(cell)]
-        self._asked = known if self._criteria.every_cell else [POOLED]
+        self._asked = known if self._criteria.every_cell else [ALL_CELLS]
         for cell in self._asked:
             self._parts.setdefault(cell, _Part(self._test))
 
@@ -63,7 +68,7 @@ class EvidenceRule:
         """Whether `cell` has not passed, or all together."""
         if not self._is_asked(cell):
             return False
-        return self._parts[cell if self._criteria.every_cell else POOLED].lacks
+        return self._parts[cell if self._criteria.every_cell else ALL_CELLS].lacks
 
     def count(self, outcome: Outcome) -> None:
         """Take one more episode."""
@@ -72,7 +77,7 @@ class EvidenceRule:
         self.episodes += 1
         if self._criteria.measured.of_rewards and outcome.reward is not None:
             self.below_range += outcome.reward < self._lowest
-        place = outcome.cell if self._criteria.every_cell else POOLED
+        place = outcome.cell if self._criteria.every_cell else ALL_CELLS
         if place in self._parts:
             self._parts[place].count(measured(outcome, self._criteria))
 
@@ -82,6 +87,32 @@ class EvidenceRule:
 
     def look(self, share: float) -> None:
         """Nothing new: only episodes are evidence."""
+
+    @property
+    def weakest(self) -> Cell:
+        """The cell with the least evidence; ALL_CELLS where these are judged together."""
+        return min(self._asked, key=lambda cell: self._parts[cell].log_evidence)
+
+    def proven(self) -> dict[Cell, Window]:
+        """Of each cell, or of ALL_CELLS, the episodes that prove a win rate, and its interval.
+
+        Empty where the lesson is not passed, or by no win rate.
+        """
+        parts = {cell: self._parts[cell] for cell in self._asked}
+        is_known = self._criteria.measured.of_wins and all(part.won for part in parts.values())
+        if not (self.passed and is_known):
+            return {}
+        return {cell: part.proven() for cell, part in parts.items()}
+
+    def tally(self) -> dict[str, Any]:
+        """What `proven` needs beside `state()`, as plain JSON values."""
+        return {"won": [[*cell, *part.won] for cell, part in self._parts.items()]}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Go on from what `tally()` gave; empty: it is not known."""
+        kept = {Cell(target, level): won for target, level, *won in tally.get("won", ())}
+        for cell, part in self._parts.items():
+            part.won = kept.get(cell, [])
 
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
@@ -102,6 +133,7 @@ class _Part:
 
     def __init__(self, test: EvidenceTest) -> None:
         self._test = test
+        self.won = [0]  # wins in each block of RESTART_EVERY episodes; empty: not known
         self._take(test.start())
 
     def _take(self, evidence: Evidence) -> None:
@@ -114,12 +146,25 @@ class _Part:
 
     def count(self, value: bool | float) -> None:
         self._take(self._test.fold(self._evidence, value))
+        if self.won:
+            self.won[-1] += value is True
+            if self._evidence.episodes % RESTART_EVERY == 0:
+                self.won.append(0)
+
+    def proven(self) -> Window:
+        """The episodes since the start that proves most, and the interval of the test."""
+        wins = np.cumsum(self.won[::-1])[::-1]
+        episodes = self._evidence.episodes - RESTART_EVERY * np.arange(len(wins))
+        lower, start = self._test.proven(wins, episodes)
+        count, won = int(episodes[start]), int(wins[start])
+        return Window(count, won, WinRate(won / count, lower, 1.0))
 
     def state(self) -> list[Any]:
         return [self._evidence.log_wealth.tolist(), self._evidence.episodes]
 
     def resume(self, state: Iterable[Any]) -> None:
         log_wealth, episodes = state
+        self.won = []
         self._take(Evidence(np.array(log_wealth, np.float64), episodes))
 
 

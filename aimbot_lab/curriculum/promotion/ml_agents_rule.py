@@ -58,18 +58,19 @@ class MlAgentsRule:
     def __init__(self, criteria: CompletionCriteria, memory: MlAgentsMemory) -> None:
         self._criteria = criteria
         self._memory = memory
+        self._counted = 0
         self.statistic = math.nan
         self.passed = False
-
-    @property
-    def episodes(self) -> int:
-        """How many it has counted, up to the largest number that a lesson asks for."""
-        return len(self._memory.values)
 
     @property
     def bound(self) -> float:
         """The threshold, which must be exceeded."""
         return self._criteria.threshold
+
+    @property
+    def episodes(self) -> int:
+        """How many of the lesson have ended."""
+        return max(self._counted, len(self._memory.values))
 
     def lacks(self, cell: Cell) -> bool:  # noqa: ARG002
         """Whether the lesson is not passed: no cell by itself is judged."""
@@ -80,6 +81,7 @@ class MlAgentsRule:
 
     def count(self, outcome: Outcome) -> None:
         """Take one more episode that has ended."""
+        self._counted += 1
         self._memory.values.appendleft(self._value(outcome))
 
     def _value(self, outcome: Outcome) -> float:
@@ -110,6 +112,14 @@ class MlAgentsRule:
             memory.smoothing = measure
         self.statistic = measure
         return measure > criteria.threshold
+
+    def tally(self) -> dict[str, Any]:
+        """What `episodes` needs beside `state()`."""
+        return {"episodes": self._counted}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Go on from what `tally()` gave."""
+        self._counted = tally.get("episodes", 0)
 
     def state(self) -> dict[str, Any]:
         """Everything that the lesson has by itself, as plain JSON values."""

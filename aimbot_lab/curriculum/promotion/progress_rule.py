@@ -43,6 +43,13 @@ class ProgressRule:
         long_enough = self.episodes >= self._criteria.min_lesson_length
         self.passed = long_enough and share > self.bound
 
+    def tally(self) -> dict[str, Any]:
+        """Nothing: all is in `state()`."""
+        return {}
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Nothing changes."""
+
     def state(self) -> dict[str, Any]:
         """Everything that was counted, as plain JSON values."""
         share = None if math.isnan(self.statistic) else self.statistic

@@ -24,7 +24,7 @@ class Rule(Protocol):
 
     @property
     def episodes(self) -> int:
-        """How many it has counted, as long as these are fewer than it asks for."""
+        """How many it has counted."""
         ...
 
     @property
@@ -56,6 +56,14 @@ class Rule(Protocol):
 
     def ask(self, cells: Sequence[Cell]) -> None:
         """The lesson's mix is made of `cells` now."""
+        ...
+
+    def tally(self) -> dict[str, Any]:
+        """What only reports need, and nothing that is learned depends on, as plain JSON values."""
+        ...
+
+    def resume_tally(self, tally: Mapping[str, Any]) -> None:
+        """Go on from what `tally()` gave; empty: it is not known."""
         ...
 
     def state(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from aimbot_lab.experiment.analysis.match_scores import match_rows
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.statistics.intervals import shown_difference, shown_rate
 
 Rows = list[tuple[str, ...]]
 
@@ -66,11 +67,11 @@ def run_rows(found: Comparison) -> Rows:
             str(run.seed),
             run.status,
             f"{run.agent}, step {run.step:,}, {run.temperature.label}",
-            f"{run.scores.overall.win_rate:.3f} "
-            f"[{run.scores.overall.lower:.3f}, {run.scores.overall.upper:.3f}]",
+            shown_rate(one.win_rate, one.lower, one.upper),
             "-" if run.mean_win_rate is None else f"{run.mean_win_rate:.3f}",
         )
         for run in found.runs
+        for one in [run.scores.overall]
     ]
 
 
@@ -81,7 +82,7 @@ def difference_rows(rows: tuple[Difference, ...]) -> Rows:
             cell_of(row),
             f"{row.first_win_rate:.3f}",
             f"{row.second_win_rate:.3f}",
-            f"{row.difference:+.3f} [{row.lower:+.3f}, {row.upper:+.3f}]",
+            shown_difference(row.difference, row.lower, row.upper),
             *(_measured(row, name) for name in _measures(row)),
             _p_value(row.adjusted_p_value),
             row.verdict,

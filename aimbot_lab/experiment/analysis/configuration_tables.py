@@ -11,6 +11,7 @@ from aimbot_lab.experiment.analysis.configurations import (
     SeedRun,
 )
 from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
+from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 SEED_HEAD = ("seed", "run", "status", "steps", "seconds", "win rate [95 %]")
 HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
@@ -22,7 +23,7 @@ def shown(found: Estimate | None) -> str:
         return "-"
     if not isfinite(found.lower):
         return f"{found.value:.3f}"
-    return f"{found.value:.3f} [{found.lower:.3f}, {found.upper:.3f}]"
+    return shown_rate(found.value, found.lower, found.upper)
 
 
 def seed_row(run: SeedRun) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ def seed_row(run: SeedRun) -> tuple[str, ...]:
         run.status,
         f"{run.step:,}",
         "-" if run.seconds is None else f"{run.seconds:,.0f}",
-        f"{score.win_rate:.3f} [{score.lower:.3f}, {score.upper:.3f}]",
+        shown_rate(score.win_rate, score.lower, score.upper),
     )
 
 

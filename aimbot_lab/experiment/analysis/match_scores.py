@@ -12,7 +12,7 @@ from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import BEST
@@ -179,7 +179,7 @@ def match_rows(scores: Sequence[MatchScore]) -> list[tuple[str, ...]]:
             (
                 "" if one.opponent == before else one.opponent,
                 str(one.difficulty or "all"),
-                f"{one.score:.3f} [{one.lower:.3f}, {one.upper:.3f}]",
+                shown_rate(one.score, one.lower, one.upper),
                 f"{one.wins:,}",
                 f"{one.draws:,}",
                 f"{one.games:,}",

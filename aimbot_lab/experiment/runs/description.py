@@ -15,7 +15,7 @@ from aimbot_lab.experiment.runs.harmless_settings import harmless_settings, with
 from aimbot_lab.experiment.runs.result import RunResult, outcome
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.tracking.runs.opening import RunDescription
-from aimbot_lab.tracking.runs.run_summary import WORLD_TAG
+from aimbot_lab.tracking.runs.run_summary import TRAINING_SECONDS_TAG, WORLD_TAG
 
 UNSET = str(None)
 MAX_PARAMS = 90  # a page shows a hundred; those of --init-from come on top
@@ -74,6 +74,7 @@ def outcome_tags(result: RunResult) -> dict[str, str]:
         "lab.outcome": outcome(result),
         "lab.lesson": result.lessons[current].name,
         "lab.lessons_passed": f"{passed} of {len(result.lessons)}",
+        TRAINING_SECONDS_TAG: f"{result.seconds:.1f}",
     }
 
 

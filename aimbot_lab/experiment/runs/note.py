@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from aimbot_lab.experiment.runs.result import RunResult, cell_name, outcome, percent
 from aimbot_lab.foundation.shown_text import markdown_text
+from aimbot_lab.foundation.statistics.intervals import shown_ends
 
 LESSON_HEAD = (
     "#",
     "lesson",
     "passed at step",
     "episodes",
+    "asks for",
+    "evidence",
     "win rate",
     "95 % interval",
     "over the last",
@@ -24,7 +27,7 @@ def note(result: RunResult) -> str:
     return "\n\n".join(
         [
             f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
-            f"{result.seconds:.0f} s ({result.steps_per_second:,.0f} a second), "
+            f"{result.seconds:.0f} s of training ({result.steps_per_second:,.0f} a second), "
             f"seed {result.seed}.",
             *_start(result),
             *_resume_hint(result),
@@ -33,9 +36,13 @@ def note(result: RunResult) -> str:
             "### Last lesson by target and difficulty",
             markdown_table(CELL_HEAD, list(_cell_rows(result))),
             *_regressions(result),
-            "Win rates are taken over the last episodes of a lesson, in the order in which they "
-            "began, so that early wins do not count before the losses that began with them. Their "
-            "intervals hold at 95 % although a lesson is stopped when it looks good (a confidence "
+            "A lesson passes on evidence: the odds that its win rate exceeds the threshold and "
+            "was not lucky. The interval of a passed lesson is that of this test: the win rates "
+            "that it does not reject, which all exceed the threshold (its upper end is always "
+            "100 %). The win rate beside it is that of the episodes that prove it.",
+            "Other win rates are taken over the last episodes of a lesson, in the order in which "
+            "they began, so that early wins do not count before the losses that began with them. "
+            "Their intervals hold at 95 % however often they are looked at (a confidence "
             "sequence); they are about the mean win rate over these episodes.",
             "`episodes.csv` has every counted episode; `aimbot-lab explain` shows from it why each "
             "lesson ended or did not.",
@@ -93,8 +100,10 @@ def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             markdown_text(lesson.name),
             "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
             f"{lesson.episodes:,}",
+            lesson.asked or "-",
+            lesson.found or "-",
             percent(lesson.win_rate),
-            interval(lesson.lower, lesson.upper) if lesson.window else "-",
+            interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
             lesson.window or "-",
         )
 
@@ -111,7 +120,8 @@ def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
 
 def interval(lower: float, upper: float) -> str:
     """An interval of a win rate as a person reads it."""
-    return f"{percent(lower)} to {percent(upper)}"
+    low, high = shown_ends(lower, upper)
+    return f"{percent(low)} to {percent(high)}"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

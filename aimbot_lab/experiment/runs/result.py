@@ -34,6 +34,7 @@ class RunResult:
     lessons: tuple[LessonReport, ...]  # all of the curriculum, in order
     cells: tuple[CellReport, ...]  # of the last lesson begun
     held_back_by: tuple[CellReport, ...]  # cells that have not passed and are weakest
+    # (where win rates are tested)
     regressions: tuple[Regression, ...]  # what was lost of earlier lessons, and what came back
     entries_waiting: int  # tracked numbers and files that have not reached the store
     entries_refused: int = 0  # tracked numbers and files that the store will never take
@@ -42,7 +43,7 @@ class RunResult:
     agent_folder: str | None = None  # where the agents lie that the run could not keep
     init_from: str | None = None  # the run, or the folder, whose agent it began with
     resumes_at: int | None = None  # the step it would go on from; None: finished, or can't be
-    lacks: str = ""  # what kept the last lesson from being passed, where no cell did
+    missing: str = ""  # what the last lesson begun lacks, where that is not `held_back_by`
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, ready for one JSON document."""
@@ -78,6 +79,7 @@ def outcome(result: RunResult) -> str:
         + (f"at {percent(cell.win_rate)}" if cell.episodes else "(no episode counted yet)")
         for cell in result.held_back_by
     )
-    if held:
-        return f"Steps spent in {lesson}; held back by {held}."
-    return f"Steps spent in {lesson}" + (f", which has {result.lacks}." if result.lacks else ".")
+    why = f"; held back by {held}" if held else ""
+    if result.missing:
+        why = f"; missing: {result.missing}"
+    return f"Steps spent in {lesson}{why}."

@@ -303,7 +303,7 @@ def _result(
         lessons=progress.lesson_reports,
         cells=progress.cell_reports,
         held_back_by=progress.held_back_by(),
-        lacks=progress.view.lacks,
+        missing=progress.missing,
         regressions=tuple(progress.regressions),
         entries_waiting=0,
         init_from=ref.source if (ref := _began_with(request)) else None,

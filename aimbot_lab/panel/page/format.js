@@ -21,6 +21,22 @@ export function percent(share, digits = 1) {
   return isNumber(share) ? `${(100 * share).toFixed(digits)} %` : "–";
 }
 
+/**
+ * Both ends of a rate's interval as `digits` decimals show them, without claiming what is not
+ * known: an end below 1 does not read as 1, nor one above 0 as 0.
+ */
+export function shownEnds(lower, upper, digits) {
+  const unit = 10 ** -digits;
+  const low = isNumber(lower) && lower < 1 && Number(lower.toFixed(digits)) === 1 ? 1 - unit : lower;
+  const high = isNumber(upper) && upper > 0 && Number(upper.toFixed(digits)) === 0 ? unit : upper;
+  return [low, high];
+}
+
+/** 26.1 % to 99.9 %. */
+export function interval(lower, upper, digits = 1) {
+  return shownEnds(lower, upper, digits + 2).map((end) => percent(end, digits)).join(" to ");
+}
+
 /** 12 s, 3 min 20 s, 2 h 5 min. */
 export function duration(seconds) {
   if (!isNumber(seconds)) return "–";

@@ -7,6 +7,8 @@ from math import sqrt
 
 import numpy as np
 
+from aimbot_lab.foundation.statistics.intervals import are_alike
+
 CONFIDENCE = 0.95
 
 
@@ -15,16 +17,21 @@ class Gain:
     """A mean difference over pairs of trainings on the same seeds."""
 
     mean: float
-    lower: float | None  # None where there is but one pair
+    lower: float | None  # None: of a single pair, or of pairs that are all alike
     upper: float | None
 
 
-def mean_interval(values: Sequence[float], *, comparisons: int = 1) -> tuple[float, float]:
-    """Student's t interval of the mean of two values or more.
+def mean_interval(
+    values: Sequence[float], *, comparisons: int = 1
+) -> tuple[float, float] | tuple[None, None]:
+    """Student's t interval of the mean; (None, None) of a single value, or of equal ones.
 
-    At 95 %, or of `comparisons` such intervals at 95 % for all together (Bonferroni). The
-    trainings are what is drawn at random, so they are what is counted, not their episodes.
+    Values that happen to be equal say nothing about how much they vary. At 95 %, or of
+    `comparisons` such intervals at 95 % for all together (Bonferroni). The trainings are what is
+    drawn at random, so they are what is counted, not their episodes.
     """
+    if len(values) < 2 or are_alike(values):
+        return None, None
     half = _errors(len(values), comparisons) * statistics.stdev(values)
     mean = statistics.fmean(values)
     return mean - half, mean + half
@@ -41,8 +48,6 @@ def _errors(count: int, comparisons: int) -> float:
 def gain_over(own: Sequence[float], others: Sequence[float], *, comparisons: int) -> Gain:
     """What `own` trainings gain over `others` on the same seeds, one of `comparisons`."""
     pairs = [a - b for a, b in zip(own, others, strict=True)]
-    if len(pairs) < 2:
-        return Gain(statistics.fmean(pairs), None, None)
     return Gain(statistics.fmean(pairs), *mean_interval(pairs, comparisons=comparisons))
 
 
@@ -67,4 +72,5 @@ def found_share(
     drawn = rng.choice(np.asarray(measured, np.float64), size=(2, rounds, seeds))
     pairs = np.minimum(drawn[0] * factor, limit) - np.minimum(drawn[1], limit)
     half = _errors(seeds, comparisons) * pairs.std(axis=1, ddof=1)
-    return float(np.mean(np.abs(pairs.mean(axis=1)) > half))
+    varied = np.ptp(pairs, axis=1) > 0
+    return float(np.mean(varied & (np.abs(pairs.mean(axis=1)) > half)))

@@ -58,7 +58,8 @@ class Confirmed:
     upper: float | None
     trainings: Sequence[Mapping[str, Any]]
     gain: float | None  # over the defaults, mean over the pairs of trainings on the same seed
-    gain_lower: float | None  # t interval over the pairs; all together hold the truth in 95 %
+    gain_lower: float | None  # t interval over the pairs; all together hold the truth in 95 %;
+    # None: of a single pair, or of pairs that are all alike
     gain_upper: float | None
     name: str | None = None  # in confirm.also
     censored: int = 0  # trainings that spent their steps: the value and the gain are bounds
@@ -138,7 +139,7 @@ def _status(record: SweepRecord, *, is_done: bool, searched: bool) -> str:
 
 def verdict(report: SweepReport) -> str | None:
     """What the confirmation found, in a sentence; None where it compares nothing (yet)."""
-    if report.status != "done" or not any(one.gain_lower is not None for one in report.confirmed):
+    if report.status != "done" or not any(map(_is_compared, report.confirmed)):
         return None
     better = [one for one in report.confirmed if is_better(one, maximizes=report.maximizes)]
     searched = [one for one in better if one.number is not None]
@@ -146,6 +147,11 @@ def verdict(report: SweepReport) -> str | None:
         return "no trial is clearly better than the defaults"
     names = " and ".join(one.label for one in searched)
     return f"clearly better than the defaults: trial {names}"
+
+
+def _is_compared(one: Confirmed) -> bool:
+    """Whether it was trained on several seeds, each beside the defaults."""
+    return one.gain is not None and len(one.trainings) > 1
 
 
 def is_better(one: Confirmed, *, maximizes: bool) -> bool:
@@ -191,14 +197,15 @@ def trainings(trial: FrozenTrial) -> list[Mapping[str, Any]]:
 
 
 def _interval(scores: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
-    """At 95 %: over the trainings, over the episodes where there is but one.
+    """At 95 %: over the trainings, over the episodes where there is one, or all are alike.
 
     None for steps that were spent: they are known to be more, so that an interval says too little.
     """
     episodes = sum(score["episodes"] for score in scores)
     if len(scores) > 1 and not _censored(scores):
         lower, upper = mean_interval([score["value"] for score in scores])
-        return max(lower, 0.0), min(upper, 1.0) if episodes else upper
+        if lower is not None and upper is not None:
+            return max(lower, 0.0), min(upper, 1.0) if episodes else upper
     if not episodes:
         return None, None
     rate = wilson(sum(score["wins"] for score in scores), episodes)
@@ -274,7 +281,7 @@ def _best(
     but one pair of trainings; by the search where nothing was confirmed.
     """
     found = [one for one in confirmed if one.number is not None]
-    if any(one.gain_lower is not None for one in confirmed):
+    if any(map(_is_compared, confirmed)):
         kept = [o for o in found if o.is_default or is_better(o, maximizes=record.config.maximizes)]
         return kept[0].number
     if found:

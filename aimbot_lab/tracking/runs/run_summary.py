@@ -10,6 +10,8 @@ from aimbot_lab.foundation import metric_names as names
 
 WORLD_TAG = "lab.world"
 """The tag of the world that a run trains in; runs of older versions have none."""
+TRAINING_SECONDS_TAG = "lab.training_seconds"
+"""The tag of how long a run trained, without start, saving and breaks."""
 
 
 class MetricPoint(NamedTuple):
@@ -43,8 +45,16 @@ class RunSummary:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took, None while it runs."""
+        """How long it took from start to end, None while it runs."""
         return None if self.ended is None else (self.ended - self.started).total_seconds()
+
+    @property
+    def training_seconds(self) -> float | None:
+        """How much of that it trained, as its result says; None while it runs, or not told."""
+        try:
+            return float(self.tags[TRAINING_SECONDS_TAG])
+        except (KeyError, ValueError):
+            return None
 
     @property
     def win_rate(self) -> WinRate | None:

@@ -8,15 +8,21 @@ from typing import Any
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from aimbot_lab.curriculum.progress import REPORTS
+
 
 def state_sha256(model: BaseAlgorithm, curriculum_state: Mapping[str, Any]) -> str:
-    """SHA-256 over weights, optimiser and curriculum state, equal only if all bits are."""
+    """SHA-256 over weights, optimiser and curriculum state, equal only if all bits are.
+
+    What the curriculum keeps for its reports alone is left out.
+    """
     digest = hashlib.sha256()
     _feed(digest, model.policy.state_dict())
     optimizer = getattr(model.policy, "optimizer", None)
     if optimizer is not None:  # a table has none
         _feed(digest, optimizer.state_dict())
-    digest.update(json.dumps(curriculum_state, sort_keys=True).encode())
+    learned = {key: value for key, value in curriculum_state.items() if key != REPORTS}
+    digest.update(json.dumps(learned, sort_keys=True).encode())
     return digest.hexdigest()
 
 

@@ -22,7 +22,7 @@ def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
     if view.threshold is not None:
         metrics[names.LESSON_THRESHOLD] = view.threshold
     if view.log_evidence is not None:
-        metrics[names.LESSON_EVIDENCE] = view.log_evidence
+        metrics[names.LESSON_LOG_EVIDENCE] = view.log_evidence
     if view.measured is not None and view.measured.value is not None:
         metrics[names.LESSON_MEASURE] = view.measured.value
         metrics[names.LESSON_THRESHOLD] = view.measured.threshold

@@ -1,7 +1,7 @@
 // Sweep: trials as they end, the best so far, and all of them in parallel coordinates.
 
 import { el, fill, say } from "../dom.js";
-import { clock, count, duration, isNumber } from "../format.js";
+import { clock, count, duration, isNumber, shownEnds } from "../format.js";
 import { Parallel, shortNames } from "../parallel.js";
 
 export const name = "sweep";
@@ -91,12 +91,14 @@ function addressOf(sweep) {
   return `#sweep/${encodeURIComponent(sweep)}`;
 }
 
-/** A trial's value with its interval: "0.61 [0.52 to 0.69]", "more than 40,000". */
+/** A trial's value with its interval: "0.610 [0.520 to 0.694]", "more than 40,000". */
 function valueWords(trial) {
   if (!isNumber(trial.value)) return "–";
   const more = trial.at_least ? "more than " : "";
   if (!isNumber(trial.lower) || !isNumber(trial.upper)) return more + short(trial.value);
-  return `${more}${short(trial.value)} [${short(trial.lower)} to ${short(trial.upper)}]`;
+  const shown = Math.abs(trial.upper) >= 1000 ? count : (value) => value.toFixed(3);
+  const [low, high] = shownEnds(trial.lower, trial.upper, 3);
+  return `${more}${shown(trial.value)} [${shown(low)} to ${shown(high)}]`;
 }
 
 function short(value) {

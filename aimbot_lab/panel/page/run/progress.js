@@ -1,8 +1,9 @@
 // How a run stands: lessons as a line, win rate, evidence, the table of targets and difficulties.
 
 import { el, fill, say } from "../dom.js";
-import { brief, count, duration, isNumber, percent } from "../format.js";
+import { brief, count, duration, interval, isNumber, percent } from "../format.js";
 import { tile } from "../tile.js";
+import { odds, proof } from "./proof.js";
 
 export function progressView() {
   const hint = el("p", { className: "lead" });
@@ -44,7 +45,8 @@ export function progressView() {
     fill(lessons, status.lessons.map((lesson, number) => {
       const isNow = number === status.lesson && !status.finished;
       const isPassed = lesson.ended_at_step !== null;
-      const words = isPassed ? `passed at step ${count(lesson.ended_at_step)}`
+      const shown = proof(lesson);
+      const words = isPassed ? `passed at step ${count(lesson.ended_at_step)}${shown && `: ${shown}`}`
         : isNow ? "now" : "to come";
       return el("li", {
         className: isPassed ? "passed" : isNow ? "now" : "", aria: isNow ? { current: "step" } : {},
@@ -67,9 +69,8 @@ export function progressView() {
   function drawRate(status) {
     const { win_rate: value, lower, upper } = status.win_rate;
     rate.set({ low: lower, high: upper, value, mark: status.threshold });
-    const interval = isNumber(value) ? ` [${percent(lower)} to ${percent(upper)}]` : "";
     const against = status.threshold === null ? "" : `, threshold ${shortPercent(status.threshold)}`;
-    say(rate.words, isNumber(value) ? `${percent(value)}${interval}${against}` : `not known yet${against}`);
+    say(rate.words, isNumber(value) ? `${percent(value)} [${interval(lower, upper)}]${against}` : `not known yet${against}`);
     say(rate.below, status.window ? `95 % interval, last ${count(status.window)} episodes of the lesson`
       : "the first episodes that begin and end in the lesson are awaited");
   }
@@ -88,8 +89,8 @@ export function progressView() {
     }
     if (!isNumber(found)) return;
     evidence.set({ low: 0, high: clamp(found / bound), value: null, mark: 1 });
-    const [e, b] = [Math.exp(found), Math.exp(bound)];
-    say(evidence.words, `${e < 1e6 ? e.toPrecision(3) : e.toExponential(1)} of 1/α = ${count(b)}`);
+    const b = Math.exp(bound);
+    say(evidence.words, `${odds(Math.exp(found))} of 1/α = ${odds(b)}`);
     say(evidence.below, `odds that it is no luck; the lesson is passed where the bar is full, and a ` +
       `false pass has at most α = ${shortPercent(1 / b)} chance`);
   }

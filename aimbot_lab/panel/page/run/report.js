@@ -4,12 +4,13 @@ import { curveView } from "../curve.js";
 import { el, fill, say } from "../dom.js";
 import { brief, count, duration, isNumber, percent } from "../format.js";
 import { tile } from "../tile.js";
+import { asked, found as foundWords, rateWords } from "./proof.js";
 
 export function reportView(notice) {
   const outcome = el("p", { className: "outcome" });
   const tiles = {
-    steps: tile("steps"), seconds: tile("took"), speed: tile("steps per second"),
-    rate: tile("win rate at the end"),
+    steps: tile("steps"), seconds: tile("trained for"), speed: tile("steps per second"),
+    rate: tile("win rate, last passed lesson"),
   };
   const lessons = el("table", { className: "trials" });
   const cells = el("table", { className: "trials" });
@@ -45,15 +46,18 @@ export function reportView(notice) {
     say(outcome, told.outcome);
     say(tiles.steps.value, count(found.steps));
     say(tiles.steps.below, `seed ${found.seed}`);
-    say(tiles.seconds.value, duration(told.seconds));
-    say(tiles.seconds.below, "with start and saving");
+    say(tiles.seconds.value, duration(told.training_seconds));
+    say(tiles.seconds.below, `${duration(told.seconds)} from start to end`);
     say(tiles.speed.value, brief(told.steps_per_second));
-    const last = [...found.lessons].reverse().find((one) => one.window > 0);
+    say(tiles.speed.below, isNumber(told.training_seconds) ? "while it trained" : "at its last report");
+    const last = [...found.lessons].reverse().find((one) => isNumber(one.ended_at_step));
     say(tiles.rate.value, percent(last?.win_rate));
-    say(tiles.rate.below, last ? `lesson ${last.name}` : "no episode was counted");
-    drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "win rate (95 %)", "over the last"],
+    say(tiles.rate.below, last ? `${last.name}${asked(last) && `: ${asked(last)}`}` : "none was passed");
+    drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "asks for", "evidence",
+      "win rate (95 %)", "over the last"],
       found.lessons.map((one, k) => [k + 1, one.name, isNumber(one.ended_at_step)
-        ? count(one.ended_at_step) : "not passed", count(one.episodes), rateWords(one, one.window),
+        ? count(one.ended_at_step) : "not passed", count(one.episodes), asked(one) || "–",
+      foundWords(one) || "–", rateWords(one, one.window),
       one.window ? `${count(one.window)} episodes` : "–"]));
     drawTable(cells, "Last lesson, by target and difficulty",
       ["target", "difficulty", "win rate (95 %)", "won"],
@@ -96,11 +100,6 @@ export function commandLine(line, notice) {
   };
   return el("span", { className: "copied" }, el("code", { tabIndex: 0 }, line),
     el("button", { type: "button", aria: { label: `Copy: ${line}` }, on: { click: copy } }, "Copy"));
-}
-
-function rateWords(one, episodes) {
-  if (!episodes || !isNumber(one.win_rate)) return "–";
-  return `${percent(one.win_rate)} (${percent(one.lower, 0)} to ${percent(one.upper, 0)})`;
 }
 
 function lossWords(one) {

@@ -60,7 +60,7 @@ class Score:
         rate = wilson(self.wins, self.episodes)
         return TableRow(
             who=who,
-            cell=f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target,
+            cell=cell.shown,
             wins=self.wins,
             episodes=self.episodes,
             low=rate.lower,

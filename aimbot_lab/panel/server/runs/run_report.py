@@ -67,8 +67,9 @@ class RunReport:
     run: str
     outcome: str = ""
     curriculum: str = ""
-    seconds: float | None = None  # that it took, pauses included
-    steps_per_second: float | None = None
+    seconds: float | None = None  # from start to end, pauses included
+    training_seconds: float | None = None  # of these; what the terminal and the note say
+    steps_per_second: float | None = None  # while it trained; of its last report, if not known
     result: Result | None = None
     curves: list[Curve] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
@@ -99,13 +100,16 @@ def report_of(lab: "Lab", run_id: str) -> RunReport:
     from aimbot_lab.tracking.runs.history import read_run
 
     run = read_run(lab.data_folder, run_id, tracking_uri=lab.tracking_uri)
-    speed = run.metrics.get(names.STEPS_PER_SECOND)
     result, fault = result_of(lab, run_id)
+    trained, speed = run.training_seconds, run.metrics.get(names.STEPS_PER_SECOND)
+    if result is not None and trained:
+        speed = result.steps / trained
     return RunReport(
         run=run_id,
         outcome=run.tags.get("lab.outcome", ""),
         curriculum=run.tags.get("lab.curriculum", ""),
         seconds=run.seconds,
+        training_seconds=trained,
         steps_per_second=speed if speed is not None and isfinite(speed) else None,
         result=result,
         curves=[*_curves(lab, run_id)],

@@ -1,0 +1,163 @@
+"""A passed lesson's report proves its threshold; that of another says what is missing."""
+
+import json
+
+import numpy as np
+import pytest
+from curriculum_game import DIFFICULTIES, EASY, TWO_CELLS, Game, lesson, line
+
+from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.promotion.evidence import EvidenceTest
+from aimbot_lab.curriculum.reports import LessonReport
+from tests.episode_batches import ended_batch
+
+REWARD = {"measure": "reward", "threshold": 2.0, "reward_range": (-10.0, 10.0)}
+ML_AGENTS = {"rule": "ml-agents", "signal_smoothing": False}
+
+
+def passed(seed: int, *, rate: float, learns: bool = False, **criteria: object) -> Game:
+    """A game that ended with its only lesson passed, of an agent that stands still or learns."""
+    mix = lesson("a", difficulty=TWO_CELLS, criteria=criteria)
+    game, generator = Game(CurriculumProgress([mix], DIFFICULTIES)), np.random.default_rng(seed)
+    for number in range(40_000):
+        now = rate * min(1.0, number / 1500) if learns else rate
+        game.play(line(bool(generator.random() < now), 1 + number % 2), step=number)
+        if game.progress.finished:
+            return game
+    raise AssertionError("never passed")
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("length", [0, 100, 700])
+@pytest.mark.parametrize(("threshold", "rate"), [(0.3, 0.7), (0.6, 0.9), (0.95, 0.995)])
+@pytest.mark.parametrize("scope", ["pooled", "every_cell"])
+def test_the_interval_of_a_passed_lesson_lies_above_its_threshold(
+    scope: str, threshold: float, rate: float, length: int, learns: bool
+) -> None:
+    asked = {"threshold": threshold, "min_lesson_length": length, "scope": scope}
+    progress = passed(3, rate=rate, learns=learns, **asked).progress
+    (report,), cells = progress.lesson_reports, progress.cell_reports
+    for shown in (report, *(cells if scope == "every_cell" else ())):
+        assert shown.win_rate is not None
+        assert threshold <= shown.lower < shown.win_rate <= shown.upper == 1.0
+    assert report.threshold == threshold
+    assert report.measure == "win_rate"
+    assert report.evidence >= report.evidence_needed == pytest.approx(20)
+    assert report.episodes >= max(length, report.window)
+
+
+def test_its_lower_end_is_the_highest_threshold_that_would_have_passed_as_well() -> None:
+    game = passed(1, rate=0.8, threshold=0.5, min_lesson_length=600)
+    won = np.array([one.outcome.won for one in game.record.episodes])
+    (report,) = game.progress.lesson_reports
+    below, above = (EvidenceTest(report.lower + by, 0.05) for by in (-1e-6, 1e-6))
+    assert below.trace(won)[-1] >= below.log_bound > above.trace(won)[-1]
+    assert report.lower > 0.7
+    assert report.win_rate == won[-report.window :].mean()
+
+
+def test_reports_go_on_from_a_stored_curriculum() -> None:
+    lessons = [lesson("a", difficulty=EASY), lesson("b", criteria={"threshold": 0.4})]
+    whole, before = (CurriculumProgress(lessons, DIFFICULTIES) for _ in range(2))
+    won = np.random.default_rng(2).random(600) < 0.35
+    for progress in (whole, before):
+        game = Game(progress)
+        game.play(*[line(True)] * 10, step=1)
+        game.begin_next()
+        game.play(*[line(bool(one)) for one in won], step=2)
+    after = CurriculumProgress(lessons, DIFFICULTIES)
+    after.resume(json.loads(json.dumps(before.state())))
+    for progress in (whole, after):
+        game = Game.__new__(Game)
+        game.progress, game.rank, game.kept, game.scenario = progress, 610, {}, 2
+        game.play(*[line(True)] * 100, step=4)
+        assert progress.finished
+    assert after.lesson_reports == whole.lesson_reports
+
+
+def test_a_state_of_an_earlier_version_has_the_reports_that_it_kept() -> None:
+    progress = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
+    game = Game(progress)
+    game.play(*[line(True)] * 10, step=7)
+    game.begin_next()
+    game.play(*[line(True)] * 5, step=8)
+    state = progress.state()
+    del state["reports"]
+    after = CurriculumProgress([lesson("a"), lesson("b")], DIFFICULTIES)
+    after.resume(json.loads(json.dumps(state)))
+    first, second = after.lesson_reports
+    assert (first.ended_at_step, first.episodes, first.win_rate, first.threshold) == (
+        *(7, 10, 1.0),
+        None,
+    )
+    assert (second.threshold, second.episodes) == (0.3, 5)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "asked", "found"),
+    [
+        ({}, "win rate > 0.3", "4,783 of 20"),
+        ({"scope": "every_cell"}, "win rate > 0.3 (each cell)", "4,783 of 20"),
+        ({**REWARD, "alpha": 0.01}, "reward > 2", "125 of 100"),
+        ({"measure": "score", "threshold": 0.4}, "score > 0.4", "348 of 20"),
+        ({**ML_AGENTS, "threshold": 0.4}, "win rate > 0.4", "1 (no test)"),
+        ({**ML_AGENTS, "measure": "reward", "threshold": 2.0}, "reward > 2", "6 (no test)"),
+        ({"measure": "progress", "threshold": 0.02}, "progress > 0.02", "0.021 (no test)"),
+    ],
+)
+def test_every_rule_says_what_it_asked_for_and_what_it_found(
+    criteria: dict[str, object], asked: str, found: str
+) -> None:
+    lessons = [lesson("a", difficulty=EASY, criteria=criteria), lesson("b")]
+    progress = CurriculumProgress(lessons, DIFFICULTIES, total_steps=1000)
+    game = Game(progress)
+    for step in range(1, 400):
+        game.play(line(True, reward=6.0), step=step)
+        if progress.lesson:
+            break
+    first, second = progress.lesson_reports
+    assert (first.asked, first.found) == (asked, found)
+    assert (second.asked, second.found) == ("win rate > 0.3", "1 of 20")
+    old = LessonReport("old", 10, 5, 5, 1.0, 0.5, 1.0)
+    assert (old.asked, old.found, old.proof()) == ("", "", "")
+
+
+def held(criteria: dict[str, object], *, episodes: int, won: bool = False, step: int = 660) -> str:
+    progress = CurriculumProgress(
+        [lesson("a", difficulty=TWO_CELLS, criteria=criteria)], DIFFICULTIES, total_steps=1000
+    )
+    lines = [line(won, 1 + number % 2, reward=float(won)) for number in range(episodes)]
+    Game(progress).play(*lines, step=step)
+    assert not progress.finished
+    if progress.missing:
+        assert progress.held_back_by() == ()
+    return progress.missing
+
+
+def test_what_is_missing_names_the_measure_and_no_cell_that_it_does_not_ask() -> None:
+    progress = {"measure": "progress", "threshold": 0.5, "min_lesson_length": 100}
+    assert held(progress, episodes=98) == "2 of 100 episodes"
+    assert held({**progress, "rule": "ml-agents"}, episodes=98) == "2 of 100 episodes"
+    assert held(progress, episodes=0, step=300) == (
+        "progress over 0.5 (reached 0.3) and 100 of 100 episodes"
+    )
+    reward = {**ML_AGENTS, "measure": "reward", "threshold": 0.8, "min_lesson_length": 10}
+    assert held(reward, episodes=20) == "reward over 0.8 (reached 0)"
+    assert held({**REWARD, "threshold": 0.8}, episodes=20) == (
+        "evidence that reward exceeds 0.8 (0.806 of 20)"
+    )
+    assert held({"min_lesson_length": 1000}, episodes=400, won=True) == "600 of 1,000 episodes"
+    assert held({}, episodes=30) == ""  # held back by its cells
+    assert held({"threshold": 0.5, **ML_AGENTS}, episodes=30) == "win rate over 0.5 (reached 0)"
+
+
+def test_under_a_rule_that_counts_ends_the_episodes_are_those_that_ended() -> None:
+    criteria = {"rule": "ml-agents", "measure": "progress", "threshold": 0.01}
+    lessons = [lesson("a", criteria={**criteria, "min_lesson_length": 100}), lesson("b")]
+    progress = CurriculumProgress(lessons, DIFFICULTIES, total_steps=1000)
+    game = Game(progress)
+    game.rank = 2  # two episodes that began first still run
+    ended = ended_batch([line(True)] * 100, order=range(2, 102), running=[0, 1])
+    progress.add(ended, step=500)
+    assert progress.lesson == 1
+    assert progress.lesson_reports[0].episodes == 100
