@@ -16,7 +16,7 @@ from pathlib import Path
 import optuna
 from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -31,6 +31,7 @@ FOLDER = "sweeps"
 STUDY_FILE = "study.db"
 BUSY_SECONDS = 60.0  # that a writer waits for another one
 CONNECT_SECONDS = 10
+_VERSIONS = "alembic_version"  # a table that Optuna and MLflow both want for themselves
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 STORAGE_ERRORS = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
@@ -97,7 +98,7 @@ def check_storage(address: StorageAddress) -> None:
         return
     try:
         with _engine(address).connect() as connection:
-            connection.execute(text("SELECT 1"))
+            tables = set(inspect(connection).get_table_names())
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"--storage {address.shown}: needs psycopg: pip install 'aimbot-lab[postgres]'"
@@ -107,6 +108,11 @@ def check_storage(address: StorageAddress) -> None:
         raise ConfigurationError(
             f"--storage {address.shown}: can't be reached: {reason}"
         ) from error
+    if _VERSIONS in tables and "studies" not in tables:
+        raise ConfigurationError(
+            f"--storage {address.shown}: is the database of another program, such as MLflow; "
+            "sweeps need one of their own: createdb sweeps"
+        )
 
 
 def _file_fault(file: Path) -> str | None:

@@ -16,7 +16,7 @@ from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.record import find_record
-from aimbot_lab.sweep.storage import choose_storage, open_storage
+from aimbot_lab.sweep.storage import check_storage, choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 
@@ -60,6 +60,21 @@ def server() -> Iterator[str]:
             yield address
     except NoServerError as error:
         pytest.skip(f"no PostgreSQL server could be started: {error}")
+
+
+def test_a_database_of_mlflow_is_refused_and_left_as_it_is(server: str) -> None:
+    address = server.replace("/postgres", "/taken")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE taken")
+    with psycopg.connect(address) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num text)")
+    storage = choose_storage(DataFolder(Path()), "any", address)
+    with pytest.raises(ConfigurationError, match="is the database of another program, such as ML"):
+        check_storage(storage)
+    with psycopg.connect(address) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        assert tables.fetchall() == [("alembic_version",)]
+    check_storage(choose_storage(DataFolder(Path()), "any", server))
 
 
 def waiting(address: str) -> int:

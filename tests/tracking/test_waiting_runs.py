@@ -63,7 +63,7 @@ def test_runs_says_what_waits_in_place_of_no_runs(folder):
     assert shown.stdout == ""
     (line,) = shown.stderr.splitlines()
     assert f"run {'a' * 32}: 3 tracked entries could not be delivered" in line
-    assert "http://me:***@127.0.0.1:9" in line
+    assert "delivered now: tracking store http://127.0.0.1:9: Failed to establish" in line
     assert json.loads(call(folder, "--json").stdout) == []
 
 

@@ -125,10 +125,10 @@ def _report(waiting: "Sequence[WaitingRun]", faults: Mapping[str, str]) -> None:
     """Say what of which runs has not reached its store, and why, as far as that is known."""
     for run in waiting[:MAX_WAITING]:
         noun = "entry" if run.entries == 1 else "entries"
-        why = f": {faults[run.run_id]}" if run.run_id in faults else ""
+        why = f": {faults[run.run_id]}" if run.run_id in faults else f" to {run.store}"
         line = (
-            f"run {run.run_id}: {run.entries} tracked {noun} could not be delivered now to "
-            f"{run.store}{why}; the next aimbot-lab command tries again"
+            f"run {run.run_id}: {run.entries} tracked {noun} could not be delivered now{why}; "
+            "the next aimbot-lab command tries again"
         )
         click.echo(one_line(line), err=True)
     for run_id in faults.keys() - {"", *(run.run_id for run in waiting)}:

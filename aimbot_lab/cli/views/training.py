@@ -85,7 +85,7 @@ def _shortcomings(result: "RunResult") -> list[str]:
     if result.entries_waiting:
         lines.append(
             f"{result.entries_waiting} tracked entries wait for the tracking store{why}; "
-            "the next aimbot-lab command delivers them"
+            "the next aimbot-lab command tries to deliver them"
         )
     if result.entries_refused:
         lines.append(f"the tracking store refused {result.entries_refused} entries for good{why}")
