@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-import aimbot_lab
 from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.replays import RowArrays
@@ -26,6 +25,7 @@ from aimbot_lab.replay.episode import (
     replays_of,
 )
 from aimbot_lab.replay.playback import verify
+from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import (
     DEFAULT,
     WORLDS,
@@ -64,7 +64,7 @@ def replay_text(replay: Replay) -> str:
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "simulator": aimbot_lab.__version__,
+        "simulator": full_version(),
         "about": dict(replay.about),
         "result": episode.line,
         "settings": as_dict(episode.settings),
@@ -96,7 +96,7 @@ def load_replay(path: Path) -> Replay:
     except (LabError, *FAULTS) as error:
         if version and not isinstance(error, OtherContentError):
             raise ReplayFileError(
-                f"{path}: recorded by aimbot-lab {version}, and this is {aimbot_lab.__version__}, "
+                f"{path}: recorded by aimbot-lab {version}, and this is {full_version()}, "
                 "in which it does not play as recorded: replay it with that version"
             ) from error
         raise ReplayFileError(f"{path}: {_reason(error)}") from error
@@ -108,7 +108,7 @@ def _other_version(document: Any) -> str:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         return ""
     made_by = str(document.get("simulator", ""))[:MAX_VERSION]
-    if made_by in ("", aimbot_lab.__version__):
+    if made_by in ("", full_version()):
         return ""
     rest = {key: value for key, value in document.items() if key != SEAL}
     return made_by if document.get(SEAL) == _seal(rest) else ""
