@@ -106,6 +106,7 @@ NAN, INF = {"kind": KIND, "place": PLACE * np.nan}, {"kind": KIND, "place": PLAC
         ({"wrong": INF}, "its step gave place_0 as inf"),
         ({"reward": np.nan}, "its step gave a reward of nan"),
         ({"reward": None}, "its step gave a reward that is not a number: None"),
+        ({"reward": np.zeros(2)}, "its step gave a reward that is not a number: [0. 0.]"),
     ],
 )  # fmt: skip
 def test_what_an_environment_gives_must_fit_its_spaces(
@@ -137,6 +138,19 @@ def test_a_picture_that_is_not_plainly_height_width_channels_is_refused(
 def test_a_picture_with_its_channels_last_is_one(shape: tuple[int, ...]) -> None:
     (block,) = observation_blocks(picture(*shape))
     assert (block.kind, block.shape) == ("image", shape)
+
+
+def test_observations_of_nothing_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^env\.id: an observation holds no number"):
+        observation_columns(spaces.Dict({"none": spaces.Box(0, 1, (0,))}))
+
+
+@pytest.mark.parametrize("reward", [np.array([0.5]), np.array(0.5), np.float32(0.5), 0.5])
+def test_a_reward_may_be_an_array_of_one(monkeypatch: pytest.MonkeyPatch, reward: Any) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Wrong-v0", Wrong, disable_env_checker=True)
+    monkeypatch.setitem(gymnasium.registry, "Wrong-v0", spec)
+    world = corridors(WinRule(terminated="win"), id="Wrong-v0", kwargs={"reward": reward})
+    assert {one.total for one in results(world)} == {5.0}
 
 
 def test_what_can_not_be_flattened_is_refused_by_its_name_whatever_its_class() -> None:

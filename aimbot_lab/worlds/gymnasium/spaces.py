@@ -53,6 +53,8 @@ def observation_columns(space: spaces.Space[Any]) -> ObservationColumns:
     one of too many.
     """
     names = tuple(islice(_names(space, OBSERVATION), MAX_COLUMNS + 1))
+    if not names:
+        raise ConfigurationError("env.id: an observation holds no number, so none could be learned")
     if len(names) > MAX_COLUMNS:
         raise ConfigurationError(
             f"env.id: an observation of {int(spaces.flatdim(space)):,} numbers is too large (at "
@@ -148,7 +150,7 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
 def reward_of(given: Any) -> float:
     """The number that a step gave as its reward. Raises MisfitError where it is none."""
     try:
-        return float(given)
+        return float(given.item() if isinstance(given, np.ndarray) else given)
     except (TypeError, ValueError):
         shown = one_line(str(given))[:80]
         raise MisfitError(f"gave a reward that is not a number: {shown}") from None
