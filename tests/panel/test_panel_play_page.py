@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from functools import partial
 from typing import Any
 
@@ -75,6 +76,61 @@ def test_a_game_is_won_by_keys_and_mouse(browser: Browser, panel: PanelUnderTest
         with page.expect_download() as download:
             page.get_by_role("button", name="Save replay").click()
         assert download.value.suggested_filename == f"goto-{seed}.json"
+
+
+def test_keys_begin_a_game_wherever_the_focus_is_and_then_do_nothing_else(
+    browser: Browser, panel: PanelUnderTest
+) -> None:
+    focus = "#target", "#beside", "#seed", "#tab-play", "#tab-test", ".log", "canvas.map"
+    keys = "w", "d", "ArrowUp", "Space", "q"
+    places = [("w", place) for place in focus]
+    places += [(key, "body") for key in keys] + [
+        ("Space", "#tab-play"),
+        ("Space", "canvas.map"),
+        ("ArrowUp", "canvas.map"),
+    ]
+    with browser.page(panel, "play", size=(900, 400)) as page:  # which has more than fits
+        waits = page.locator(".banner", has_text="walk with WASD")
+        for target, (key, place) in [
+            ("duel", ("w", "#target")),
+            *(("goto", one) for one in places),
+        ]:
+            page.locator("#target option").nth(3).wait_for(state="attached")
+            page.locator("#target").select_option(target)
+            page.locator(".mission strong", has_text=re.compile(target, re.IGNORECASE)).wait_for()
+            waits.wait_for()
+            page.evaluate("document.activeElement.blur()")
+            page.locator(place).focus()
+            scrolled = page.evaluate("scrollY")
+            page.keyboard.down(key)
+            page.get_by_role("button", name="Take the mouse").wait_for(timeout=10_000)
+            page.keyboard.up(key)
+            for other in ("ArrowDown", "Space", "ArrowRight"):  # a list, a button, a tab
+                page.keyboard.press(other)
+            assert page.evaluate("scrollY") == scrolled, (key, place)
+            assert page.locator("#target").input_value() == target
+            assert page.evaluate("location.hash") == "#play"
+            assert page.get_by_role("button", name="Take the mouse").is_visible()
+        page.get_by_role("button", name="Again").click()
+        waits.wait_for()
+        page.keyboard.press("Space")  # the button has the keyboard no more
+        page.get_by_role("button", name="Take the mouse").wait_for()
+
+
+def test_a_list_and_a_field_keep_their_keys_until_the_game_runs(
+    browser: Browser, panel: PanelUnderTest
+) -> None:
+    with browser.page(panel, "play") as page:
+        page.locator("#level option").nth(5).wait_for(state="attached")
+        page.locator(".banner", has_text="walk with WASD").wait_for()
+        page.locator("#level").focus()
+        page.keyboard.press("ArrowDown")
+        page.locator(".mission strong", has_text="difficulty 1").wait_for()
+        assert page.evaluate("document.activeElement.id") == "level"
+        page.locator("#seed").fill("7")
+        page.locator("#seed").press("ArrowUp")
+        assert page.locator("#seed").input_value() == "8"
+        assert page.locator(".banner", has_text="walk with WASD").is_visible()
 
 
 NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"

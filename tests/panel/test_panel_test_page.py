@@ -68,6 +68,24 @@ def test_keys_turn_a_block_and_go_through_its_presets(
         np.testing.assert_allclose(turned["boxes"], wanted, atol=0.001)
 
 
+def test_the_persons_keys_walk_wherever_the_focus_is(
+    browser: Browser, panel: PanelUnderTest
+) -> None:
+    with browser.page(panel, "test") as page:
+        floor = Floor(page)
+        before = floor.view["z"]
+        floor.press("Go on")  # which has the focus now
+        page.keyboard.down("w")
+        floor.until(lambda view: view["z"] > before)
+        page.keyboard.up("w")
+        floor.press("Pause")
+        floor.choose("Enemy")
+        page.locator("canvas.map").focus()
+        page.keyboard.press("ArrowUp")  # which moves what is to be placed
+        page.keyboard.press("Enter")
+        floor.until(lambda view: len(view["bodies"]) == 1)
+
+
 def test_what_can_not_be_is_shown_red_and_refused(browser: Browser, panel: PanelUnderTest) -> None:
     with browser.page(panel, "test") as page:
         floor = Floor(page)

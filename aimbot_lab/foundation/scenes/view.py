@@ -50,6 +50,7 @@ class SceneView:
     circle: tuple[float, float, float] | None  # x, z, radius of what is to be reached
     bodies: tuple[Body, ...]
     rays: tuple[tuple[float, float, int], ...]  # angle to the view, length, WALL, ENEMY or NOTHING
+    ray_range: float  # m, the length of those that meet nothing
     target: str  # for a person
     goal: str  # what is left to do
     seconds_left: float | None  # None: there is no end

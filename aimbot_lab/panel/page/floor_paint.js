@@ -1,5 +1,6 @@
 // How a floor from above is painted, in metres: `pixel` is the size of one in these.
 
+import { BODY, NOTHING, castRays, castView, castWall, sight } from "./scene/casting.js";
 import { awayScene, isMatch } from "./scene/match.js";
 
 export const RIM = 1.5; // m of wall around the floor
@@ -54,26 +55,26 @@ function drawMatch(context, scene, c, pixel) {
   });
 }
 
+/** What the agent sees, from where it is drawn: the rays that came with the scene are of a decision. */
 function drawRays(context, scene, c, pixel) {
+  if (!scene.rays.length) return;
   const { x, z, yaw } = scene;
-  const ends = scene.rays.map(([angle, far]) => [
-    x + far * Math.sin(yaw + angle), z + far * Math.cos(yaw + angle)]);
   context.fillStyle = c.view;
   context.globalAlpha = 0.12;
   context.beginPath();
   context.moveTo(x, z);
-  for (const end of ends) context.lineTo(...end);
+  for (const point of castView(scene)) context.lineTo(...point);
   context.fill();
-  ends.forEach((end, k) => {
-    const kind = scene.rays[k][2];
-    context.strokeStyle = context.fillStyle = kind === 1 ? c.enemy : c.ray;
-    context.globalAlpha = kind === 1 ? 0.9 : 0.55;
-    context.lineWidth = (kind === 1 ? 1.6 : 1) * pixel;
+  for (const [angle, far, kind] of castRays(scene)) {
+    const end = [x + far * Math.sin(yaw + angle), z + far * Math.cos(yaw + angle)];
+    context.strokeStyle = context.fillStyle = kind === BODY ? c.enemy : c.ray;
+    context.globalAlpha = kind === BODY ? 0.9 : 0.55;
+    context.lineWidth = (kind === BODY ? 1.6 : 1) * pixel;
     line(context, [[x, z], end]);
-    if (kind < 0) return;
+    if (kind === NOTHING) continue;
     disc(context, ...end, 0.22);
     context.fill();
-  });
+  }
   context.globalAlpha = 1;
 }
 
@@ -100,9 +101,10 @@ function drawBody(context, { x, z, radius, hits_left: hits, counts }, c, pixel) 
 function drawShot(context, scene, c, pixel) {
   const { x, z, yaw } = scene;
   const body = scene.bodies[scene.hit];
-  const middle = scene.rays[Math.floor(scene.rays.length / 2)];
-  const far = middle ? middle[1] : scene.size;
-  const end = body ? [body.x, body.z] : [x + far * Math.sin(yaw), z + far * Math.cos(yaw)];
+  const way = body ? Math.atan2(body.x - x, body.z - z) : yaw;
+  const far = body ? Math.hypot(body.x - x, body.z - z) : sight(scene, x, z, yaw).distance;
+  const reach = Math.min(far, castWall(scene, x, z, way).distance);
+  const end = [x + reach * Math.sin(way), z + reach * Math.cos(way)];
   context.strokeStyle = c.shot;
   context.lineWidth = 3 * pixel;
   line(context, [[x, z], end]);

@@ -11,24 +11,22 @@ const MAX_SEED = 2 ** 31 - 1;
 
 export function open(place, panel) {
   const state = { target: "", difficulty: 0, seed: 1, beside: "script:greedy", away: "script:greedy",
-    match: "", names: [], over: false, runs: false };
+    match: "", names: [], over: false };
   const stage = new Stage((held) => {
-    if (held.ahead || held.right || held.attack) run();
+    if (stage.person.held.size) run();
     panel.ask("hold", held).catch(() => {});
   });
-  const targets = el("select", { id: "target", on: { change: () => { state.target = targets.value; begin(); } } });
-  const levels = el("select", { id: "level", on: { change: () => { state.difficulty = Number(levels.value); begin(); } } });
+  const targets = chooser("target", (value) => { state.target = value; });
+  const levels = chooser("level", (value) => { state.difficulty = Number(value); });
   const seed = el("input", {
     id: "seed", type: "number", min: 0, max: MAX_SEED, value: "1", className: "seed",
     on: { change: () => { state.seed = Math.min(Math.max(Math.trunc(Number(seed.value)) || 0, 0), MAX_SEED); begin(); } },
   });
-  const beside = el("select", { id: "beside", on: { change: () => {
-    state[state.names.length ? "away" : "beside"] = beside.value;
-    begin();
-  } } });
+  const beside = chooser("beside", (value) => { state[state.names.length ? "away" : "beside"] = value; });
   const other = el("label", { htmlFor: "beside" }, "Beside you ", beside);
   const start = el("button", { type: "button", className: "primary", on: { click: go } }, "Start");
-  const again = el("button", { type: "button", title: "The same episode once more", on: { click: begin } }, "Again");
+  const again = el("button", { type: "button", title: "The same episode once more",
+    on: { click: () => { look(); begin(); } } }, "Again");
   const keep = el("button", { type: "button", disabled: true, on: { click: save } }, "Save replay");
   const banner = el("p", { className: "banner", role: "status" });
   const body = el("tbody");
@@ -55,6 +53,20 @@ export function open(place, panel) {
     scores, el("h2", {}, "Log"), log,
   );
 
+  function chooser(id, choose) {
+    const node = el("select", { id, on: { change: () => {
+      choose(node.value);
+      if (!node.matches(":focus-visible")) look(); // chosen by the mouse
+      begin();
+    } } });
+    return node;
+  }
+
+  /** Gives the view the keyboard. */
+  function look() {
+    stage.eyes.focus({ preventScroll: true });
+  }
+
   function labelled(words, input) {
     return el("label", { htmlFor: input.id }, `${words} `, input);
   }
@@ -66,7 +78,7 @@ export function open(place, panel) {
     if (!begun) return;
     Object.assign(state, { names: begun.names, match: begun.match });
     other.firstChild.data = begun.names.length ? "Against " : "Beside you ";
-    Object.assign(state, { target: begun.target, over: false, runs: false });
+    Object.assign(state, { target: begun.target, over: false });
     fill(targets, Object.keys(begun.targets).map((key) => el("option", { value: key }, key)));
     targets.value = begun.target;
     const count = begun.targets[begun.target];
@@ -89,8 +101,8 @@ export function open(place, panel) {
   }
 
   function run() {
-    if (state.runs || state.over) return;
-    state.runs = true;
+    if (stage.person.runs || state.over) return;
+    stage.person.runs = true;
     show("", "");
     say(start, "Take the mouse");
     panel.act("pause", { paused: false });
@@ -115,7 +127,8 @@ export function open(place, panel) {
   panel.on("ended", ({ who, line, detail, fighters, table: rows }) => {
     const won = line.endsWith("Win");
     if (who === "you") {
-      Object.assign(state, { over: true, runs: false });
+      state.over = true;
+      stage.person.runs = false;
       if (document.pointerLockElement) document.exitPointerLock();
       const kind = won ? "won" : line.endsWith("Draw") ? "" : "lost";
       if (fighters.length) show(resultWords(fighters, state.names, line), kind);

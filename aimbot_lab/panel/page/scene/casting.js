@@ -1,6 +1,8 @@
 // Rays against a scene's walls, boxes and bodies: metres, x to the right, z ahead at yaw 0.
 
-export const WALL = 0, BODY = 1;
+export const WALL = 0, BODY = 1, NOTHING = -1;
+const EDGE = 1e-5; // rad beside a corner or a body's edge
+const STEP = Math.PI / 90; // rad between two directions, at most
 
 /** Metres from (x, z) along a unit way to the box [min x, min z, max x, max z]; Infinity: none. */
 function toBox(x, z, wayX, wayZ, box) {
@@ -65,4 +67,35 @@ export function sight(view, x, z, angle) {
   if (!standing.length) return { kind: WALL, distance: wall.distance, body: -1 };
   const { distance, body } = standing[standing.length - 1];
   return { kind: BODY, distance, body };
+}
+
+/** The agent's rays from where it is drawn, which is between two decisions: [angle, metres, kind]. */
+export function castRays(view) {
+  return view.rays.map(([angle]) => {
+    const { kind, distance } = sight(view, view.x, view.z, view.yaw + angle);
+    return distance > view.ray_range ? [angle, view.ray_range, NOTHING] : [angle, distance, kind];
+  });
+}
+
+/** The outline of what the agent sees from there: points from the left edge of its view to the right. */
+export function castView(view) {
+  const half = view.view_angle * Math.PI / 360, steps = Math.ceil(2 * half / STEP);
+  const angles = Array.from({ length: steps + 1 }, (_, k) => half * (2 * k / steps - 1));
+  const see = (x, z, radius = 0) => {
+    const toX = x - view.x, toZ = z - view.z, far = Math.hypot(toX, toZ);
+    const wide = Math.asin(Math.min(radius / far, 1)), ahead = Math.atan2(toX, toZ) - view.yaw;
+    for (const angle of [ahead - wide - EDGE, ahead - wide + EDGE, ahead + wide - EDGE, ahead + wide + EDGE]) {
+      const turn = Math.atan2(Math.sin(angle), Math.cos(angle));
+      if (Math.abs(turn) < half) angles.push(turn);
+    }
+  };
+  for (const [left, low, right, high] of [...view.boxes, [0, 0, view.size, view.size]]) {
+    for (const x of [left, right]) for (const z of [low, high]) see(x, z);
+  }
+  for (const { x, z, radius } of view.bodies) see(x, z, radius);
+  return angles.sort((one, two) => one - two).map((angle) => {
+    const way = view.yaw + angle;
+    const far = Math.min(sight(view, view.x, view.z, way).distance, view.ray_range);
+    return [view.x + far * Math.sin(way), view.z + far * Math.cos(way)];
+  });
 }

@@ -5,12 +5,21 @@ const KEYS = {
   KeyD: "right", ArrowRight: "right", KeyA: "left", ArrowLeft: "left",
   KeyE: "turnRight", KeyQ: "turnLeft", Space: "attack",
 };
+/** What keeps its keys until the game runs: the controls that need them. */
+const KEEPS = {
+  Space: "select, input, button",
+  ArrowUp: "select, input, .part-test .map", ArrowDown: "select, input, .part-test .map",
+  ArrowLeft: "select, input, .part-test .map, [role=tab]", ArrowRight: "select, input, .part-test .map, [role=tab]",
+};
 const RADIANS = 0.0025; // a pixel of the mouse
 const TURN = 2.2; // rad a second by Q and E
 const SEND = 40; // ms
 
 export class Person {
-  /** Listens on `canvas`; `send` is called with what is held, at most every 40 ms. */
+  /**
+   * Listens to the keys of the page, whatever has the focus, and to the mouse on `canvas`; `send` is
+   * called with what is held, at most every 40 ms.
+   */
   constructor(canvas, send) {
     this.canvas = canvas;
     this.send = send;
@@ -21,11 +30,12 @@ export class Person {
     this.taken = 0; // of these, by the world
     this.sent = "";
     this.active = false;
+    this.runs = false; // whether the game does: all its keys are the game's then
     this.ends = [];
     this.on(canvas, "click", () => this.active && this.lock());
-    this.on(canvas, "keydown", (event) => this.key(event, true));
-    this.on(canvas, "keyup", (event) => this.key(event, false));
-    this.on(canvas, "blur", () => this.release());
+    this.on(document, "keydown", (event) => this.key(event, this.takes(event)), true);
+    this.on(document, "keyup", (event) => this.key(event, false), true);
+    this.on(window, "blur", () => this.release());
     this.on(canvas, "mousedown", (event) => event.button === 0 && this.locked && this.hold("attack", true));
     this.on(document, "mouseup", (event) => event.button === 0 && this.hold("attack", false));
     this.on(document, "mousemove", (event) => this.locked && this.turn(event.movementX * RADIANS));
@@ -33,9 +43,9 @@ export class Person {
     this.timer = setInterval(() => this.tick(), SEND);
   }
 
-  on(target, kind, listen) {
-    target.addEventListener(kind, listen);
-    this.ends.push(() => target.removeEventListener(kind, listen));
+  on(target, kind, listen, capture = false) {
+    target.addEventListener(kind, listen, capture);
+    this.ends.push(() => target.removeEventListener(kind, listen, capture));
   }
 
   get locked() {
@@ -50,14 +60,20 @@ export class Person {
 
   /** Takes over what the game says of the mouse; from now on keys act, where `active`. */
   begin({ limit, radians, active }) {
-    Object.assign(this, { limit, radians, active, mouse: 0, taken: 0, sent: "" });
+    Object.assign(this, { limit, radians, active, runs: false, mouse: 0, taken: 0, sent: "" });
     this.release();
     if (!active && document.pointerLockElement === this.canvas) document.exitPointerLock();
   }
 
+  /** Whether a key that goes down is the game's. */
+  takes(event) {
+    if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return false;
+    return this.runs || !(event.code in KEEPS) || !event.target.matches?.(KEEPS[event.code]);
+  }
+
   key(event, down) {
     const what = KEYS[event.code];
-    if (!this.active || !what || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!what || !(down || this.held.has(what))) return;
     event.preventDefault();
     event.stopPropagation();
     this.hold(what, down);

@@ -37,6 +37,7 @@ def row_view(
         circle=(_short(base_x), _short(base_z), diameter / 2) if diameter else None,
         bodies=_bodies(state, row),
         rays=_rays(state, row, rays),
+        ray_range=float(numbers[core.RAY_RANGE]),
         target=_target(state, row),
         goal=goal(state, row),
         seconds_left=_seconds_left(state, row),
