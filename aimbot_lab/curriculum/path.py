@@ -66,7 +66,7 @@ class LessonPath:
         """Every lesson in order: how it ended, as it stands, or not begun (no episodes)."""
         current = () if self.finished else (lesson_report(present, None),)
         begun = (*(report for _, report in self._passed), *current)
-        return (*begun, *(not_begun(lesson.name) for lesson in self._lessons[len(begun) :]))
+        return (*begun, *(not_begun(lesson) for lesson in self._lessons[len(begun) :]))
 
     def state(self) -> list[dict[str, Any]]:
         """Plain JSON values."""

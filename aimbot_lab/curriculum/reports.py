@@ -9,6 +9,7 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.measures import PROGRESS, WIN_RATE
 from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
+from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import UNKNOWN, WinRate
@@ -75,7 +76,7 @@ class LessonReport:
     threshold: float | None = None  # that the measure must exceed
     every_cell: bool = False  # whether it must in each cell by itself
     evidence: float | None = None  # odds, of the weakest cell, at most 1e304; None: no test judges
-    evidence_needed: float = 0.0  # 1 / alpha
+    evidence_needed: float | None = None  # 1 / alpha
     value: float | None = None  # of the measure, where no test judges
 
     @property
@@ -86,21 +87,18 @@ class LessonReport:
     @property
     def found(self) -> str:
         """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
-        if self.evidence is not None:
-            return f"{odds_text(self.evidence)} of {odds_text(self.evidence_needed)}"
+        if self.evidence is not None and self.evidence_needed is not None:
+            found = odds_text(self.evidence) if self.evidence < 1e6 else "over a million"
+            return f"{found} of {odds_text(self.evidence_needed)}"
         return "" if self.value is None else f"{self.value:.4g} (no test)"
 
     @property
     def level(self) -> str:
         """What follows an interval that is not at 95 %: ` at 80 %`."""
-        is_usual = not self.is_proven or abs(self.evidence_needed - 20.0) < 1e-9
-        return "" if is_usual else f" at {100 - 100 / self.evidence_needed:g} %"
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether the interval is that of the test that the lesson passed."""
-        of_wins = self.measure == WIN_RATE.name and self.evidence is not None
-        return of_wins and self.ended_at_step is not None
+        needed, of_wins = self.evidence_needed, self.measure == WIN_RATE.name
+        if needed is None or not of_wins or self.ended_at_step is None:
+            return ""
+        return "" if abs(needed - 20.0) < 1e-9 else f" at {100 - 100 / needed:.6g} %"
 
     def proof(self, win_rate: str = "") -> str:
         """What a passed lesson has shown, as `win rate > 0.3, evidence 22.1 of 20`.
@@ -203,23 +201,26 @@ def lesson_report(lesson: CurrentLesson, step: int | None) -> LessonReport:
     of = lesson.windows.recent if step is None else lesson.windows.highest
     (window,) = of((ALL_CELLS,))
     if proven := lesson.proven.values():
-        episodes, wins = (sum(column) for column in zip(*(one[:2] for one in proven), strict=True))
+        episodes = sum(one.episodes for one in proven)
+        wins = sum(one.wins for one in proven)
         lower = min(one.rate.lower for one in proven)
         window = Window(episodes, wins, WinRate(wins / episodes, lower, 1.0))
-    report = LessonReport(lesson.lesson.name, step, lesson.counted, window.episodes, *window.rate)
+    report = replace(
+        not_begun(lesson.lesson),
+        ended_at_step=step,
+        episodes=lesson.counted,
+        window=window.episodes,
+        **window.rate._asdict(),
+    )
     criteria, rule = lesson.lesson.completion_criteria, lesson.rule
     if criteria is None or rule is None:
         return report
-    report = replace(
-        report,
-        measure=criteria.measure,
-        threshold=criteria.threshold,
-        every_cell=criteria.every_cell,
-    )
-    if criteria.by_evidence:
-        found, needed = odds(rule.statistic), odds(rule.bound)
-        return replace(report, evidence=found, evidence_needed=needed)
-    return replace(report, value=None if math.isnan(rule.statistic) else rule.statistic)
+    if not criteria.by_evidence:
+        return replace(report, value=None if math.isnan(rule.statistic) else rule.statistic)
+    if criteria.measured.of_wins and lesson.passed and not proven:
+        # It went on from a checkpoint of an older version: this is the least that is proven.
+        report = replace(report, lower=criteria.threshold, upper=1.0)
+    return replace(report, evidence=odds(rule.statistic), evidence_needed=odds(rule.bound))
 
 
 def odds(log_evidence: float) -> float:
@@ -232,9 +233,17 @@ def odds_text(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
-def not_begun(name: str) -> LessonReport:
+def not_begun(lesson: Lesson) -> LessonReport:
     """The report of a lesson that is still to come."""
-    return LessonReport(name, None, 0, 0, *UNKNOWN)
+    report, criteria = LessonReport(lesson.name, None, 0, 0, *UNKNOWN), lesson.completion_criteria
+    if criteria is None:
+        return report
+    return replace(
+        report,
+        measure=criteria.measure,
+        threshold=criteria.threshold,
+        every_cell=criteria.every_cell,
+    )
 
 
 def missing(lesson: CurrentLesson) -> str:

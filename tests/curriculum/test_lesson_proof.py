@@ -91,6 +91,11 @@ def test_a_state_of_an_earlier_version_has_the_reports_that_it_kept() -> None:
         None,
     )
     assert (second.threshold, second.episodes) == (0.3, 5)
+    game = Game.__new__(Game)
+    game.progress, game.rank, game.kept, game.scenario = after, 15, {}, 2
+    game.play(*[line(True)] * 5, step=9)
+    second = after.lesson_reports[1]
+    assert (second.ended_at_step, second.lower, second.upper) == (9, 0.3, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aimbot_lab.foundation.statistics.intervals import (
-    mean_interval,
+    are_alike,
     shown_difference,
     shown_rate,
     student_quantile,
@@ -64,10 +64,12 @@ def test_an_interval_is_never_rounded_to_certainty(ends: tuple[float, float], sh
     assert shown_difference(0.5, *ends) == f"+0.500 [+{lower}, +{upper.replace('0.001', '0.000')}]"
 
 
-def test_values_that_are_all_alike_have_no_interval() -> None:
-    assert mean_interval([0.1 + 0.2, 0.3, 0.3])[1:] == (None, None)
-    assert mean_interval([0.0, 0.0])[1:] == (None, None)
-    assert mean_interval([0.3, 0.4]).lower is not None
+@pytest.mark.parametrize(
+    ("values", "alike"),
+    [([0.1 + 0.2, 0.3, 0.3], True), ([0.0, 0.0], True), ([0.3], True), ([0.3, 0.3001], False)],
+)
+def test_values_are_alike_that_rounding_tells_apart(values: list[float], alike: bool) -> None:
+    assert are_alike(values) is alike
 
 
 @pytest.mark.parametrize(

@@ -153,28 +153,23 @@ def test_the_page_proves_a_passed_lesson_and_heads_with_no_other(
             "steps per second29.3 kwhile it trained",
         ]
         assert tiles[3] == "win rate, last passed lesson92.5 %c: progress > 0.5"
-        assert [row[3:] for row in rows] == [
-            ["2,313", "win rate > 30 %", "22.1 of 20", "92.5 % (30.2 % to 100.0 %)", "40 episodes"],
-            [
-                *("2,313", "win rate > 30 % (each cell)", "22.1 of 20"),
-                *("100.0 % (99.9 % to 100.0 %)", "40 episodes"),
-            ],
-            [
-                *("2,313", "progress > 0.5", "0.5123 (no test)"),
-                *("92.5 % (80.0 % to 100.0 %)", "40 episodes"),
-            ],
-            ["2", "win rate > 30 %", "1.4 of 20", "100.0 % (4.0 % to 100.0 %)", "2 episodes"],
+        proven = "92.5 % (30.2 % to 100.0 %)", "40"
+        assert [row[4:] for row in rows] == [
+            [*proven, "> 30 %", "22.1 of 20"],
+            ["100.0 % (99.9 % to 100.0 %)", proven[1], "> 30 % (each cell)", "22.1 of 20"],
+            ["92.5 % (80.0 % to 100.0 %)", proven[1], "progress > 0.5", "0.5123 (no test)"],
+            ["100.0 % (4.0 % to 100.0 %)", "2", "> 30 %", "1.4 of 20"],
         ]
         tiles, rows = page.evaluate(DRAW, [[BEGUN], told])
         assert tiles[3] == "win rate, last passed lesson–none was passed"
         old = {"seconds": 160.0, "training_seconds": None, "steps_per_second": 21_000.0}
-        tiles, ((*_, rate, _),) = page.evaluate(DRAW, [[OLD], old])
+        tiles, ((*_, rate, _, asked, found),) = page.evaluate(DRAW, [[OLD], old])
         assert tiles[1:3] == [
             "trained for–2 min 40 s from start to end",
             "steps per second21 kat its last report",
         ]
         assert tiles[3] == "win rate, last passed lesson50.0 %one"
-        assert rate == "50.0 % (25.0 % to 75.0 %)"
+        assert (rate, asked, found) == ("50.0 % (25.0 % to 75.0 %)", "–", "–")
 
 
 PROGRESS = """async ([lessons]) => {

@@ -144,6 +144,7 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
         names.of_cell(names.LEARNING_WIN_RATE, Cell("goto", 1)),
         names.LESSON_WIN_RATE,
         names.LESSON_NUMBER,
+        "lesson/log_evidence",
         names.EPISODE_LENGTH,
         names.reward_term("spin_penalty"),
         names.STEPS_PER_SECOND,
@@ -151,6 +152,8 @@ def test_metrics_name_win_rates_lesson_rewards_and_the_learner() -> None:
         "train/entropy_loss",
     }
     assert wanted <= set(last)
+    assert last["lesson/log_evidence"] == training.progress.view.log_evidence
+    assert "lesson/evidence" not in last  # which reads as odds
     assert watcher.snapshots[-1].step == 8192
 
 

@@ -139,7 +139,7 @@ def summary(result: "RunResult", width: int | None) -> str:
             f"{lesson.episodes:,}",
             lesson.asked or "-",
             lesson.found or "-",
-            lesson.window or "-",
+            f"{lesson.window:,}" if lesson.window else "-",
             shown_rate(lesson.win_rate, lesson.lower, lesson.upper) + lesson.level,
         )
         for number, lesson in enumerate(result.lessons, start=1)
@@ -148,7 +148,7 @@ def summary(result: "RunResult", width: int | None) -> str:
         (
             cell.target,
             cell.difficulty or "-",
-            cell.episodes,
+            f"{cell.episodes:,}",
             shown_rate(cell.win_rate, cell.lower, cell.upper),
         )
         for cell in result.cells

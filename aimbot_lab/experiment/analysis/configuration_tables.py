@@ -13,7 +13,7 @@ from aimbot_lab.experiment.analysis.configurations import (
 from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
-SEED_HEAD = ("seed", "run", "status", "steps", "seconds", "win rate [95 %]")
+SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "win rate [95 %]")
 HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
 
 
@@ -62,7 +62,8 @@ def method(found: ComparedConfigurations) -> str:
         f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
         f"({_ways(found)}); {met}. A training's interval is "
         "over its episodes (Wilson); those of a configuration are over trainings (bootstrap of "
-        "whole trainings). The interquartile mean is that of the middle half of all win rates. "
+        "whole trainings; where these are all alike, the mean's is over their episodes and the "
+        "others have none). The interquartile mean is that of the middle half of all win rates. "
         "'Beats the first' is how probable it is that a training of this configuration has a "
         f"higher win rate than one of the first.{warning}"
     )

@@ -31,6 +31,7 @@ from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.statistics.intervals import wilson
 
 CONFIG_TAG = "lab.config"
 
@@ -156,10 +157,21 @@ def _configuration(
         label=label,
         config=key,
         runs=runs,
-        mean=estimate(mean, scores),
+        mean=_mean(runs, scores),
         iqm=estimate(interquartile_mean, scores),
         improvement=better,
     )
+
+
+def _mean(runs: Sequence[SeedRun], scores: Scores) -> Estimate:
+    """The mean win rate with its interval over trainings; over episodes where these are alike."""
+    found = estimate(mean, scores)
+    if isfinite(found.lower) or len(runs) < 2:
+        return found
+    overall = [run.scores.overall for run in runs]
+    episodes = sum(one.episodes for one in overall)
+    rate = wilson(found.value * episodes, episodes)
+    return Estimate(found.value, rate.lower, rate.upper)
 
 
 def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:

@@ -104,7 +104,7 @@ def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
             lesson.found or "-",
             percent(lesson.win_rate),
             interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
-            lesson.window or "-",
+            f"{lesson.window:,}" if lesson.window else "-",
         )
 
 
@@ -112,7 +112,7 @@ def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
     for cell in result.cells:
         yield (
             cell_name(cell.target, cell.difficulty),
-            cell.episodes,
+            f"{cell.episodes:,}",
             percent(cell.win_rate),
             interval(cell.lower, cell.upper) if cell.episodes else "-",
         )

@@ -71,9 +71,10 @@ def shown_difference(difference: float, lower: float | None, upper: float | None
 
 
 def are_alike(values: Sequence[float]) -> bool:
-    """Whether `values` differ by no more than rounding: an interval of them has no width.
+    """Whether `values` of trainings differ by no more than rounding.
 
-    That they are alike is no proof that the next one will be, so they have no interval.
+    An interval of them would have no width, but that a few trainings came to the same is no proof
+    that the next one will.
     """
     return max(values) - min(values) <= 1e-9 * max(map(abs, values))
 
@@ -98,7 +99,7 @@ def student_quantile(probability: float, degrees: int) -> float:
 
 
 class MeanInterval(NamedTuple):
-    """A mean and its interval; of a single value, or of equal ones, there is none."""
+    """A mean and its interval; of a single value there is none."""
 
     mean: float
     lower: float | None
@@ -124,7 +125,7 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanI
     limit theorem is for n episodes.
     """
     mean = fmean(values)
-    if len(values) < 2 or are_alike(values):
+    if len(values) < 2:
         return MeanInterval(mean, None, None)
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * stdev(values, mean) / sqrt(len(values))
     return MeanInterval(mean, mean - half, mean + half)

@@ -150,8 +150,8 @@ def verdict(report: SweepReport) -> str | None:
 
 
 def _is_compared(one: Confirmed) -> bool:
-    """Whether it was trained on several seeds, each beside the defaults."""
-    return one.gain is not None and len(one.trainings) > 1
+    """Whether several seeds compare it with the defaults, also where their gains are alike."""
+    return one.gain_lower is not None or (one.gain is not None and len(one.trainings) > 1)
 
 
 def is_better(one: Confirmed, *, maximizes: bool) -> bool:

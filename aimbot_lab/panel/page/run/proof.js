@@ -29,7 +29,7 @@ export function rateWords(one, episodes) {
 }
 
 export function odds(value) {
-  if (value >= 1e6) return value.toExponential(1);
+  if (value >= 1e6) return "over a million";
   return value >= 1000 ? count(value) : String(Number(value.toPrecision(3)));
 }
 
@@ -40,6 +40,6 @@ function claim(lesson, value) {
 }
 
 function measured(lesson, value) {
-  const digits = Number(value.toPrecision(4));
-  return lesson.measure === "win_rate" ? `${Number((100 * value).toPrecision(4))} %` : String(digits);
+  const isRate = lesson.measure === "win_rate";
+  return `${Number(((isRate ? 100 : 1) * value).toPrecision(4))}${isRate ? " %" : ""}`;
 }

@@ -53,12 +53,12 @@ export function reportView(notice) {
     const last = [...found.lessons].reverse().find((one) => isNumber(one.ended_at_step));
     say(tiles.rate.value, percent(last?.win_rate));
     say(tiles.rate.below, last ? `${last.name}${asked(last) && `: ${asked(last)}`}` : "none was passed");
-    drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "asks for", "evidence",
-      "win rate (95 %)", "over the last"],
+    drawTable(lessons, "Lessons", ["", "lesson", "passed at step", "episodes", "win rate (95 %)",
+      "over the last", "asks for", "evidence"],
       found.lessons.map((one, k) => [k + 1, one.name, isNumber(one.ended_at_step)
-        ? count(one.ended_at_step) : "not passed", count(one.episodes), asked(one) || "–",
-      foundWords(one) || "–", rateWords(one, one.window),
-      one.window ? `${count(one.window)} episodes` : "–"]));
+        ? count(one.ended_at_step) : "not passed", count(one.episodes), rateWords(one, one.window),
+      one.window ? count(one.window) : "–", asked(one).replace(/^win rate /, "") || "–",
+      foundWords(one) || "–"]));
     drawTable(cells, "Last lesson, by target and difficulty",
       ["target", "difficulty", "win rate (95 %)", "won"],
       found.cells.map((one) => [one.target, one.difficulty || "any", rateWords(one, one.episodes),
