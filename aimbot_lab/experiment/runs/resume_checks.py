@@ -88,7 +88,8 @@ def _refuse_if_spent(
             f"run {run.run_id} has taken {taken:,} steps already, more than {BUDGET} = {total:,}; "
             f"give it more than it has taken, for example --set {BUDGET}={2 * taken}"
         )
-    if taken >= total:
+    # One that died after its last checkpoint, before it noted its end, only ends.
+    if taken >= total and run.record.spent_steps is not None:
         raise ConfigurationError(
             f"run {run.run_id} has spent its {total:,} steps; "
             f"give it more, for example --set {BUDGET}={2 * total}"
