@@ -64,6 +64,9 @@ POINTS: Mapping[str, KillPoint] = {
         run_folder.RunFolder, "forget_checkpoints", when="after", seed=PASSES
     ),
     "last lesson passed: end stored": KillPoint(run_folder.RunFolder, "settle", seed=PASSES),
+    "steps spent: not noted, nor an agent saved": KillPoint(
+        checkpoints, "put_file", when="after", file="step-000000032768"
+    ),
     "steps spent: not noted": KillPoint(run_module, "note_spent_steps"),
     "steps spent: noted": KillPoint(run_module, "note_spent_steps", when="after"),
     "steps spent: files that grew are kept": KillPoint(

@@ -10,7 +10,9 @@ from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.run_record import note_spent_steps
 from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import metric_history
 from aimbot_lab.training.observer import SilentObserver
@@ -62,6 +64,25 @@ def test_more_steps_begin_at_the_end_and_the_metrics_are_of_one_training(
     for key in ("train/learning_rate", names.STEPS_PER_SECOND):
         steps = [point.step for point in metric_history(data_folder, ended.run_id, key=key)]
         assert steps[-8:] == list(range(128, 1025, 128)), key
+
+
+def test_a_run_whose_process_died_at_its_end_ends_once_more_and_trains_nothing(
+    data_folder: DataFolder, ended: RunResult
+) -> None:
+    def logged() -> list[tuple[int, float]]:
+        points = metric_history(data_folder, ended.run_id, key="train/loss")
+        return [(point.step, point.value) for point in points]
+
+    before = logged()
+    note_spent_steps(data_folder.run_folder(ended.run_id) / "checkpoints", None)
+    run = find_resumable(ended.run_id, data_folder)
+    result, _ = trained(check_resume(run, run.curriculum(), data_folder).request)
+    assert (result.status, result.steps, result.state_sha256) == (
+        ("FAILED", ended.steps, ended.state_sha256)
+    )
+    assert logged() == before
+    with pytest.raises(ConfigurationError, match="has spent its 500 steps"):
+        extended(data_folder, ended.run_id, 500)
 
 
 def test_an_end_without_a_checkpoint_is_told(data_folder: DataFolder, ended: RunResult) -> None:
