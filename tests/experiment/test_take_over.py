@@ -42,6 +42,7 @@ def trained(resume: Any) -> SimpleNamespace:
         env=SimpleNamespace(world=world),
         schedule_jumps={},
         plan=SimpleNamespace(env=settings_with()),
+        close=lambda: None,
     )
 
 

@@ -27,6 +27,7 @@ from aimbot_lab.training.actors.block import ActorPlan, Block, unpacked_block
 from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.group import Answer, OwnActors
 from aimbot_lab.training.actors.local_actors import LocalActors, _Process
+from aimbot_lab.training.actors.placing import actor_plans
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
@@ -246,7 +247,8 @@ def test_an_actor_runs_no_script_of_a_user_and_closes_its_environments(
     made = plan(ActorSettings(number=2))
     env = replace(made.env, id="Counted-v0", module="counted_envs", num_envs=2)
     group = LocalActors()
-    group.start(ActorPlan(env, made.train, seed=1, number=0, actors=1, rows=2, placed=False))
+    first, *_ = actor_plans(made)
+    group.start(first._replace(env=env, actors=1, rows=2, placed=False))
     group.ask(0, "get_ready")
     assert group.answers(120.0) == [Answer(0)]
     group.close()

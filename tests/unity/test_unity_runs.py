@@ -60,7 +60,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # keeps one at each rollout
         told = train(folder / "data", curriculum(folder, "logs"))
-    assert (told["steps"], told["resumes_at"]) == (192, 96)
+    assert (told["steps"], told["resumes_at"]) == (192, 192)
     return folder / "data"
 
 
