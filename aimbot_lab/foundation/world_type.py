@@ -108,6 +108,8 @@ class WorldType(ABC):
     files: KeptFiles | None = None
     benched: bool = False
     """Whether benchmarks of the simulator measure it, with its default settings."""
+    bounds_are_ranges: bool = True
+    """Whether what is seen fills the bounds that the spec declares, so that they scale it well."""
     shape_keys: tuple[str, ...] = ()
     """Settings that decide what is observed and which actions there are."""
     bounding_keys: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ USUAL_BINS: Mapping[str, tuple[float, ...]] = MappingProxyType(
 )
 """Mouse values by algorithm, where not AIM_BINS."""
 
+REWARD_SCALE = 0.01  # of returns of about a thousand
 LEARNING_RATE = 1e-3
 USUAL_RATES: Mapping[str, float] = MappingProxyType({"q_learning": 0.5})
 """Learning rates by algorithm, where not LEARNING_RATE."""
@@ -125,9 +126,10 @@ class TrainSettings:
     target_kl: Annotated[Float, Gt(0)] | None = None
     """Stop an update before a gradient step whose minibatch shows more than 1.5 times this
     divergence (Kullback-Leibler) from the policy of the rollout; trpo bounds its step by it."""
-    reward_scale: RewardScale = 0.01
+    reward_scale: RewardScale | None = None
     """Factor on rewards before they reach the learner, or `running`: rewards over the standard
-    deviation of all discounted returns so far. Tracked rewards stay raw."""
+    deviation of all discounted returns so far. Tracked rewards stay raw. Left out, 0.01; in worlds
+    gymnasium and unity `running` with hybrid_ppo, and 1 with every other algorithm."""
     aim_bins: tuple[Float, ...] = AIM_BINS
     """Mouse values that the agent chooses from; by default eleven, for dqn and qrdqn five."""
     aim: Literal["bins", "hybrid"] = "bins"

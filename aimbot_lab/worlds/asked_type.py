@@ -14,6 +14,8 @@ class AskedType(WorldType):
     Where that code may not run, its shape is the one that was kept when it last ran.
     """
 
+    bounds_are_ranges = False
+
     def __init__(self) -> None:
         self._kept: dict[str, WorldSpec] = {}
 

@@ -72,7 +72,7 @@ WRONG = [
     ("device: gpu", "15:11: train.device: must be 'auto', 'cpu' or 'cuda' (got 'gpu')"),
     (
         "network: {scaling: mean}",
-        "15:22: train.network.scaling: must be 'ranges' or 'running' (got 'mean')",
+        "15:22: train.network.scaling: must be 'none', 'ranges' or 'running' (got 'mean')",
     ),
     ("torch_threads: 0", "15:18: train.torch_threads: must be at least 1 (got 0)"),
 ]
@@ -116,6 +116,38 @@ def test_all_of_it_is_read_and_survives_being_resolved() -> None:
     params = describe_run(loaded, None).params
     assert params["train.learning_rate.start"] == "0.001"
     assert params["train.reward_scale"] == "running"
+
+
+POLES = """
+name: poles
+env: {world: gymnasium, id: CartPole-v1, num_envs: 8, win: {return_above: 100}}
+lessons: [{name: one}]
+train: {algo: ALGO, batch_size: 64}
+"""
+OWN = GOOD.replace("train:\n", "train:\n  algo: ALGO\n")
+# A curriculum, its algorithm and what is set: what observations and rewards are scaled by.
+SCALED = [
+    (POLES, "hybrid_ppo", (), "running", "running"),
+    (POLES, "ppo", (), "none", 1.0),
+    (POLES, "dqn", ("train.batch_size=64",), "none", 1.0),
+    (POLES, "hybrid_ppo", ("train.network.scaling=none",), "none", "running"),
+    (POLES, "hybrid_ppo", ("train.reward_scale=2",), "running", 2.0),
+    (POLES, "hybrid_ppo", ("train.actors.number=2",), "running", 0.01),
+    (OWN, "hybrid_ppo", (), "ranges", 0.01),
+    (OWN, "ppo", (), "ranges", 0.01),
+]
+
+
+@pytest.mark.parametrize(("text", "algo", "given", "observations", "rewards"), SCALED)
+def test_what_is_left_out_is_scaled_as_suits_the_world(
+    text: str, algo: str, given: tuple[str, ...], observations: str, rewards: object
+) -> None:
+    Path("c.yaml").write_text(text.replace("ALGO", algo))
+    loaded = load_curriculum("c.yaml", given)
+    train = loaded.config.train
+    assert (train.network.scaling, train.reward_scale) == (observations, rewards)
+    Path("r.yaml").write_text(loaded.resolved_text)
+    assert load_curriculum("r.yaml").config == loaded.config
 
 
 def test_the_pages_example_is_right() -> None:

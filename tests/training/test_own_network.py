@@ -44,7 +44,7 @@ class Own(NetworkType):
             return nn.Unflatten(1, (1, -1))
         columns = observations.shape[0]
         self.shown.append((columns, len(spec.observation_names)))
-        scaled = ScaledFeatures(observations, running=True)
+        scaled = ScaledFeatures(observations, scaling="running")
         return nn.Sequential(scaled, nn.Linear(columns, settings.units), nn.ReLU())
 
     def layers(self, settings: Any) -> tuple[int, ...]:

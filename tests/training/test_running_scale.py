@@ -72,8 +72,14 @@ def test_batches_come_to_the_same_as_all_rows_at_once() -> None:
 def test_before_anything_was_seen_columns_are_scaled_by_their_ranges() -> None:
     space = spaces.Box(np.float32([0, -5]), np.float32([47, 5]))
     rows = th.as_tensor(np.float32([[0, -5], [47, 5], [12, 3]]))
-    running = ScaledFeatures(space, running=True)
+    running = ScaledFeatures(space, scaling="running")
     np.testing.assert_allclose(running(rows), ScaledFeatures(space)(rows), rtol=1e-6)
+
+
+def test_without_scaling_networks_see_raw_observations() -> None:
+    rows = th.as_tensor(np.float32([[0, -5], [47, 5], [12, 3]]))
+    space = spaces.Box(np.float32([0, -5]), np.float32([47, 5]))
+    assert th.equal(ScaledFeatures(space, scaling="none")(rows), rows)
 
 
 def test_loaded_statistics_are_used() -> None:

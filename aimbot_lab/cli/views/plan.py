@@ -41,6 +41,7 @@ def plan_text(plan: "CurriculumPlan", width: int) -> Iterator[str]:
     if keep > 1:
         steps = f"{plan.epoch_samples:,} steps"
         yield f"samples: an epoch passes over the last {keep} rollouts, {steps}"
+    yield "\n".join(textwrap.wrap(f"scaling: {plan.scaling}", max(width, 3 * MARGIN)))
     if plan.sharing is not None:
         yield "\n".join(textwrap.wrap(str(plan.sharing), max(width, 3 * MARGIN)))
     if plan.network:

@@ -25,7 +25,7 @@ from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WE
 from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import AIM_BINS, USUAL_BINS, TrainSettings
+from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import knows_spec, seats_in, spec_of, type_of
 
 MAX_ROLLOUT_STEPS = 2**24
@@ -195,10 +195,11 @@ def cost_diagnostics(
         )
         yield Diagnostic(("train", "n_epochs"), what)
     largest = type_of(env).reward_bound(env)
-    if train.reward_scale != "running" and largest * train.reward_scale > MAX_REWARD:
+    scale = REWARD_SCALE if train.reward_scale is None else train.reward_scale
+    if scale != "running" and largest * scale > MAX_REWARD:
         what = (
             f"times the largest of env.rewards, {largest:g}, must be at most {MAX_REWARD:g}, as "
-            f"updates compute with 32 bits (got {train.reward_scale:g})"
+            f"updates compute with 32 bits (got {scale:g})"
         )
         yield Diagnostic(("train", "reward_scale"), what)
 

@@ -16,6 +16,7 @@ from aimbot_lab.experiment.config.self_play.checks import self_play_env
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.training.algorithms.options import with_scaling
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.networks.registry import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
@@ -72,9 +73,9 @@ class CurriculumFile:
     def resolved(self) -> "CurriculumFile":
         """The same curriculum with its environment parameters worked into the lessons.
 
-        A lesson without targets, of a world that has but one, gets that one, and the network what
-        it leaves to the world. Unchanged where the world's shape is not known without code that may
-        not run here.
+        A lesson without targets, of a world that has but one, gets that one, and the network and
+        the rewards what they leave to the world. Unchanged where the world's shape is not known
+        without code that may not run here.
         """
         if not knows_spec(self.env):
             return self
@@ -84,7 +85,7 @@ class CurriculumFile:
         lessons = tuple(
             lesson if lesson.targets else replace(lesson, targets=only) for lesson in lessons
         )
-        train = self.train
+        train = with_scaling(self.train, bounds_are_ranges=type_of(env).bounds_are_ranges)
         if algorithm_of(train).table is None:  # else it has no network
             network = network_of(train.network).resolved(train.network, spec_of(env))
             train = replace(train, network=network)

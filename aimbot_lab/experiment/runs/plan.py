@@ -1,7 +1,7 @@
 """What a curriculum would do (`--dry-run`): computed before anything is trained or created."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario
@@ -20,13 +20,19 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.options import bins_remark
+from aimbot_lab.training.algorithms.options import bins_remark, with_scaling
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
+from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
+SCALINGS = {
+    "none": "as they are",
+    "ranges": "by their declared bounds",
+    "running": "by their running mean and deviation",
+}
 LARGE_BATCH = 16_384  # samples of a minibatch, above which learning takes many times the steps
 
 
@@ -94,6 +100,23 @@ class CurriculumPlan:
     def engine(self) -> str:
         """Which engine computes."""
         return engine_summary(self.curriculum.config.train)
+
+    @property
+    def scaling(self) -> str:
+        """How observations and rewards are scaled, and whether that is only a default."""
+        env, train = self.curriculum.config.env, self.curriculum.config.train
+        left_out, network = replace(train, reward_scale=None), train.network
+        if isinstance(network, NetworkSettings):
+            left_out = replace(left_out, network=replace(network, scaling=None))
+        usual = with_scaling(left_out, bounds_are_ranges=type_of(env).bounds_are_ranges)
+        default = f" (the default of {train.algo} in world {env.world})"
+        running = train.reward_scale == "running"
+        rewards = "over their running deviation" if running else f"times {train.reward_scale:g}"
+        told = f"rewards {rewards}{default if train.reward_scale == usual.reward_scale else ''}"
+        if not isinstance(network, NetworkSettings) or network.scaling is None:
+            return told
+        seen = f"observations {SCALINGS[network.scaling]}"
+        return f"{seen}{default if network == usual.network else ''}, {told}"
 
     def _network_json(self) -> dict[str, Any]:
         parts = [part._asdict() for part in self.network]

@@ -2,15 +2,17 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
+from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
+from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings
 
 WORDS: Mapping[Any, str] = {
     bool: "true or false",
@@ -66,6 +68,28 @@ def bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
         f"train.algo: {settings.algo} chooses {count} of an action from {len(settings.aim_bins)} "
         f"bins (train.aim_bins); {way}aim: hybrid acts by a Gaussian"
     )
+
+
+def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSettings:
+    """`train` with the scaling of observations and rewards that it leaves out.
+
+    Rewards of worlds whose bounds are no ranges are of any size, too. hybrid_ppo learns what suits
+    them, but for rewards that several actors get; other algorithms see everything as it is.
+    """
+    algorithm = algorithm_of(train)
+    learned = algorithm is HYBRID_PPO
+    scaling: Scaling = "ranges"
+    reward_scale: float | Literal["running"] = REWARD_SCALE
+    if not bounds_are_ranges:
+        scaling = "running" if learned else "none"
+        if train.actors is None:
+            reward_scale = "running" if learned else 1.0
+    network = train.network
+    if algorithm.table is None and isinstance(network, NetworkSettings) and network.scaling is None:
+        network = replace(network, scaling=scaling)
+    if train.reward_scale is not None:
+        reward_scale = train.reward_scale
+    return replace(train, network=network, reward_scale=reward_scale)
 
 
 def _chooses(settings: TrainSettings) -> bool:

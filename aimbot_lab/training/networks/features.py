@@ -11,6 +11,7 @@ from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.training.fused.core.features import Columns, Ranges, Sight, see_from_agent
 from aimbot_lab.training.networks.egocentric_columns import COLUMNS, EGOCENTRIC
 from aimbot_lab.training.networks.running_scale import Moments, RunningScale, moments
+from aimbot_lab.training.networks.settings import Scaling
 
 WIDEST = 1e5  # range that is scaled to -1 to 1; within a wider one nothing could be told apart
 NEAR = 3.0  # m over which a ray's closeness falls to 1/e
@@ -19,21 +20,23 @@ NEAR = 3.0  # m over which a ray's closeness falls to 1/e
 class ScaledFeatures(BaseFeaturesExtractor):
     """Each observation column mapped linearly from its declared range to -1 to 1.
 
-    With `running`, then to mean 0 and standard deviation 1 by what was seen so far.
+    With scaling `running`, then to mean 0 and standard deviation 1 by what was seen so far; with
+    `none` it stays as it is.
     """
 
     scale: th.Tensor  # [D]
     shift: th.Tensor  # [D]
 
     def __init__(
-        self, observation_space: spaces.Box, *, running: bool = False, extra: int = 0
+        self, observation_space: spaces.Box, *, scaling: Scaling = "ranges", extra: int = 0
     ) -> None:
         columns = observation_space.shape[0]
         super().__init__(observation_space, features_dim=columns + extra)
-        self.statistics = RunningScale(columns) if running else None
+        self.statistics = RunningScale(columns) if scaling == "running" else None
         low = th.as_tensor(observation_space.low)
         high = th.as_tensor(observation_space.high)
         bounded = (high - low < WIDEST) & (high > low)  # others are left as they are
+        bounded &= scaling != "none"
         span = th.where(bounded, high - low, th.ones_like(low))
         scale, shift = 2.0 / span, -(high + low) / span
         self.register_buffer("scale", th.where(bounded, scale, 1.0), persistent=False)
@@ -60,9 +63,13 @@ class EgocentricFeatures(ScaledFeatures):
     """
 
     def __init__(
-        self, observation_space: spaces.Box, names: Sequence[str], *, running: bool = False
+        self,
+        observation_space: spaces.Box,
+        names: Sequence[str],
+        *,
+        scaling: Scaling = "ranges",
     ) -> None:
-        super().__init__(observation_space, running=running, extra=EGOCENTRIC)
+        super().__init__(observation_space, scaling=scaling, extra=EGOCENTRIC)
         index = {name: column for column, name in enumerate(names)}
         self._floor = float(observation_space.high[index["agent_x"]])
         distances = [k for k, name in enumerate(names) if name.endswith("_distance")]

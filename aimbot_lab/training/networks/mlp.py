@@ -26,12 +26,12 @@ class Mlp(NetworkType):
         """The scaled observation, and what is worked out of it for an agent in an arena."""
         from aimbot_lab.training.networks import features
 
-        running, names = settings.scaling == "running", spec.observation_names
+        scaling, names = settings.scaling or "ranges", spec.observation_names
         plain: features.ScaledFeatures
         if settings.features != "scaled" and has_egocentric_columns(names):
-            plain = features.EgocentricFeatures(observations, names, running=running)
+            plain = features.EgocentricFeatures(observations, names, scaling=scaling)
         else:
-            plain = features.ScaledFeatures(observations, running=running)
+            plain = features.ScaledFeatures(observations, scaling=scaling)
         if settings.scalars is None and settings.units is None and settings.picture is None:
             return plain
         from aimbot_lab.training.networks.parts.encoded_features import EncodedFeatures

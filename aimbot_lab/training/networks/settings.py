@@ -6,6 +6,7 @@ from aimbot_lab.foundation.settings import STRICT, Bool, Ge, Int, Le, dataclass
 
 Units = Annotated[Int, Ge(1), Le(4096)]
 Activation = Literal["tanh", "relu"]
+Scaling = Literal["none", "ranges", "running"]
 MAX_LAYERS = 32
 
 
@@ -74,9 +75,11 @@ class NetworkSettings:
     features: Literal["scaled", "egocentric"] | None = None
     """Input: the scaled observation, or that and where the target lies as seen by the agent; left
     out, the second where the world says where that is, as the arena does."""
-    scaling: Literal["ranges", "running"] = "ranges"
-    """How observations are scaled: by their declared ranges, or by the mean and the standard
-    deviation of all that was seen, brought up to date between rollouts."""
+    scaling: Scaling | None = None
+    """How observations are scaled: not at all, by their declared ranges, or by the mean and the
+    standard deviation of all that was seen, brought up to date between rollouts. Left out, by
+    their ranges; in worlds gymnasium and unity, whose bounds may be far wider than what is seen,
+    `running` with hybrid_ppo and `none` with every other algorithm."""
 
     scalars: tuple[Units, ...] | None = None
     """hybrid_ppo: layers that encode the plain columns; left out, they go straight through."""
