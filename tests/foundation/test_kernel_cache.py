@@ -1,4 +1,4 @@
-"""Compiled kernels of earlier versions do not pile up."""
+"""Compiled kernels: each is compiled once for all processes, and kept only while it is used."""
 
 import os
 import subprocess
@@ -39,3 +39,51 @@ def test_compiled_code_is_kept_by_every_source_that_it_may_come_from() -> None:
     }
     assert len(compiled) > 20
     assert compiled <= set(kernel_sources())
+
+
+KERNEL = """
+from aimbot_lab.foundation.kernels.jit import kernel
+
+@kernel
+def total(numbers):
+    found = 0.0
+    for number in numbers:
+        found += number * number
+    return found
+"""
+CALL = """
+import sys
+import numpy as np
+import summing
+print(flush=True)
+sys.stdin.read(1)
+summing.total(np.ones(3))
+print(sum(summing.total.stats.cache_misses.values()))
+"""
+
+
+def test_processes_that_need_a_kernel_at_the_same_time_compile_it_once(tmp_path: Path) -> None:
+    (tmp_path / "summing.py").write_text(KERNEL, "utf-8")
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment |= {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root)])}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", CALL],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for one in started:
+        assert one.stdout is not None
+        one.stdout.readline()
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.write("x")
+        one.stdin.flush()
+    compiled = [int(one.communicate()[0]) for one in started]
+    assert sorted(compiled) == [0, 0, 1]

@@ -6,17 +6,19 @@ because numba itself does not notice a change in a function that another file ca
 """
 
 import atexit
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
 KEPT_SECONDS = 30 * 24 * 3600.0
@@ -80,9 +82,36 @@ _OPTIONS: dict[str, Any] = {
 
 
 def kernel(function: F) -> F:
-    """`function`, compiled when first called; the compiled code is kept for later processes."""
-    compiled: F = _njit(cache=True, **_OPTIONS)(function)
-    return compiled
+    """`function`, compiled when first called; the compiled code is kept for later processes.
+
+    Of several processes that need it at the same time one compiles, and the others load its code.
+    """
+    compiled = _njit(cache=True, **_OPTIONS)(function)
+    compiles = compiled.compile
+
+    def compiled_once(signature: Any) -> Any:
+        # Numba's lock first: threads that wait for one another's two locks would wait for ever.
+        with global_compiler_lock, _alone_with(function):
+            return compiles(signature)
+
+    compiled.compile = compiled_once
+    kept: F = compiled
+    return kept
+
+
+@contextmanager
+def _alone_with(function: Callable[..., Any]) -> Iterator[None]:
+    """No other process compiles `function` in the block, where files can be locked."""
+    name = f"{function.__module__}.{function.__qualname__}.lock"
+    try:
+        file = (Path(numba.config.CACHE_DIR) / name).open("ab")
+    except OSError:
+        yield
+        return
+    with file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def inlined(function: F) -> F:
