@@ -38,7 +38,6 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 
 PATHS = list(paths(cli))
-each_command = pytest.mark.parametrize("path", PATHS, ids=" ".join)
 
 
 def examples(path: tuple[str, ...]) -> list[list[str]]:
@@ -60,28 +59,28 @@ def called(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
     return names, rest
 
 
-@each_command
-def test_every_command_has_help_with_an_example_that_calls_it(path: tuple[str, ...]) -> None:
-    found = examples(path)
-    assert found
-    assert all(called(words)[0][: len(path)] == path for words in found), found
+def test_every_command_has_help_with_an_example_that_calls_it() -> None:
+    for path in PATHS:
+        found = examples(path)
+        assert found, path
+        assert all(called(words)[0][: len(path)] == path for words in found), found
 
 
-@each_command
-def test_examples_use_options_that_there_are(path: tuple[str, ...]) -> None:
-    for words in examples(path):
-        names, rest = called(words)
-        command = command_at(names)
-        known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
-        used = {word.partition("=")[0] for word in rest if word.startswith("-")}
-        assert used <= known, f"{words}: {used - known}"
+def test_examples_use_options_that_there_are() -> None:
+    for path in PATHS:
+        for words in examples(path):
+            names, rest = called(words)
+            command = command_at(names)
+            known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+            used = {word.partition("=")[0] for word in rest if word.startswith("-")}
+            assert used <= known, f"{words}: {used - known}"
 
 
-@each_command
-def test_every_command_has_a_line_in_the_readme(path: tuple[str, ...]) -> None:
-    first, *rest = path
-    table = [line for line in README.splitlines() if line.startswith(f"| `aimbot-lab {first}")]
-    assert any(all(name in line for name in rest) for line in table), table
+def test_every_command_has_a_line_in_the_readme() -> None:
+    for path in PATHS:
+        first, *rest = path
+        table = [line for line in README.splitlines() if line.startswith(f"| `aimbot-lab {first}")]
+        assert any(all(name in line for name in rest) for line in table), table
 
 
 def commands_in(page: Path) -> Iterator[list[str]]:
@@ -107,16 +106,18 @@ def unknown_parts(words: list[str]) -> set[str]:
     return used - known - {"--help"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_pages_name_only_commands_and_options_that_exist(page: Path) -> None:
-    wrong = [(words, unknown) for words in commands_in(page) if (unknown := unknown_parts(words))]
-    assert wrong == []
+def test_the_pages_name_only_commands_and_options_that_exist() -> None:
+    for page in PAGES:
+        wrong = [
+            (words, unknown) for words in commands_in(page) if (unknown := unknown_parts(words))
+        ]
+        assert wrong == [], page
 
 
-@each_command
-def test_every_option_says_what_it_does(path: tuple[str, ...]) -> None:
-    options = [p for p in command_at(path).params if isinstance(p, click.Option)]
-    assert [p.name for p in options if not p.help] == []
+def test_every_option_says_what_it_does() -> None:
+    for path in PATHS:
+        options = [p for p in command_at(path).params if isinstance(p, click.Option)]
+        assert [p.name for p in options if not p.help] == []
 
 
 def test_help_names_every_command() -> None:

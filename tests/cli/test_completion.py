@@ -74,11 +74,11 @@ def test_runs_are_completed_newest_first(here: Path) -> None:
     assert len(completed("resume", "")) == MAX_RUNS + 1
 
 
-@pytest.mark.parametrize("path", PATHS, ids=" ".join)
-def test_every_argument_that_is_a_run_completes_runs(path: tuple[str, ...]) -> None:
-    for parameter in command_at(path).params:
-        if parameter.name in RUN_ARGUMENTS:
-            assert parameter._custom_shell_complete is complete_runs
+def test_every_argument_that_is_a_run_completes_runs() -> None:
+    for path in PATHS:
+        for parameter in command_at(path).params:
+            if parameter.name in RUN_ARGUMENTS:
+                assert parameter._custom_shell_complete is complete_runs
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -87,6 +87,8 @@ def kernel(function: F) -> F:
     Of several processes that need it at the same time one compiles, and the others load its code.
     """
     compiled = _njit(cache=True, **_OPTIONS)(function)
+    if numba.config.DISABLE_JIT:
+        return function
     compiles = compiled.compile
 
     def compiled_once(signature: Any) -> Any:
