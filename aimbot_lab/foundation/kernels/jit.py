@@ -87,7 +87,7 @@ def kernel(function: F) -> F:
     Of several processes that need it at the same time one compiles, and the others load its code.
     """
     compiled = _njit(cache=True, **_OPTIONS)(function)
-    if numba.config.DISABLE_JIT:
+    if vars(numba.config)["DISABLE_JIT"]:
         return function
     compiles = compiled.compile
 
@@ -106,7 +106,7 @@ def _alone_with(function: Callable[..., Any]) -> Iterator[None]:
     """No other process compiles `function` in the block, where files can be locked."""
     name = f"{function.__module__}.{function.__qualname__}.lock"
     try:
-        file = (Path(numba.config.CACHE_DIR) / name).open("ab")
+        file = (Path(vars(numba.config)["CACHE_DIR"]) / name).open("ab")
     except OSError:
         yield
         return
