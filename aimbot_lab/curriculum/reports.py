@@ -88,7 +88,7 @@ class LessonReport:
     def found(self) -> str:
         """What is known of that, as `22.1 of 20`, which is evidence; empty: nothing."""
         if self.evidence is not None and self.evidence_needed is not None:
-            found = odds_text(self.evidence) if self.evidence < 1e6 else "over a million"
+            found = odds_text(self.evidence) if self.evidence < 1e6 else "1,000,000+"
             return f"{found} of {odds_text(self.evidence_needed)}"
         return "" if self.value is None else f"{self.value:.4g} (no test)"
 

@@ -4,7 +4,7 @@ import atexit
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar, cast
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.user_cache import user_cache
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
@@ -37,6 +38,7 @@ from aimbot_lab.tracking.store_errors import file_error, store_error
 quieten_mlflow()
 
 from mlflow import MlflowClient  # noqa: E402
+from mlflow import __version__ as mlflow_version  # noqa: E402
 from mlflow.entities import Experiment, Metric, Param, Run, RunInfo, RunTag  # noqa: E402
 from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
@@ -313,15 +315,47 @@ def _make_database(data_folder: DataFolder) -> None:
     nursery.mkdir()
     path = nursery / data_folder.database.name
     artifacts = data_folder.artifacts.as_uri()
-    event.listen(Engine, "connect", _write_without_waiting)
-    try:
-        store = SqlAlchemyStore(sqlite_uri(path), artifacts)  # type: ignore[no-untyped-call]
-        store.engine.dispose()
-    finally:
-        event.remove(Engine, "connect", _write_without_waiting)
+    if not _copied(path, artifacts):
+        event.listen(Engine, "connect", _write_without_waiting)
+        try:
+            store = SqlAlchemyStore(sqlite_uri(path), artifacts)  # type: ignore[no-untyped-call]
+            store.engine.dispose()
+        finally:
+            event.remove(Engine, "connect", _write_without_waiting)
+        _keep_copy(path)
     sync_file(path)
     path.replace(data_folder.database)
     shutil.rmtree(nursery)
+
+
+def _kept_copy() -> Path:
+    """An empty store of this MLflow: its migrations take over a second, and a copy none."""
+    return user_cache() / f"mlflow-{mlflow_version}.db"
+
+
+def _copied(path: Path, artifacts: str) -> bool:
+    """Whether a store could be made at `path` from the copy that was kept."""
+    try:
+        shutil.copyfile(_kept_copy(), path)
+        with closing(sqlite3.connect(path)) as database, database:
+            now = int(datetime.now(UTC).timestamp() * 1000)
+            changed = database.execute(
+                "UPDATE experiments SET artifact_location = ?, creation_time = ?, "
+                "last_update_time = ?",
+                (f"{artifacts}/0", now, now),
+            )
+        return changed.rowcount == 1
+    except (OSError, sqlite3.Error):
+        path.unlink(missing_ok=True)
+        return False
+
+
+def _keep_copy(path: Path) -> None:
+    kept = _kept_copy()
+    with suppress(OSError):  # then the next store takes as long
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=kept.parent) as folder:  # other processes may be at the same
+            shutil.copyfile(path, Path(folder) / kept.name).replace(kept)
 
 
 def _write_without_waiting(connection: object, _record: object) -> None:

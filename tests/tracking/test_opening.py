@@ -186,3 +186,27 @@ def test_no_parameter_and_no_tag_has_a_password(data_folder):
     assert run.data.params["env.url"] == "redis://me:***@host"
     assert run.data.tags["why"] == "see redis://me:***@host"
     tracker.finish("FINISHED")
+
+
+def tables(data_folder: DataFolder) -> tuple[set[str], list[tuple[str, str]]]:
+    """What the store's tables are made by, and its experiments with their folders."""
+    with closing(sqlite3.connect(data_folder.database)) as database:
+        made = {text for (text,) in database.execute("SELECT sql FROM sqlite_master")}
+        experiments = "SELECT name, artifact_location FROM experiments ORDER BY experiment_id"
+        return made, database.execute(experiments).fetchall()
+
+
+@pytest.mark.parametrize("kept", ["whole", "damaged", "empty"])
+def test_another_project_gets_a_store_of_its_own_in_a_moment(tmp_path, monkeypatch, kept):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    first, second = (DataFolder(tmp_path / name) for name in ("first", "second"))
+    open_run(first, SETTINGS, RunDescription("one")).finish("FINISHED")
+    (copy,) = (tmp_path / "cache" / "aimbot-lab").glob("mlflow-*.db")
+    if kept != "whole":
+        copy.write_bytes(b"" if kept == "empty" else copy.read_bytes()[:5000])
+    open_run(second, SETTINGS, RunDescription("two")).finish("FINISHED")
+    assert [run.name for run in list_runs(second)] == ["two"]
+    for folder in first, second:
+        root = folder.artifacts.as_uri()
+        assert tables(folder)[1] == [("Default", f"{root}/0"), ("goto", root)]
+    assert tables(first)[0] == tables(second)[0]

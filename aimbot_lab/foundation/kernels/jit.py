@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 import numba
 from numba.core.compiler_lock import global_compiler_lock
 
+from aimbot_lab.foundation.user_cache import user_cache
+
 F = TypeVar("F", bound=Callable[..., Any])
 KEPT_SECONDS = 30 * 24 * 3600.0
 PACKAGE = Path(__file__).parents[2]
@@ -52,8 +54,7 @@ def _drop_old(used: Path) -> None:
 
 def _cache_folder() -> Path:
     """A folder for compiled kernels that can be written; a temporary one as the last resort."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "aimbot-lab" / f"kernels-{_source_hash()}"
+    folder = user_cache() / f"kernels-{_source_hash()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

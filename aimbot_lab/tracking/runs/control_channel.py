@@ -89,7 +89,7 @@ class ControlChannel:
         try:
             lines = (self._folder / _CHANGES).read_text(encoding="utf-8").splitlines()
             found = [(int(step), document) for step, document in map(json.loads, lines)]
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return []
         return sorted(found, key=lambda change: change[0])
 
@@ -116,5 +116,5 @@ class ControlChannel:
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

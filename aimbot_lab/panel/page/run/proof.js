@@ -29,7 +29,7 @@ export function rateWords(one, episodes) {
 }
 
 export function odds(value) {
-  if (value >= 1e6) return "over a million";
+  if (value >= 1e6) return "1,000,000+";
   return value >= 1000 ? count(value) : String(Number(value.toPrecision(3)));
 }
 
