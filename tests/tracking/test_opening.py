@@ -189,9 +189,9 @@ def test_no_parameter_and_no_tag_has_a_password(data_folder):
 
 
 def tables(data_folder: DataFolder) -> tuple[set[str], list[tuple[str, str]]]:
-    """What the store's tables are made by, and its experiments with their folders."""
+    """The names of the store's tables and indices, and its experiments with their folders."""
     with closing(sqlite3.connect(data_folder.database)) as database:
-        made = {text for (text,) in database.execute("SELECT sql FROM sqlite_master")}
+        made = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         experiments = "SELECT name, artifact_location FROM experiments ORDER BY experiment_id"
         return made, database.execute(experiments).fetchall()
 

@@ -53,7 +53,7 @@ def compare(variant: str, pairs: list[tuple[int, int]]) -> None:
     assert alone["shards"] == 16
     assert alone["lesson"] > 1, "a lesson was passed"
     assert alone["episodes"] > 100
-    assert len(alone["checkpoints"]) == 8
+    assert len(alone["checkpoints"]) == 9
     for one in found:
         leader, who = one["ranks"][0], f"{one['processes']} processes, {one['threads']} threads"
         assert leader == alone, who
