@@ -5,12 +5,13 @@ asked for, so that a package that is broken, or slow to import, hurts only who n
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
-from aimbot_lab.foundation.errors import ConfigurationError, reason_and_place
+from aimbot_lab.foundation.errors import ConfigurationError, blamed, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, shortened
 
 
@@ -71,6 +72,15 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         """An entry for a person, with the place that brings it where a package does."""
         place = "" if name in self.own else f" of {_place(self.group, name)}"
         return f"the {self.noun} {name}{place}"
+
+    def blamed(self, name: str, what: str) -> AbstractContextManager[None]:
+        """Raise ConfigurationError, in one line, for what an entry of a package raises.
+
+        `what` is what it does then, such as "can't be made:".
+        """
+        if name in self.own:
+            return nullcontext()
+        return blamed(f"{self.shown(name)} {what}", ConfigurationError)
 
     def loadable(self) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
         """All entries but the broken ones, and a line for each of those."""

@@ -270,7 +270,7 @@ class Training:
         except TrainingOver:
             callback.on_training_end()
         except (Exception, SystemExit) as error:
-            failed = failure(self.model, error, train=self.plan.train)
+            failed = failure(self.model, error, self.plan)
             if failed is None:
                 raise
             raise failed from error

@@ -24,7 +24,6 @@ from aimbot_lab.worlds.asked_type import AskedType
 from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM
-from aimbot_lab.worlds.package_type import PackageType
 from aimbot_lab.worlds.spec_checks import spec_faults
 from aimbot_lab.worlds.unity.world_type import UNITY
 
@@ -44,17 +43,12 @@ AnyWorld = Annotated[WorldSettings, _BY_NAME]
 
 def world_types() -> Mapping[str, WorldType]:
     """Every world by its name, all loaded; those of broken packages are left out."""
-    return {name: _checked(name) for name in WORLDS.loadable()[0]}
+    return WORLDS.loadable()[0]
 
 
 def type_of(settings: WorldSettings) -> WorldType:
-    """The kind of world that `settings` describe; one of a package is checked as it goes."""
-    return _checked(settings.world)
-
-
-def _checked(name: str) -> WorldType:
-    found = WORLDS[name]
-    return found if name in WORLDS.own else PackageType(found, WORLDS.shown(name))
+    """The kind of world that `settings` describe."""
+    return WORLDS[settings.world]
 
 
 def make_world(
@@ -68,7 +62,8 @@ def make_world(
     chosen: Any = settings if num_envs is None else with_rows(settings, num_envs)
     if one_thread and hasattr(chosen, "threads"):
         chosen = replace(chosen, threads=1)
-    return type_of(settings).make(chosen)
+    with WORLDS.blamed(settings.world, "can't be made:"):
+        return type_of(settings).make(chosen)
 
 
 def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
@@ -90,7 +85,14 @@ def spec_of(settings: WorldSettings) -> WorldSpec:
 
     Raises ConfigurationError, in a line for each fault, where a package's is none.
     """
-    return type_of(settings).spec(settings)
+    with WORLDS.blamed(settings.world, "has no spec:"):
+        spec = type_of(settings).spec(settings)
+    if settings.world not in WORLDS.own:
+        where = f"env.world: the spec of {WORLDS.shown(settings.world)}"
+        faults = [f"{where}: {fault}" for fault in spec_faults(spec)]
+        if faults:
+            raise ConfigurationError(*faults)
+    return spec
 
 
 def code_of(settings: WorldSettings) -> NamedCode | None:
@@ -180,7 +182,7 @@ def named_type(env: Any) -> WorldType | None:
     """The kind of world that the mapping `env` of a file names; None where there is none such."""
     name = _BY_NAME.named(env if isinstance(env, Mapping) else {})
     try:
-        return _checked(name) if isinstance(name, str) and name in WORLDS else None
+        return WORLDS[name] if isinstance(name, str) and name in WORLDS else None
     except ConfigurationError:  # which the settings themselves report
         return None
 

@@ -43,20 +43,15 @@ class UnrulyNet(NetworkType):
         return Features(observations.shape[0], settings.how)
 
     def layers(self, settings: Any) -> tuple[int, ...]:
-        return (0,) if settings.how == "layers" else (4,)
+        return (4,)
 
     def activation(self, settings: Any) -> Any:
-        return "sin" if settings.how == "activation" else "tanh"
+        return "tanh"
 
     def weights(self, settings: Any, inputs: int, outputs: int) -> int:
-        if settings.how == "weights raises":
+        if settings.how == "weights":
             raise ZeroDivisionError
-        return -1 if settings.how == "weights" else 0
-
-    def fault(self, settings: Any, spec: Any, *, algo: str) -> str | None:
-        if settings.how == "fault":
-            raise RuntimeError("not today\nnor tomorrow")
-        return None
+        return 0
 
 
 class UnrulyA2C(A2C):
@@ -71,11 +66,6 @@ class UnrulySettings(TrainSettings):
     algo: Literal["unruly_a2c"] = "unruly_a2c"
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class UnadaptedSettings(TrainSettings):
-    algo: Literal["unruly_adapter"] = "unruly_adapter"
-
-
 UNRULY_NET = UnrulyNet()
 UNRULY_A2C = Algorithm(
     name="unruly_a2c",
@@ -83,11 +73,4 @@ UNRULY_A2C = Algorithm(
     classes=lambda: Classes(UnrulyA2C, ActorCriticPolicy),
     shared=same_names("n_steps", "learning_rate", "gamma"),
     derived=frozenset({"batch_size"}),
-)
-UNADAPTED = Algorithm(
-    name="unruly_adapter",
-    settings=UnadaptedSettings,
-    classes=lambda: Classes(UnrulyA2C, ActorCriticPolicy),
-    shared=same_names("n_steps", "learning_rate", "batch_size"),
-    adapter=lambda _: None,  # type: ignore[arg-type,return-value]
 )

@@ -1,12 +1,19 @@
 """Worlds of a package, each broken in another way."""
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
 from tests.worlds.race import Race, race_spec
 from tests.worlds.stranger import WalkType
+
+
+class Breaking(Race):
+    """A world that raises in its first step."""
+
+    def step(self, *_: Any) -> Any:
+        raise RuntimeError("not today")
 
 
 def broken(kind: str) -> WalkType:
@@ -29,10 +36,10 @@ def broken(kind: str) -> WalkType:
         def make(self, settings: Settings) -> BatchWorld:
             if kind == "not_made":
                 raise RuntimeError("not today\nnor tomorrow")
-            return Race(settings.num_envs, agents=2)
+            return Breaking(settings.num_envs, agents=1)
 
     return Broken()
 
 
 NO_SPEC, WRONG_SPEC = broken("no_spec"), broken("wrong_spec")
-NOT_MADE, OTHER_SHAPE = broken("not_made"), broken("other_shape")
+NOT_MADE, STEPS = broken("not_made"), broken("steps")

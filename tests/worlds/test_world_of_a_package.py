@@ -155,7 +155,7 @@ def write_broken(folder: Path, kinds: tuple[str, ...]) -> None:
 
 
 def test_a_world_that_has_no_spec_or_can_t_be_made_is_refused_in_one_line(folder: Path) -> None:
-    write_broken(folder, ("no_spec", "wrong_spec", "not_made", "other_shape"))
+    write_broken(folder, ("no_spec", "wrong_spec", "not_made", "steps"))
     spec = f"3:14: env.world: the spec of the world wrong_spec of {BROKEN}:WRONG_SPEC"
     code, _, messages = call(
         folder, "check", "no_spec.yaml", "wrong_spec.yaml", site="broken_worlds"
@@ -167,16 +167,21 @@ def test_a_world_that_has_no_spec_or_can_t_be_made_is_refused_in_one_line(folder
         f"wrong_spec.yaml:{spec}: agents must be at least 1 (got 0)",
         f"wrong_spec.yaml:{spec}: every branch must have at least one choice (got (0,))",
     ]
-    for kind, what in (
-        ("not_made", "the world not_made of {}:NOT_MADE can't be made: RuntimeError: not today "
-         "(FILE:LINE)"),
-        ("other_shape", "the spec of the world other_shape of {}:OTHER_SHAPE: agents: the world "
-         "that it makes has another (2)"),
-    ):  # fmt: skip
-        code, _, messages = call(
-            folder, "run", f"{kind}.yaml", "--data-dir", "none", site="broken_worlds"
-        )
-        assert code == 2
-        assert without_places(messages)[-1] == f"env.world: {what.format(BROKEN)}"
-        assert "Traceback" not in messages
+    code, _, messages = call(
+        folder, "run", "not_made.yaml", "--data-dir", "none", site="broken_worlds"
+    )
+    assert code == 2
+    what = f"the world not_made of {BROKEN}:NOT_MADE can't be made"
+    assert without_places(messages)[-1].endswith(f"{what}: RuntimeError: not today (FILE:LINE)")
+    assert "Traceback" not in messages
     assert not list((folder / "none").rglob("*.yaml"))
+
+
+def test_a_world_that_raises_while_it_is_played_ends_the_run_in_one_line(folder: Path) -> None:
+    code, _, messages = call(
+        folder, "run", "steps.yaml", "--data-dir", "none", site="broken_worlds"
+    )
+    assert code == 1
+    what = f"the world steps of {BROKEN}:STEPS raised RuntimeError: not today (FILE:LINE)"
+    assert without_places(messages)[-1] == f"error: {what}"
+    assert "Traceback" not in messages

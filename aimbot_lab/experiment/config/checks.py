@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isqrt
-from typing import Any
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
@@ -19,11 +18,11 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.actors.checks import actor_faults
 from aimbot_lab.training.algorithms.options import settings_faults
-from aimbot_lab.training.algorithms.registry import algorithm_of
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
 from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.parts.part_checks import part_faults
-from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.networks.registry import NETWORKS, network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import knows_spec, seats_in, spec_of, type_of
@@ -41,7 +40,7 @@ def cross_section_diagnostics(
     self_play: SelfPlaySettings | None = None,
 ) -> Iterator[Diagnostic]:
     """Diagnostics about several sections together."""
-    unmade = list(world_diagnostics(env, type_of(env)))
+    unmade = list(world_diagnostics(env))
     unmade += learner_diagnostics(train)
     unmade += self_play_diagnostics(lessons, env, train, self_play)
     yield from unmade
@@ -59,23 +58,10 @@ def cross_section_diagnostics(
     yield from table_diagnostics(env, train)
 
 
-def world_diagnostics(env: WorldSettings | None, world: WorldType | None) -> Iterator[Diagnostic]:
-    """Why no `world` can be made of `env`, or nothing be held against it.
-
-    Of an `env` that is None, as it is wrong by itself, only what any settings have.
-    """
-    if world is None:
-        return
-    asked: list[Callable[[Any], object]] = [world.targets, world.parameters]
-    if env is not None and not world.knows_spec(env):
-        return
-    if env is not None:
-        asked = [world.spec, *asked, world.baselines, world.reward_bound]
-    for ask in asked:
-        faults = list(_refusals(("env", "world"), partial(ask, env)))
-        yield from faults
-        if faults:
-            return
+def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
+    """Why no world can be made of `env`, as far as that may be asked here."""
+    if env is not None and knows_spec(env):
+        yield from _refusals(("env", "world"), partial(spec_of, env))
 
 
 def _refusals(path: KeyPath, ask: Callable[[], object]) -> Iterator[Diagnostic]:
@@ -94,14 +80,21 @@ def learner_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
     if train is None:
         return
     algorithm, network = algorithm_of(train), network_of(train.network)
-    for key, ask in (
-        ("algo", lambda: algorithm.adapter(train)),
-        ("algo", lambda: train.options and algorithm.load()),
-        ("network", lambda: network.layers(train.network)),
-        ("network", lambda: network.activation(train.network)),
-        ("network", lambda: network.weights(train.network, 1, 1)),
-    ):
-        yield from _refusals(("train", key), ask)
+
+    def ask_algorithm() -> None:
+        with ALGORITHMS.blamed(train.algo, "raised"):
+            algorithm.adapter(train)
+            if train.options:
+                algorithm.load()
+
+    def ask_network() -> None:
+        with NETWORKS.blamed(train.network.kind, "raised"):
+            network.layers(train.network)
+            network.activation(train.network)
+            network.weights(train.network, 1, 1)
+
+    yield from _refusals(("train", "algo"), ask_algorithm)
+    yield from _refusals(("train", "network"), ask_network)
 
 
 def lesson_diagnostics(

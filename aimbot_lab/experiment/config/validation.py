@@ -89,8 +89,8 @@ def validate(
     self_play = None if given is None else _checked(SelfPlaySettings, given)
     lessons = lessons and _with_known_mixes(lessons, known)
     world = named_type(data.get("env"))
-    if unmade := list(world_diagnostics(env, world)):
-        env, world = None, None if any(world_diagnostics(None, world)) else world
+    if unmade := list(world_diagnostics(env)):
+        env = world = None
     elif env is not None and not knows_spec(env):
         env, world = None, None
     if unlearned := list(learner_diagnostics(train)):

@@ -10,7 +10,6 @@ from typing import Annotated
 from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.package_algorithm import package_algorithm
 from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
 from aimbot_lab.training.algorithms.replay_buffer_algorithms import DQN_ALGORITHM, QRDQN_ALGORITHM
 from aimbot_lab.training.algorithms.rollout_algorithms import (
@@ -38,11 +37,8 @@ AnyTrain = Annotated[TrainSettings, SettingsByName(ALGORITHMS, default=DEFAULT, 
 
 
 def algorithm_of(settings: TrainSettings) -> Algorithm:
-    """The algorithm that `settings` name; one of a package is checked as it goes."""
-    found = ALGORITHMS[settings.algo]
-    if settings.algo in ALGORITHMS.own:
-        return found
-    return package_algorithm(found, ALGORITHMS.shown(settings.algo))
+    """The algorithm that `settings` name."""
+    return ALGORITHMS[settings.algo]
 
 
 def any_threads(settings: TrainSettings) -> bool:

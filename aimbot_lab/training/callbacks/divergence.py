@@ -10,7 +10,7 @@ from aimbot_lab.foundation.errors import (
     reason_and_place,
 )
 from aimbot_lab.training.foreign_failures import foreign_failure
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.plan import TrainingPlan
 
 
 def is_finite(model: BaseAlgorithm) -> bool:
@@ -26,12 +26,12 @@ def diverged(model: BaseAlgorithm) -> RunFailedError:
     )
 
 
-def failure(model: BaseAlgorithm, error: BaseException, *, train: TrainSettings) -> LabError | None:
+def failure(model: BaseAlgorithm, error: BaseException, plan: TrainingPlan) -> LabError | None:
     """What `error` means for a person; None for one that nobody foresaw, and for a LabError."""
     if isinstance(error, LabError):
         return None
     found = _of_numbers(model, error) if isinstance(error, ValueError | RuntimeError) else None
-    found = found or foreign_failure(train, error)
+    found = found or foreign_failure(plan.train, error, env=plan.env)
     if found is None and isinstance(error, SystemExit):
         return ForeignCodeError(f"code that the training called raised {reason_and_place(error)}")
     return found

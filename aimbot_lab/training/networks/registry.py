@@ -11,7 +11,6 @@ from aimbot_lab.foundation.registry import Registry
 from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.training.networks.mlp import MLP
 from aimbot_lab.training.networks.network import NetworkType
-from aimbot_lab.training.networks.package_network import PackageNetwork
 from aimbot_lab.training.networks.settings import KindOfNetwork
 
 NETWORKS: Registry[NetworkType] = Registry(
@@ -26,8 +25,5 @@ AnyNetwork = Annotated[KindOfNetwork, SettingsByName(NETWORKS, default=MLP.name)
 
 
 def network_of(settings: KindOfNetwork) -> NetworkType:
-    """The kind of network that `settings` describe; one of a package is checked as it goes."""
-    found = NETWORKS[settings.kind]
-    if settings.kind in NETWORKS.own:
-        return found
-    return PackageNetwork(found, NETWORKS.shown(settings.kind))
+    """The kind of network that `settings` describe."""
+    return NETWORKS[settings.kind]
