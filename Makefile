@@ -1,4 +1,5 @@
-# The one vocabulary: setup, run, test, kills, scale, actors, ray, real-ml-agents, lint, types, bench, check.
+# The one vocabulary: setup, run, test, lint, types, check, bench, size, and campaigns: kills, oracles, races, scale,
+# actors, ray, real-ml-agents.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
 WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: setup run test kills scale actors ray real-ml-agents lint types bench check
+.PHONY: setup run test lint types check bench size campaigns kills oracles races scale actors ray real-ml-agents
 
 setup: $(READY)
 
@@ -33,17 +34,32 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# Trainings killed at random moments and resumed, far more often than in `make test`, alone and in several processes.
+# What takes too long for every change: run it before a release, and the one that a change concerns.
+campaigns: kills oracles races scale actors ray real-ml-agents
+
+# Trainings and sweeps killed at random moments and resumed, alone and in several processes.
 kills: setup
-	AIMBOT_LAB_KILLS=4 $(BIN)/python -m pytest tests/experiment/test_kills.py tests/cli/test_shared_kills.py
+	AIMBOT_LAB_KILLS=4 AIMBOT_LAB_SWEEP_KILLS=10 $(BIN)/python -m pytest -m 'campaign or not campaign' \
+		tests/experiment/test_kills.py tests/cli/test_shared_kills.py tests/sweep/test_sweep_deaths.py
+
+# Every number of the simulators against a second program, and hostile files and messages, in large numbers.
+oracles: setup
+	AIMBOT_LAB_ORACLE_STEPS=430000 AIMBOT_LAB_GORGE_ORACLE_STEPS=3300 AIMBOT_LAB_MUTATIONS=5000 \
+		AIMBOT_LAB_MESSAGES=10000 AIMBOT_LAB_STOPPED_LESSONS=1500 $(BIN)/python -m pytest -n $(WORKERS) -m 'campaign or not campaign' \
+		tests/arena/test_against_oracle.py tests/duel/test_duel_oracle.py tests/gorge/test_gorge_oracle.py \
+		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_stopped_win_rate.py
+
+# Several processes, containers and servers at one run, sweep or panel.
+races: setup
+	AIMBOT_LAB_PAGES=600 $(BIN)/python -m pytest -m campaign tests/cli/test_containers.py tests/sweep tests/panel
 
 # Trainings of 1 to 16 processes with one and two threads each, which must all end in the same bits.
 scale: setup
-	$(BIN)/python -m pytest -n 0 -m scale tests/training
+	$(BIN)/python -m pytest -n 0 -m 'scale or campaign' tests/training/test_scale_campaign.py
 
 # What actors bring and cost: the speed of worlds that hang now and then, and the steps to a goal with a lag.
 actors: setup
-	AIMBOT_LAB_LONG_TESTS=1 $(BIN)/python -m pytest -n 0 -s tests/training/test_actor_campaigns.py
+	$(BIN)/python -m pytest -n 0 -s -m campaign tests/training/test_actor_campaigns.py
 
 # Trainings, actors and sweeps that a Ray of this machine places. Ray joins our own environment, with which it
 # has no conflict.
@@ -87,5 +103,8 @@ types: setup
 
 bench: setup
 	$(BIN)/aimbot-lab bench sim
+
+size:
+	@$(PYTHON) .ci/size.py
 
 check: test lint types

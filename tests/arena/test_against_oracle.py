@@ -13,7 +13,7 @@ from oracle_players import KINDS
 from aimbot_lab.worlds.arena.presets.files import load_presets
 
 ENOUGH_STEPS = 43_000  # to meet in each case what it names
-STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", ENOUGH_STEPS))
+STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", "14000"))
 MATCH_STEPS = 500  # after which a new match begins, since a row that has come to Stay stays
 GRAZING_SHARE = 1e-5  # of all rays, and of all outcomes
 WEDGED_SHARE = 0.05  # of all decisions

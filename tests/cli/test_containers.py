@@ -41,7 +41,7 @@ def may_unshare() -> bool:
 
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.campaign,
     pytest.mark.skipif(not may_unshare(), reason="the system forbids unshare"),
 ]
 

@@ -31,7 +31,6 @@ KILLS = int(os.environ.get("AIMBOT_LAB_KILLS", "0"))
 RUNS = 50
 ROLLOUT = 2048  # steps
 LONG = "--set", "train.total_steps=327680"  # longer than any four strikes take
-campaign = pytest.mark.skipif(not KILLS, reason="takes hours; make kills runs it")
 
 
 class Strike(NamedTuple):
@@ -155,7 +154,7 @@ def long_alone(tmp_path_factory: pytest.TempPathFactory, store: Path) -> dict[st
     return Project(tmp_path_factory.mktemp("alone"), store).ended("run", "tiny.yaml", *LONG)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_leader_that_hangs_with_a_checkpoint_half_written_changes_nothing(
     project: Project, alone: dict[str, Any]
 ) -> None:
@@ -166,8 +165,7 @@ def test_a_leader_that_hangs_with_a_checkpoint_half_written_changes_nothing(
     same(run.ended(), alone)
 
 
-@campaign
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_in_two_one_three_and_two_processes_a_run_ends_in_the_same_bits(
     project: Project, long_alone: dict[str, Any]
 ) -> None:
@@ -177,8 +175,7 @@ def test_in_two_one_three_and_two_processes_a_run_ends_in_the_same_bits(
     same(run.ended(), long_alone)
 
 
-@campaign
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", range(RUNS if KILLS else 1))
 def test_strikes_at_random_moments_change_nothing(
     project: Project, long_alone: dict[str, Any], number: int, capsys: pytest.CaptureFixture[str]

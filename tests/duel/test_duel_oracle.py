@@ -7,7 +7,7 @@ import pytest
 from duel_match import KINDS, Comparison
 
 ENOUGH = 9_000  # decisions of matches, in which each case meets what it should
-STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", ENOUGH))
+STEPS = int(os.environ.get("AIMBOT_LAB_ORACLE_STEPS", "3000"))
 LENGTH = 250  # steps of one comparison
 CASES = {
     "as shipped": ({"time_limit": 8.0}, {"rewards.move_penalty": -0.5}),

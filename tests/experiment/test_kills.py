@@ -3,8 +3,7 @@
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network,
 six by self-play and two of each other kind of algorithm, each killed so often (once less where the
 last kill comes too late); some minutes. It also goes through the chosen instants so often, with
-other seeds. Without it, two runs of hybrid_ppo, killed three times each, and each chosen instant
-once.
+other seeds. `make test` kills two runs of hybrid_ppo three times each.
 """
 
 import json
@@ -50,7 +49,7 @@ def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
         assert line["status_in_store"] == line["status"], line
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", range(KILLS or 1))
 def test_a_kill_at_any_chosen_instant_changes_nothing(tmp_path: Path, number: int) -> None:
     lines = killed_runs(tmp_path, number, script=POINTS_SCRIPT)

@@ -221,7 +221,7 @@ def test_a_trial_whose_values_allow_no_training_fails_alone(tmp_path: Path) -> N
     assert states["done"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_race_is_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
     """A margin of 0 gives up whatever has fallen behind the best trial."""
     ended = []

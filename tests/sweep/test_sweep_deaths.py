@@ -98,7 +98,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return document(finish(start(folder, "--workers", "1")))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("repeat", range(REPEATS))
 def test_kills_change_nothing(tmp_path: Path, undisturbed: dict[str, Any], repeat: int) -> None:
     write_sweep(tmp_path, changed(SLOW, ("seconds: 0.4", "seconds: 0.4")))

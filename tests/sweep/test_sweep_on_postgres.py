@@ -123,7 +123,7 @@ def coordinator(folder: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_coordinators_share_a_sweep_without_a_double(tmp_path: Path, server: str) -> None:
     write_sweep(tmp_path, SHARED)
     folders = [tmp_path / "one", tmp_path / "two"]

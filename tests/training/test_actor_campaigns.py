@@ -27,8 +27,7 @@ from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 
-LONG = "AIMBOT_LAB_LONG_TESTS"
-pytestmark = pytest.mark.skipif(LONG not in os.environ, reason=f"takes long; set {LONG}=1")
+pytestmark = pytest.mark.campaign
 CURRICULA = Path(__file__).parents[2] / "curricula"
 SEEDS = range(1, 5)
 KILL_SECONDS = 10.0  # between two deaths of actors

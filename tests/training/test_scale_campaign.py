@@ -34,7 +34,7 @@ def trainings(variant: str, pairs: list[tuple[int, int]]) -> list[dict[str, Any]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_over_gloo_two_and_three_processes_learn_what_one_does() -> None:
     compare("attack", [(1, 1), (2, 1), (3, 2)])
 
