@@ -1,7 +1,7 @@
 """32 pages at once, one of them slow: each is shown the newest, and memory stays flat.
 
-A campaign, which takes AIMBOT_LAB_PAGES seconds: in the first minutes libraries are still loaded, and
-each of the server's threads finds the memory that it needs; from then on it may not grow.
+A campaign, which takes AIMBOT_LAB_PAGES seconds: in the first minutes libraries are still loaded,
+and each of the server's threads finds the memory that it needs; from then on it may not grow.
 """
 
 import json
