@@ -3,6 +3,8 @@
 import os
 import sys
 
+from aimbot_lab.foundation.garbage import collect_seldom
+
 INTERRUPTED = 130
 
 
@@ -11,6 +13,7 @@ def main() -> None:
     try:
         if _knows_ascii_only():
             _begin_again_in_utf8()
+        collect_seldom()
         from aimbot_lab.cli.main import main as run
 
         run()

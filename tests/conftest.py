@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from aimbot_lab.cluster import connection
+from aimbot_lab.foundation.garbage import collect_seldom
 from aimbot_lab.foundation.named_code import EVERYTHING, TRUST
+
+collect_seldom()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.garbage import collect_seldom
 from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
@@ -87,6 +88,7 @@ class CoordinatorLink:
 
 def work(connection: Connection, arguments: WorkerArguments) -> None:
     """Work until every trial has ended, or the coordinator says so or dies."""
+    collect_seldom()
     line = CoordinatorLink(connection)
     _ignore_signals(line)
     try:

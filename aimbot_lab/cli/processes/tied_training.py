@@ -24,7 +24,7 @@ def _watch() -> None:
 
 
 if __name__ == "__main__":
-    from aimbot_lab.cli.main import main
+    from aimbot_lab.entry import main
 
     end_with_stdin()
     main()

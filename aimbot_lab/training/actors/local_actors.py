@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.garbage import collect_seldom
 from aimbot_lab.training.actors.block import ActorPlan
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.player import Player
@@ -125,6 +126,7 @@ def _end(processes: Sequence[_Process]) -> None:
 
 def main(line: int) -> None:
     """Be the actor of the plan that comes over `line`, a descriptor, until that is closed."""
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the learner ends its actors
     signal.signal(signal.SIGTERM, _leave)
     os.set_inheritable(line, False)
