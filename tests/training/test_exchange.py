@@ -46,6 +46,7 @@ def free_port() -> int:
 def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list[Any]]:
     """As many processes that run the program; killed at the end."""
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    meeting["GLOO_SOCKET_IFNAME"] = "none"  # on one machine the loopback interface is used
     started = [
         subprocess.Popen(
             [sys.executable, PROGRAM, kind, str(patience_s)],
@@ -148,6 +149,7 @@ def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str
 
 def test_who_never_comes_is_lost_after_the_patience() -> None:
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    meeting["GLOO_SOCKET_IFNAME"] = "none"  # on one machine the loopback interface is used
     done = subprocess.run(
         [sys.executable, PROGRAM, "speak", "1"],
         env={**os.environ, **meeting, "RANK": "0", "WORLD_SIZE": "2"},

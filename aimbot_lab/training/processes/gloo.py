@@ -168,7 +168,7 @@ class Meeting(NamedTuple):
 
     host: str
     port: int
-    by_agent: bool  # the port was chosen by an elastic agent
+    by_agent: bool  # torchrun or the supervisor chose the port
     held_by_agent: bool  # which also listens there
     attempt: str
 
