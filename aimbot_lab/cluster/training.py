@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -86,7 +85,7 @@ class _Launch:
         self._places = Places(
             ray, asked.span, os.getcwd(), check_stop=self._check_stop, report=told.report
         )
-        self._ray, self._run_id, self._lives = ray, uuid.uuid4().hex, 0
+        self._ray = ray
         self._head = Head(ray.get_runtime_context().gcs_address)
 
     def run(self) -> int:
@@ -130,14 +129,13 @@ class _Launch:
         self._check_stop()
         number, (least, most) = len(self._places.all), self._asked.span
         self._places.fill(lost)
-        self._lives += 1
         places = self._places.all
         if least < most and len(places) != number:
             self._told.report(f"processes: {len(places)} ({least} to {most})")
         is_one_machine = len({place.machine.address for place in places}) == 1
         address = LOOPBACK if is_one_machine else places[0].machine.address
         port = self._ray.get(places[0].actor.free_port.remote())
-        meeting = meeting_variables(len(places), address, port, self._run_id, self._lives)
+        meeting = meeting_variables(len(places), address, port)
         common = {**self._asked.environment, **meeting}
         for rank, place in enumerate(places):
             own = {**(self._asked.leader_environment if rank == 0 else {}), "RANK": str(rank)}

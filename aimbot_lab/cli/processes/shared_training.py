@@ -302,8 +302,10 @@ def take_part(
             with crew.telling():
                 request, news = _agreed(crew, prepare, where)
             if place.leads:
-                return train(request, where.data_dir, as_json=as_json, news=news, crew=crew)
-            return _follow(request, crew)
+                code = train(request, where.data_dir, as_json=as_json, news=news, crew=crew)
+            else:
+                code = _follow(request, crew)
+            return crew.exit_code(code) if run_key() is None else code
         except (LabError, click.ClickException) as error:
             if place.leads or not crew.failed:
                 raise

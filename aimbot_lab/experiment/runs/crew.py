@@ -9,7 +9,7 @@ folder of the run.
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,6 +142,15 @@ class Crew:
             parts = {name: kept.read_part(name) for name in kept.parts}
             self.order(Order(state=kept.state, parts=parts))
         training.resume(kept.state, kept.read_part)
+
+    def exit_code(self, own: int) -> int:
+        """The leader's, once it has ended; `own` where it is gone or still busy.
+
+        Several torchruns wait for each other for minutes where some of all processes end with 0.
+        """
+        with suppress(LostError):
+            return int(self._say({"code": own})[0]["code"])
+        return own
 
     def _round(self, said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """What all say. Raises OtherFailedError where one has failed."""

@@ -169,7 +169,7 @@ class Meeting(NamedTuple):
     host: str
     port: int
     by_agent: bool  # torchrun or the supervisor chose the port
-    held_by_agent: bool  # which also listens there
+    held_by_agent: bool  # which also listens there, also for later beginnings
     attempt: str
 
     @classmethod
@@ -226,7 +226,8 @@ class Meeting(NamedTuple):
             multi_tenant=True,
             master_listen_fd=self._listener() if holds else None,
         )
-        return PrefixStore(f"aimbot-lab/{self.attempt}", store)
+        # Each of several torchruns counts its own attempts: elsewhere they need not agree.
+        return PrefixStore(self.attempt, store) if self.held_by_agent else store
 
     def _listener(self) -> int:
         """A socket that listens at the port, on the interface with the address where there is one.

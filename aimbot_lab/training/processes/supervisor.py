@@ -12,11 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, NamedTuple
@@ -28,7 +26,6 @@ from aimbot_lab.training.processes.place import (
     AGENT_STORE,
     PORT,
     RANK,
-    RESTART,
     RUN_ID,
     WORLD_SIZE,
     LostError,
@@ -61,12 +58,10 @@ def supervise(
     SIGTERM and SIGHUP are passed on once, which gives 130; a second one kills all. `report` gets
     each loss, and a follower's error, in a line. To be called in the main thread.
     """
-    restarts, run_id = Restarts(progress), uuid.uuid4().hex
+    restarts = Restarts(progress)
     with StopSignals() as signals:
-        for attempt in count():
-            if signals.number is not None:
-                return STOPPED
-            meeting = meeting_variables(processes, LOOPBACK, free_port(LOOPBACK), run_id, attempt)
+        while signals.number is None:
+            meeting = meeting_variables(processes, LOOPBACK, free_port(LOOPBACK))
             workers: list[Worker] = []
             try:
                 for rank in map(str, range(processes)):
@@ -88,8 +83,8 @@ def supervise(
             again, line = restarts.after(verdict.loss)
             report(line)
             if not again:
-                break
-    return 1
+                return 1
+    return STOPPED
 
 
 def _watched(workers: Sequence["Worker"], signals: "StopSignals") -> "Verdict":
@@ -113,20 +108,13 @@ def _watched(workers: Sequence["Worker"], signals: "StopSignals") -> "Verdict":
         time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def meeting_variables(
-    processes: int, host: str, port: int, run_id: str, attempt: int
-) -> dict[str, str]:
-    """Where so many processes meet, in the variables that torchrun sets.
-
-    `run_id` says that a launcher chose the port: that it was taken meanwhile is a loss. `attempt`
-    keeps what an earlier beginning left in a store from the present one.
-    """
+def meeting_variables(processes: int, host: str, port: int) -> dict[str, str]:
+    """Where so many processes meet, in the variables that torchrun sets."""
     return {
         WORLD_SIZE: str(processes),
         ADDRESS: host,
         PORT: str(port),
-        RUN_ID: run_id,
-        RESTART: str(attempt),
+        RUN_ID: "aimbot-lab",  # a launcher chose the port: that it was taken meanwhile is a loss
         AGENT_STORE: "False",
     }
 
