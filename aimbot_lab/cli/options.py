@@ -11,7 +11,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli.processes.streams import print_apart
-from aimbot_lab.cli.spans import ONE, SpanType
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
 from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
 
@@ -161,25 +160,6 @@ def place_words(place: Place) -> list[str]:
 def repeated(option: str, values: tuple[str, ...]) -> list[str]:
     """`option` with each of `values`, as another process takes them."""
     return [word for value in values for word in (option, value)]
-
-
-processes = click.option(
-    "--processes",
-    type=SpanType(64),
-    default=ONE,
-    show_default="1",
-    help="Train in so many processes of this machine, each on rows of its own: the result is the "
-    "same, to the bit. When one is lost, all begin again from the newest checkpoint. Not more "
-    "than the training has shards (train.shards). MIN:MAX, with --on ray: as many as there is "
-    "room for.",
-)
-on_ray = click.option(
-    "--on",
-    type=click.Choice(["ray"]),
-    help="Where the processes run, or the actors of train.actors: ray has Ray place them, on the "
-    "cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
-    "[default: this machine]",
-)
 
 
 def _trust(ctx: click.Context, param: click.Parameter, value: bool) -> None:

@@ -1,8 +1,10 @@
 """Actors of a training, which Ray places on the machines of its cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from aimbot_lab.cluster.connection import connected
 from aimbot_lab.training.actors.block import ActorPlan, Order
 from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.player import Player, Said
@@ -79,3 +81,13 @@ class RayActors:
         for player in self._players.values():
             self._ray.kill(player)
         self._players, self._asked = {}, {}
+
+
+@contextmanager
+def connected_actors(number: int) -> Iterator[RayActors]:
+    """A group of so many, while Ray is connected.
+
+    Raises ConfigurationError where Ray is not installed or no cluster answers.
+    """
+    with connected(number) as ray:
+        yield RayActors(ray)

@@ -21,6 +21,7 @@ from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
+from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.algorithms.options import bins_remark
 from aimbot_lab.training.callbacks.agreement import Agreement
@@ -38,7 +39,7 @@ from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.plan import TrainingOutcome, TrainingPlan
 from aimbot_lab.training.processes.exchange import Alone, Exchange
-from aimbot_lab.training.processes.own_rows import join, own_rows, placed_world
+from aimbot_lab.training.processes.sharing import own_shards
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.self_play.session import SelfPlay
 from aimbot_lab.training.vec_env import new_vec_env
@@ -61,7 +62,7 @@ class Training:
         group: ActorGroup | None = None,
     ) -> None:
         self.plan, self._exchange = plan, exchange or Alone()
-        self._rows = own_rows(plan, self._exchange.place)
+        self._shards = own_shards(plan, self._exchange.place)
         th.set_num_threads(plan.train.torch_threads)
         type_of(plan.env).warm_up(plan.env)
         seed = derive_seed(plan.seed, "learner")
@@ -85,13 +86,14 @@ class Training:
             forgetting=plan.forgetting,
         )
         self.env = new_vec_env(world, plan.train, seed=derive_seed(plan.seed, "world"))
-        shared = {} if self._rows is None else {"own_shards": self._rows.shards}
+        shared = {} if self._shards is None else {"own_shards": self._shards}
         self.model = new_model(plan.train, self.env, spec=world.spec, seed=seed, **shared)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
         self.model.observation_space.seed(seed)  # nobody draws from it, but checkpoints keep it
         self._agreement = Agreement(self._exchange, self._first_row, self._weights)
-        if self._rows is not None:
-            join(self.model, self._exchange)
+        if self._shards is not None:
+            assert isinstance(self.model, HybridPPO)
+            self.model.exchange = self._exchange
         if self._actors is not None:
             self._actors.join(self.model, self.env, self.progress)
         self._best = BestAgent()
@@ -102,15 +104,17 @@ class Training:
         self._mark: tuple[int, dict[str, Any]] = 0, self.progress.state()
 
     def _new_world(self) -> BatchWorld:
-        if self._rows is not None:
-            return placed_world(self.plan, self._rows)
+        if (shards := self._shards) is not None:
+            world: Any = make_world(self.plan.env, shards.here * shards.rows)
+            world.place(shards.first_row, shards.total * shards.rows)
+            return world  # type: ignore[no-any-return]
         if self._actors is not None:
             return self._actors.world
         return make_world(self.plan.env) if self.self_play is None else self.self_play.world()
 
     @property
     def _first_row(self) -> int:
-        return 0 if self._rows is None else self._rows.first
+        return 0 if self._shards is None else self._shards.first_row
 
     def _weights(self) -> bytes:
         """All that is learned."""
@@ -146,8 +150,8 @@ class Training:
         if state["format"] != FORMAT:
             raise ValueError(f"it has format {state['format']}, this version reads {FORMAT}")
         env, model = state["env"], state["model"]
-        if self._rows is not None:
-            env, model = own_part(self.env, state, self._rows.first)
+        if self._shards is not None:
+            env, model = own_part(self.env, state, self._shards.first_row)
         begun = None if self._actors is not None else self.env.resume(env)
         self.progress.resume(state["progress"])
         self._best.resume(state["best"])

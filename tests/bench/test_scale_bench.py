@@ -18,8 +18,8 @@ from aimbot_lab.cli.bench.command import bench
 from aimbot_lab.cli.bench.scale import _document
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.processes.forecast import EXCHANGES
 
+EXCHANGES = 2  # of a rollout, beside those of its minibatches: what ended, and advantages
 LAYERS = (64, 64)
 ONE, TWO, THREADS = (ScaleVariant(*who, LAYERS) for who in ((1, 1), (2, 1), (1, 2)))
 
@@ -60,15 +60,11 @@ def test_processes_take_turns_and_their_exchange_takes_a_share(
     assert 0.0 < two["exchange_share"] < 1.0
     training = QUICK.training
     minibatches = training.steps // training.batch_size * training.n_epochs
-    beside = two["exchanges"] - (minibatches + EXCHANGES)  # what the model counts
+    beside = two["exchanges"] - (minibatches + EXCHANGES)
     assert 0.0 <= beside <= 1.0, "a checkpoint that is due in a rollout takes another one"
     for row in (one, two):
         assert row["steps_per_second"] > 0.0
         assert row["processor_us_per_step"] > 0.0
-        forecast = row["forecast"]["on_paper"]
-        measured_ms = 1e3 * training.steps / row["steps_per_second"]
-        assert forecast["over_measured"] == pytest.approx(forecast["rollout_ms"] / measured_ms)
-    assert one["forecast"]["fitted"]["over_measured"] == pytest.approx(1.0)
 
 
 def test_the_ways_of_an_exchange_stand_beside_all_reduce(
@@ -83,15 +79,11 @@ def test_the_ways_of_an_exchange_stand_beside_all_reduce(
         assert ratio == pytest.approx(times[way] / times["all_reduce"])
 
 
-def test_without_json_it_is_tables_and_the_forecast_says_that_it_is_one(
-    printed_and_found: tuple[str, ScaleBench],
-) -> None:
+def test_without_json_it_is_tables(printed_and_found: tuple[str, ScaleBench]) -> None:
     text = printed_and_found[0]
     ratio = r"\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\]"
     for line in (
         rf"^16x16 +2 +1 +[\d,]+ +{ratio} +[\d,]+ +\d+\.\d\d +[\d.]+% +[\d.]+ +{ratio}$",
-        r"^Forecast by a model .*, not measured",
-        r"^16x16 +2 +1 +[\d,]+ +\d+\.\d\d +[\d.]+% +\d+\.\d\d$",
         r"^1,000 +all_reduce +\d+\.\d{3} +1\.00$",
     ):
         assert re.search(line, text, re.MULTILINE), line
@@ -128,21 +120,6 @@ def test_each_turn_is_compared_with_the_one_of_one_process_beside_it() -> None:
     assert two.steps_per_second == pytest.approx(FULL.training.steps / 0.1)
     assert threads.processor_ratio == pytest.approx((1.5, 1.5, 1.5))
     assert threads.processor_us_per_step == pytest.approx(1e3 * 150.0 / FULL.training.steps)
-    assert threads.forecast is None
-
-
-def test_a_fitted_forecast_takes_as_long_as_one_process_did() -> None:
-    one, two = speeds(FULL, {ONE: [turn(362.0)], TWO: [turn(200.0)]})
-    assert one.forecast is not None
-    assert two.forecast is not None
-    assert one.forecast.on_paper.over_measured == pytest.approx(0.5, rel=0.001)
-    assert one.forecast.fitted.over_measured == pytest.approx(1.0)
-    # Twice the computing, and an exchange that takes as long as it did.
-    assert two.forecast.fitted.rollout_ms == pytest.approx(
-        2 * two.forecast.on_paper.rollout_ms * (1 - two.forecast.on_paper.exchange_share)
-        + two.forecast.on_paper.rollout_ms * two.forecast.on_paper.exchange_share,
-        rel=0.001,
-    )
 
 
 def test_an_exchange_is_timed_and_says_what_it_would() -> None:

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.training.processes import connect
-
 PATIENCE_S = 15.0  # longer than it takes all to come on a busy machine
 STRIKE, STRUCK = Path("strike"), Path("struck")
 PLACES = "rollout", "minibatch", "gathering", "checkpoint"
@@ -88,19 +86,19 @@ def prepare(rank: int) -> None:
     from aimbot_lab.adapters.sb3 import WorldVecEnv
     from aimbot_lab.tracking.journal import durable
     from aimbot_lab.training.callbacks import checkpoint_callback
-    from aimbot_lab.training.processes.gloo import Gloo
+    from aimbot_lab.training.processes import gloo
 
+    meet = gloo.connect
+    gloo.connect = lambda place, **_: meet(place, patience_s=PATIENCE_S)
     checkpoint_callback.MAX_SHARE = 1.0
     striker = Striker(rank)
     striker.stands_at(WorldVecEnv, "step_wait", "rollout")
-    striker.stands_at(Gloo, "sum_up", "minibatch")
-    striker.stands_at(Gloo, "gather", "gathering")
+    striker.stands_at(gloo.Gloo, "sum_up", "minibatch")
+    striker.stands_at(gloo.Gloo, "gather", "gathering")
     striker.stands_within(durable, "append_whole", "checkpoint")
 
 
 if __name__ == "__main__":
-    meet = connect.connect
-    connect.connect = lambda place, **_: meet(place, patience_s=PATIENCE_S)
     if "RANK" not in os.environ and "--processes" in sys.argv:
         subprocess.Popen = Started
     else:

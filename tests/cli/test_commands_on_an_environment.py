@@ -87,9 +87,3 @@ def test_an_evaluation_of_too_many_is_refused_before_there_is_a_run(tmp_path: Pa
     file = write(tmp_path, text=f"{CURRICULUM}evaluation: {{every: 64, episodes: 5000}}\n")
     assert TOO_MANY in invoke(tmp_path / "data", "run", file, wanted=2).said
     assert list_runs(DataFolder(tmp_path / "data")) == []
-
-
-@pytest.mark.parametrize("command", ["run", "resume"])
-def test_a_patience_that_is_no_number_is_refused(tmp_path: Path, command: str) -> None:
-    said = invoke(tmp_path, command, "latest", "--patience", "nan", wanted=2).said
-    assert "nan is not a number" in said

@@ -13,7 +13,6 @@ ACTORS = ("--set", "train.actors.number=2")
     [
         (("--seeds", 2), "--seeds can't be used with several processes for one training"),
         (("--processes", 2), "--processes 2 --on ray: train.actors feed one learner"),
-        (("--machines", 2, "--meet", "127.0.0.1:1"), "--machines can't be used with --on ray"),
     ],
 )
 def test_what_does_not_go_with_actors_on_ray_is_refused(

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,14 +47,7 @@ def refused(project: Project, *words: str) -> str:
         (["--processes", "2", "--set", "train.engine=torch"], "only hybrid_ppo with its fused"),
         (["--processes", "2", "--seeds", "2"], "--seeds can't be used"),
         (["--processes", "0"], "0 is not in the range"),
-        (["--machines", "2"], "--machines needs --meet too"),
-        (["--meet", "node1:29400"], "--meet needs --machines too"),
-        (["--machines", "3:2", "--meet", "node1:29400"], "not MIN:MAX with MIN at most MAX"),
-        (["--machines", "two", "--meet", "node1:29400"], "is not a number; N or MIN:MAX is"),
-        (["--machines", "2", "--meet", "node1"], "must be HOST:PORT"),
-        (["--machines", "2", "--meet", "node1.invalid:29400"], "no IPv4 address here"),
-        (["--machines", "2", "--meet", "node1:29400", "--seeds", "2"], "--seeds can't be used"),
-        (["--machines", "2", "--meet", "node1:29400", "--patience", "0"], "not in the range"),
+        (["--processes", "2:4"], "--processes 2:4: MIN:MAX needs --on ray"),
     ],
 )
 def test_what_cant_be_shared_is_refused_before_anything_is_made(
@@ -75,30 +67,18 @@ def test_a_world_without_parts_and_self_play_are_refused(
     assert f"{what} can't be shared out" in refused(project, *words)
 
 
-def test_more_processes_on_all_machines_than_shards_are_refused(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        meet = f"127.0.0.1:{probe.getsockname()[1]}"
-    words = ("--machines", "1:3", "--processes", "2", "--meet", meet)
-    said = refused(Project(tmp_path), *words)
-    assert "--machines 1:3 --processes 2: there are only 4 shards" in said
-
-
-@pytest.mark.parametrize("words", [("--processes", "2"), ("--machines", "2", "--meet", "a:29400")])
-def test_one_of_several_starts_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_one_of_several_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    told = invoke_plainly("run", Project(tmp_path).path / "tiny.yaml", *words, wanted=2)
-    assert f"{words[0]} can't be used in one of several processes" in told.said
+    file = Project(tmp_path).path / "tiny.yaml"
+    told = invoke_plainly("run", file, "--processes", "2", wanted=2)
+    assert "--processes can't be used in one of several processes" in told.said
 
 
 def test_the_plan_tells_the_shards_of_each_process(tmp_path: Path) -> None:
     file = Project(tmp_path).path / "tiny.yaml"
-    words = ("--processes", "1", "--machines", "1:3", "--meet", "127.0.0.1:29400", "--dry-run")
-    told = invoke_plainly("run", file, *words)
-    text = " ".join(told.output.split())
-    assert "processes: 1 to 3 on 1 to 3 machines, each with 4 or 1 to 2 of 4 shards" in text
+    told = invoke_plainly("run", file, "--processes", "1:3", "--on", "ray", "--dry-run")
+    assert "processes: 1 to 3, each with 4 or 1 to 2 of 4 shards\n" in told.output
     large = ("env.num_envs=1024", "train.batch_size=32768")
     changes = [word for one in large for word in ("--set", one)]
     told = invoke_plainly("run", file, "--processes", "2", *changes, "--dry-run")
@@ -124,27 +104,6 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     told = project.ended("resume", run_id[:12])
     assert (told["run_id"], told["state_sha256"]) == (run_id, alone["state_sha256"])
     assert kept(told) == kept(alone)
-
-
-@pytest.mark.slow
-def test_two_launchers_that_meet_train_one_run_as_one_process_does(
-    project: Project, alone: dict[str, Any]
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        meet = ("--machines", "2", "--meet", f"127.0.0.1:{probe.getsockname()[1]}")
-    pair = [project.begin("run", "tiny.yaml", *meet, "--json") for _ in range(2)]
-    ended = [process.communicate(timeout=WAIT_S) for process in pair]
-    assert [process.returncode for process in pair] == [1, 1], ended
-    ((output, _),) = (one for one in ended if one[0])
-    ((_, messages),) = (one for one in ended if not one[0])
-    joined, over = messages.splitlines()
-    assert joined.startswith("joined the training at 127.0.0.1:")
-    assert joined.endswith("rank 1 of 2")
-    assert over.endswith("ended with exit code 1")
-    told = json.loads(output)
-    assert told["state_sha256"] == alone["state_sha256"]
-    assert kept(told) == kept(alone)
-    assert len(list_runs(project.data)) == 1
 
 
 @long

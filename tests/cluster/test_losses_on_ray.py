@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from aimbot_lab.cluster.connection import HeadLostError
-from aimbot_lab.cluster.growth import SECONDS_BETWEEN_LOOKS, Growth
-from aimbot_lab.cluster.head import PATIENCE, Head
-from aimbot_lab.cluster.process_actor import interface_of
+from aimbot_lab.cluster.places import interface_of
+from aimbot_lab.cluster.training import HEAD_PATIENCE, SECONDS_BETWEEN_COUNTS, Growth, Head
 
 
 class Clock:
@@ -30,12 +29,12 @@ def test_more_processes_begin_once_a_checkpoint_was_written_since_there_is_room(
     growing: tuple[Growth, Clock, dict[str, int]],
 ) -> None:
     growth, clock, there = growing
-    clock.now += SECONDS_BETWEEN_LOOKS
+    clock.now += SECONDS_BETWEEN_COUNTS
     assert not growth.is_due
     there["step"] = 2
     assert not growth.is_due, "there is no room"
     there["room"] = 1
-    clock.now += SECONDS_BETWEEN_LOOKS
+    clock.now += SECONDS_BETWEEN_COUNTS
     assert not growth.is_due, "what was learned since the newest checkpoint would be lost"
     there["step"] = 3
     assert growth.is_due
@@ -45,7 +44,7 @@ def test_nothing_grows_where_nothing_is_missing() -> None:
     clock, steps = Clock(), iter(range(20))
     growth = Growth(lambda: 8, 0, lambda: next(steps), clock=clock)
     for _ in range(4):
-        clock.now += SECONDS_BETWEEN_LOOKS
+        clock.now += SECONDS_BETWEEN_COUNTS
         assert not growth.is_due
 
 
@@ -59,12 +58,12 @@ def test_a_head_is_gone_once_it_was_silent_for_long(listener: socket.socket) -> 
     clock = Clock()
     head = Head(f"127.0.0.1:{listener.getsockname()[1]}", clock=clock)
     for _ in range(3):
-        clock.now += PATIENCE
+        clock.now += HEAD_PATIENCE
         head.check()
     listener.close()
-    clock.now += PATIENCE / 2
+    clock.now += HEAD_PATIENCE / 2
     head.check()
-    clock.now += PATIENCE / 2
+    clock.now += HEAD_PATIENCE / 2
     with pytest.raises(HeadLostError, match=f"{head.address} is gone"):
         head.check()
 
@@ -72,7 +71,7 @@ def test_a_head_is_gone_once_it_was_silent_for_long(listener: socket.socket) -> 
 def test_a_head_without_an_address_counts_as_there() -> None:
     clock = Clock()
     head = Head("", clock=clock)
-    clock.now += 10 * PATIENCE
+    clock.now += 10 * HEAD_PATIENCE
     head.check()
 
 

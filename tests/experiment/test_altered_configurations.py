@@ -8,7 +8,7 @@ import pytest
 from begun_runs import begun, kept_checkpoint
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.processes.crew import Crew
+from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.restore import restore
 from aimbot_lab.experiment.runs.resume_checks import (
     check_resume,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aimbot_lab import version
-from aimbot_lab.experiment.runs.processes import crew
-from aimbot_lab.experiment.runs.processes.crew import Crew
+from aimbot_lab.experiment.runs import crew
+from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.foundation.errors import ConfigurationError

@@ -8,9 +8,9 @@ import pytest
 from test_resumable_runs import CURRICULUM, begun, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.runs import crew
 from aimbot_lab.experiment.runs import run as run_module
-from aimbot_lab.experiment.runs.processes import preparation
-from aimbot_lab.experiment.runs.processes.crew import Crew
+from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.experiment.runs.run_record import RunRecord, write_record
@@ -53,7 +53,7 @@ def take_over(
     (run,) = resumable_runs(data_folder)
     loaded = load_curriculum(data_folder.root.parent / "small.yaml")
     request = RunRequest(loaded, data_folder, resume=run, take_over=True)
-    monkeypatch.setattr(preparation, "Training", lambda *_, **__: trained(resume))
+    monkeypatch.setattr(crew, "Training", lambda *_, **__: trained(resume))
     monkeypatch.setattr(ownership, "_WAIT_SECONDS", 0.0)  # the owner is in this very thread
     told: list[str] = []
     with pytest.raises(LabError):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.training.processes.connect import connect
 from aimbot_lab.training.processes.exchange import Exchange, Summed
+from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.processes.place import LostError, place_from_environment
 from aimbot_lab.training.processes.tree import share
 

@@ -28,7 +28,7 @@ from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plan import TrainingPlan
-from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.processes.place import place_from_environment
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training

@@ -27,10 +27,9 @@ from exchange_program import (
 )
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.processes.connect import connect
 from aimbot_lab.training.processes.cores import own_share, usable_cores
 from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.processes.meeting import Meeting
+from aimbot_lab.training.processes.gloo import Meeting, connect
 from aimbot_lab.training.processes.place import ALONE, LostError, Place, place_from_environment
 
 PROGRAM = Path(__file__).with_name("exchange_program.py")
@@ -47,6 +46,7 @@ def free_port() -> int:
 def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list[Any]]:
     """As many processes that run the program; killed at the end."""
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    meeting["GLOO_SOCKET_IFNAME"] = "none"  # on one machine the loopback interface is used
     started = [
         subprocess.Popen(
             [sys.executable, PROGRAM, kind, str(patience_s)],
@@ -149,6 +149,7 @@ def test_a_silent_process_is_lost_after_the_patience(count: int, waited_for: str
 
 def test_who_never_comes_is_lost_after_the_patience() -> None:
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    meeting["GLOO_SOCKET_IFNAME"] = "none"  # on one machine the loopback interface is used
     done = subprocess.run(
         [sys.executable, PROGRAM, "speak", "1"],
         env={**os.environ, **meeting, "RANK": "0", "WORLD_SIZE": "2"},
@@ -173,17 +174,6 @@ def test_one_process_answers_itself() -> None:
     assert alone.gather(b"mine") == [b"mine"]
     assert alone.gather_arrays(np.arange(3)).tolist() == [[0, 1, 2]]
     alone.close()
-
-
-def test_one_process_never_loads_torch() -> None:
-    code = """
-import sys
-from aimbot_lab.training.processes.connect import connect
-from aimbot_lab.training.processes.place import place_from_environment
-connect(place_from_environment({}))
-assert "torch" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_one_process_holds_all_shards() -> None:

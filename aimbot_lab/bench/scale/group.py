@@ -11,8 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.training.processes.meeting import ADDRESS, PORT
-from aimbot_lab.training.processes.place import RANK, WORLD_SIZE
+from aimbot_lab.training.processes.place import ADDRESS, PORT, RANK, WORLD_SIZE
 
 LOOPBACK = "127.0.0.1"
 SECONDS_TO_END = 5.0

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean, median
 
 from aimbot_lab.bench.scale import group
-from aimbot_lab.bench.scale.expectation import Expectation, expectations
 from aimbot_lab.bench.scale.plan import ScaleBenchPlan, ScaleVariant
 from aimbot_lab.bench.speed import Say
 from aimbot_lab.bench.timing.machine import Machine, this_machine
@@ -35,7 +34,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class ScaleSpeed:
-    """How fast a training goes, and what is expected of it."""
+    """How fast a training goes."""
 
     processes: int
     threads: int  # of each process
@@ -49,7 +48,6 @@ class ScaleSpeed:
     fastest_steps_per_second: float  # of the fastest turn, which other programs disturbed least
     fastest_ratio: float  # of these speeds, to one process's
     processor_ratio: MeanRatio  # of the processor's time for a step, to one process's
-    forecast: Expectation | None  # a model, not a measurement; None with several threads
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,6 @@ def speeds(plan: ScaleBenchPlan, turns: Mapping[ScaleVariant, Sequence[Turn]]) -
     fastest = {variant: min(one.rollout_ms for one in own) for variant, own in turns.items()}
     fastest_first = next(iter(fastest.values()))
     medians = {variant: median(one.rollout_ms for one in own) for variant, own in turns.items()}
-    forecasts = expectations(plan, medians)
 
     def row(variant: ScaleVariant, own: Sequence[Turn]) -> ScaleSpeed:
         pairs = list(zip(first, own, strict=True))
@@ -144,7 +141,6 @@ def speeds(plan: ScaleBenchPlan, turns: Mapping[ScaleVariant, Sequence[Turn]]) -
             fastest_steps_per_second=1e3 * plan.training.steps / fastest[variant],
             fastest_ratio=fastest_first / fastest[variant],
             processor_ratio=mean_ratio([b.processor_ms / a.processor_ms for a, b in pairs]),
-            forecast=forecasts.get(variant),
         )
 
     return [row(variant, own) for variant, own in turns.items()]

@@ -13,9 +13,7 @@ from statistics import fmean
 
 import numpy as np
 
-from aimbot_lab.training.processes.connect import PATIENCE_SECONDS
-from aimbot_lab.training.processes.gloo import GlooWire
-from aimbot_lab.training.processes.meeting import Meeting
+from aimbot_lab.training.processes.gloo import PATIENCE_SECONDS, GlooWire, Meeting
 from aimbot_lab.training.processes.node_sums import NodeSums, Widths, gathering, node_sums
 from aimbot_lab.training.processes.place import Place, place_from_environment
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from aimbot_lab.bench.scale.plan import ScaleTraining
 from aimbot_lab.bench.scale.timed_exchange import TimedExchange
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.gloo import connect
 from aimbot_lab.training.processes.place import place_from_environment
 from aimbot_lab.training.training import Training
 

@@ -10,7 +10,6 @@ from aimbot_lab.cli import options
 from aimbot_lab.cli.views.text import print_json, table
 
 if TYPE_CHECKING:
-    from aimbot_lab.bench.scale.expectation import Expectation
     from aimbot_lab.bench.scale.measurement import ExchangeSpeed, ScaleBench, ScaleSpeed
     from aimbot_lab.bench.timing.ratios import MeanRatio
 
@@ -25,7 +24,6 @@ MEASURED = (
     "processor",
     "over one process's",
 )
-FORECAST = (*WHO, "training", "over one process", "exchange", "over measured")
 SETTINGS = "num_envs", "n_steps", "batch_size", "n_epochs"
 
 
@@ -36,9 +34,9 @@ def scale(quick: bool, as_json: bool) -> None:
     """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
 
     The trainings are goto's, with layers of 64 and of 128 units. They take turns, in alternating
-    order, and each turn is compared with the one of one process beside it. A forecast by a model,
-    which measures nothing, stands apart. Takes some ten minutes and 3 GB of memory; close other
-    programs, and have a core for each process, else only the processor's time holds.
+    order, and each turn is compared with the one of one process beside it. Takes some ten minutes
+    and 3 GB of memory; close other programs, and have a core for each process, else only the
+    processor's time holds.
 
     \b
     Example:
@@ -51,7 +49,7 @@ def scale(quick: bool, as_json: bool) -> None:
     if as_json:
         print_json(_document(found))
     else:
-        click.echo("\n\n".join((_head(found), _measured(found), _forecasts(found), _ways(found))))
+        click.echo("\n\n".join((_head(found), _measured(found), _ways(found))))
 
 
 def _document(found: "ScaleBench") -> dict[str, Any]:
@@ -75,12 +73,7 @@ def _entry(row: "ScaleSpeed") -> dict[str, Any]:
         **asdict(row),
         "ratio_to_one_process": row.ratio_to_one_process._asdict(),
         "processor_ratio": row.processor_ratio._asdict(),
-        "forecast": None if row.forecast is None else _forecast(row.forecast),
     }
-
-
-def _forecast(forecast: "Expectation") -> dict[str, Any]:
-    return {name: one._asdict() for name, one in forecast._asdict().items()}
 
 
 def _exchange(one: "ExchangeSpeed") -> dict[str, Any]:
@@ -115,26 +108,6 @@ def _measured(found: "ScaleBench") -> str:
     return (
         "Environment steps per second, the exchange's share of the time, and microseconds of the\n"
         "processor for a step, all processes together\n" + table(MEASURED, body)
-    )
-
-
-def _forecasts(found: "ScaleBench") -> str:
-    body = [
-        (
-            *_who(row),
-            f"{one.steps_per_second:,.0f}",
-            f"{one.ratio_to_one_process:.2f}",
-            f"{one.exchange_share:.1%}",
-            f"{one.over_measured:.2f}",
-        )
-        for row in found.rows
-        if row.forecast is not None
-        for one in (row.forecast.fitted,)
-    ]
-    return (
-        "Forecast by a model of a core to each process, not measured: its computing is scaled to\n"
-        "one process as measured above; the last column is its time over the measured time\n"
-        + table(FORECAST, body)
     )
 
 

@@ -6,18 +6,16 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.machine_options import Spread, machine_options
-from aimbot_lab.cli.processes.machines import meeting_of, team_of
 from aimbot_lab.cli.processes.shared_training import (
+    LaunchOptions,
     Prepared,
-    follow,
     is_one_of_several,
+    launch_options,
+    launch_training,
     own_place,
     take_part,
 )
-from aimbot_lab.cli.processes.training_launch import Launched, launch_training
 from aimbot_lab.cli.views.training import SHORT_ID, train
-from aimbot_lab.version import full_version
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     help="Go on even though another process may still train RUN; if it does, it notices and stops, "
     "unless it is of an older version: end such a one yourself.",
 )
-@machine_options
+@launch_options
 @options.trust
 @options.place
 @options.as_json
@@ -45,7 +43,7 @@ def resume(
     overrides: tuple[str, ...],
     *,
     take_over: bool,
-    spread: Spread,
+    launch: LaunchOptions,
     place: options.Place,
     as_json: bool,
 ) -> int:
@@ -61,34 +59,23 @@ def resume(
     Example:
       aimbot-lab resume latest --set train.total_steps=40000000
     """
-    own = own_place(spread)
+    own = own_place(launch)
 
     def prepare() -> Prepared:
         return _prepared(run, overrides, take_over=take_over, place=place, own=own)
 
     if is_one_of_several(own):
-        return take_part(own, prepare, place, patience_s=spread.patience_s, as_json=as_json)
-    flags = [*(["--take-over"] if take_over else []), *(["--json"] if as_json else [])]
-    words = _words(overrides, place, [*flags, "--patience", str(spread.patience_s)])
-    meeting = meeting_of(spread)
-    if meeting is not None and not meeting.leads:
-        return follow(["resume", run, *words], team_of(spread, _about()), meeting)
+        return take_part(own, prepare, place, as_json=as_json)
     request, news = prepare()
-    if not spread.shares(request.curriculum.config) or request.resume is None:
-        return train(request, place.data_dir, as_json=as_json, news=news, on=spread.on)
-    team, run_id = team_of(spread, _about(), request.curriculum.config), request.resume.run_id
-    launched = Launched(["resume", run_id, *words], place.folder, run_id)
-    return launch_training(launched, team, spread=spread, meeting=meeting)
-
-
-def _words(overrides: tuple[str, ...], place: options.Place, others: list[str]) -> list[str]:
-    """What another process is told to resume, but the run."""
-    return [*options.repeated("--set", overrides), *options.place_words(place), *others]
-
-
-def _about() -> dict[str, str]:
-    """What must be the same on all machines; what is trained is for the leader to know."""
-    return {"command": "resume", "version of aimbot-lab": full_version()}
+    resumed, config = request.resume, request.curriculum.config
+    if not launch.shares(config) or resumed is None:
+        return train(request, place.data_dir, as_json=as_json, news=news, on=launch.on)
+    launch.check(config)
+    words = ["resume", resumed.run_id, *options.repeated("--set", overrides)]
+    words += options.place_words(place)
+    words += ["--take-over"] if take_over else []
+    words += ["--json"] if as_json else []
+    return launch_training(words, launch, place.folder, resumed=resumed.run_id)
 
 
 def _prepared(

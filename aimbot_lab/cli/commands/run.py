@@ -9,19 +9,17 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.commands.resume import again_prepared, newest_prepared
 from aimbot_lab.cli.completion import complete_files, complete_runs
-from aimbot_lab.cli.machine_options import Spread, machine_options
-from aimbot_lab.cli.processes.machines import meeting_of, team_of
 from aimbot_lab.cli.processes.shared_training import (
+    LaunchOptions,
     Prepared,
     begun_run,
-    follow,
     is_one_of_several,
+    launch_options,
+    launch_training,
     own_place,
     run_key,
     take_part,
 )
-from aimbot_lab.cli.processes.training_launch import Launched, launch_training
-from aimbot_lab.cli.spans import Span
 from aimbot_lab.cli.views.training import train
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.starting import InitialAgent
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.training.processes.machines.team import Team
     from aimbot_lab.training.processes.place import Place
 
 
@@ -42,7 +39,7 @@ class RunOptions(TypedDict):
     dry_run: bool
     resume: bool
     seeds: int | None
-    spread: Spread
+    launch: LaunchOptions
     tags: tuple[str, ...]
     init_from: str | None
     start_lesson: int
@@ -65,7 +62,7 @@ class RunOptions(TypedDict):
     help="Train so many seeds, from the curriculum's on, one beside the other on each core, and "
     "report their common result. Each is a run of its own.",
 )
-@machine_options
+@launch_options
 @click.option(
     "--name",
     envvar="MLFLOW_RUN_NAME",
@@ -117,18 +114,16 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
       aimbot-lab run goto --seed 2 --set env.rewards.spin_penalty=0.5
       aimbot-lab run goto --seeds 5
       aimbot-lab run goto --processes 2
-      aimbot-lab run goto --machines 2 --meet node1:29400
       aimbot-lab run goto --processes 4:16 --on ray
     """
-    own = own_place(given["spread"])
-    if given["seeds"] is not None and (own.count > 1 or not given["spread"].is_one_process):
+    own = own_place(given["launch"])
+    if given["seeds"] is not None and (own.count > 1 or not given["launch"].is_one_process):
         raise click.UsageError("--seeds can't be used with several processes for one training")
     if is_one_of_several(own) and not given["dry_run"]:
         return take_part(
             own,
             lambda: _joined(file, overrides, given, own),
             given["place"],
-            patience_s=given["spread"].patience_s,
             as_json=given["as_json"],
         )
     return _run(file, overrides, given) if own.leads else 0
@@ -136,36 +131,28 @@ def run(file: Path, overrides: tuple[str, ...], **given: Unpack[RunOptions]) -> 
 
 def _run(file: Path, overrides: tuple[str, ...], given: RunOptions) -> int:
     """The exit code of what is asked of one process, or of one that starts several."""
-    place, spread = given["place"], given["spread"]
-    meeting = meeting_of(spread, listens=not given["dry_run"])
-    keeps = given["dry_run"] or meeting is None or meeting.leads
-    request = _requested(file, overrides, given, says=spread.is_one_process, keeps=keeps)
+    place, launch = given["place"], given["launch"]
+    request = _requested(file, overrides, given, says=launch.is_one_process)
     if given["dry_run"]:
         return _show_plan(request.curriculum, given)
     if given["seeds"] is not None:
         return _train_seeds(file, overrides, request, given=given)
-    if not spread.shares(request.curriculum.config):
+    config = request.curriculum.config
+    if not launch.shares(config):
         request, news = newest_prepared(request) if given["resume"] else Prepared(request)
-        on, as_json = spread.on, given["as_json"]
+        on, as_json = launch.on, given["as_json"]
         return train(request, place.data_dir, as_json=as_json, news=news, on=on)
     if str(file) == "-":
-        raise click.UsageError(f"{spread.option} can't be used with -")
-    team = _team(request, given)
-    words = _words_of_worker(file, overrides, given, request.start)
-    if meeting is not None and not meeting.leads:
-        return follow(words, team, meeting)
+        raise click.UsageError(f"{launch.option} can't be used with -")
+    launch.check(config)
     newest = newest_prepared(request).request.resume if given["resume"] else None
-    resumed = None if newest is None else newest.run_id
-    launched = Launched(words, request.data_folder, resumed, given["allow_env"])
-    return launch_training(launched, team, spread=spread, meeting=meeting)
-
-
-def _team(request: "RunRequest", given: RunOptions) -> "Team":
-    """What this machine brings. Raises ConfigurationError where it can't be shared out so."""
-    from aimbot_lab.experiment.runs.processes.crew import about_request
-
-    about = {"command": "run", **about_request(request)}
-    return team_of(given["spread"], about, request.curriculum.config)
+    return launch_training(
+        _words_of_worker(file, overrides, given, request.start),
+        launch,
+        request.data_folder,
+        resumed=None if newest is None else newest.run_id,
+        allow_env=given["allow_env"],
+    )
 
 
 def _words_of_worker(
@@ -176,8 +163,7 @@ def _words_of_worker(
     words += [] if given["name"] is None else ["--name", given["name"]]
     words += [] if given["seed"] is None else ["--seed", str(given["seed"])]
     words += ["--resume"] if given["resume"] else []
-    words += ["--json"] if given["as_json"] else []
-    return [*words, "--patience", str(given["spread"].patience_s)]
+    return [*words, "--json"] if given["as_json"] else words
 
 
 def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Place") -> Prepared:
@@ -189,17 +175,9 @@ def _joined(file: Path, overrides: tuple[str, ...], given: RunOptions, own: "Pla
 
 
 def _requested(
-    file: Path,
-    overrides: tuple[str, ...],
-    given: RunOptions,
-    *,
-    says: bool,
-    keeps: bool = True,
+    file: Path, overrides: tuple[str, ...], given: RunOptions, *, says: bool
 ) -> "RunRequest":
-    """The run that is asked for, checked; `says` with which agent it starts.
-
-    Where it goes is checked only if this machine `keeps` it.
-    """
+    """The run that is asked for, checked; `says` with which agent it starts."""
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.experiment.runs.request import RunRequest
@@ -208,7 +186,7 @@ def _requested(
     curriculum = load_curriculum(
         file, (*overrides, *seeds), allowed_env=given["allow_env"], may_run=always
     )
-    folder = _destination(curriculum, given) if keeps else given["place"].folder
+    folder = _destination(curriculum, given)
     curriculum, start = _started(curriculum, folder, given)
     if start is not None and says:
         click.echo(f"starts with {start.description}", err=True)
@@ -219,16 +197,13 @@ def _requested(
 
 def _show_plan(curriculum: "LoadedCurriculum", given: RunOptions) -> int:
     from aimbot_lab.cli.views.plan import show_plan
-    from aimbot_lab.experiment.runs.plan import plan_curriculum
-    from aimbot_lab.experiment.runs.processes.sharing_plan import sharing_plan
+    from aimbot_lab.experiment.runs.plan import plan_curriculum, sharing_plan
 
-    spread, config = given["spread"], curriculum.config
-    others = own_place(spread).count  # by torchrun, which then starts all
-    sharing = None
-    if others > 1 or spread.shares(config):
-        processes, machines = spread.spans
-        processes = Span(processes.least * others, processes.most * others)
-        sharing = sharing_plan(config, processes, machines=machines, asked=spread.words)
+    launch, config, sharing = given["launch"], curriculum.config, None
+    others = own_place(launch).count  # by torchrun, which then starts all
+    if others > 1 or launch.shares(config):
+        least, most = (others * number for number in launch.processes)
+        sharing = sharing_plan(config, least, most, asked=launch.words)
     show_plan(plan_curriculum(curriculum, sharing=sharing), as_json=given["as_json"])
     return 0
 

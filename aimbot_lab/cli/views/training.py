@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.processes.crew import Crew
+    from aimbot_lab.experiment.runs.crew import Crew
     from aimbot_lab.experiment.runs.request import RunRequest
     from aimbot_lab.experiment.runs.result import RunResult
+    from aimbot_lab.training.actors.group import ActorGroup
 
 WIN_RATE_HEAD = "win rate [95 %]"
 LESSON_HEAD = (
@@ -42,7 +44,6 @@ def train(
     `news` is said before it begins. This process leads the others of `crew`; its actors, if it has
     any, are `on` Ray or processes of this machine.
     """
-    from aimbot_lab.cli.processes.actors_on_ray import actors_on_ray
     from aimbot_lab.cli.processes.stopping import STOPPING, STOPPING_TOGETHER, stop_on_signals
     from aimbot_lab.cli.views.view import training_view
 
@@ -51,16 +52,27 @@ def train(
         if news:
             view.notice(news)
         view.stage("loading")
-        from aimbot_lab.experiment.runs.processes.crew import Crew
+        from aimbot_lab.experiment.runs.crew import Crew
         from aimbot_lab.experiment.runs.run import run_curriculum
 
-        with actors_on_ray(request, on) as group:
+        with _placed_actors(request, on) as group:
             crew = crew or Crew(actors=group)
             result = run_curriculum(
                 request, view, should_stop=stop, on_outage=view.notice, crew=crew
             )
     _show(result, data_dir, as_json=as_json)
     return EXIT_CODES[result.status]
+
+
+def _placed_actors(
+    request: "RunRequest", on: str | None
+) -> "AbstractContextManager[ActorGroup | None]":
+    actors = request.curriculum.config.train.actors
+    if on is None or actors is None:
+        return nullcontext()
+    from aimbot_lab.cluster.actors import connected_actors
+
+    return connected_actors(actors.number)
 
 
 def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:

@@ -17,7 +17,6 @@ from aimbot_lab.experiment.config.checks import rollout_product
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.processes.sharing_plan import SharingPlan
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.options import bins_remark, with_scaling
@@ -25,6 +24,8 @@ from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
 from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.processes.sharing import Shareable, check_sharing, shards_in
+from aimbot_lab.training.processes.tree import share
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 
 RARE = 0.02  # share of the episodes below which a cell that must pass makes a lesson long
@@ -56,6 +57,36 @@ class PlannedLesson:
 
 
 @dataclass(frozen=True)
+class SharingPlan:
+    """What each process of a shared training would hold."""
+
+    shards: int
+    processes: tuple[int, int]  # fewest and most
+
+    def __str__(self) -> str:
+        each = " or ".join(dict.fromkeys(map(self._each, self.processes)))
+        return f"processes: {_range(*self.processes)}, each with {each} of {self.shards} shards"
+
+    def _each(self, processes: int) -> str:
+        sizes = [len(share(rank, processes, self.shards)) for rank in range(processes)]
+        return _range(min(sizes), max(sizes))
+
+
+def sharing_plan(plan: Shareable, fewest: int, most: int, *, asked: str) -> SharingPlan:
+    """The sharing among the fewest and the most processes.
+
+    Raises ConfigurationError where the training of `plan` can't be shared out so, which the
+    options `asked` for.
+    """
+    check_sharing(plan, most, asked=asked)
+    return SharingPlan(shards_in(plan), (fewest, most))
+
+
+def _range(fewest: int, most: int) -> str:
+    return f"{most}" if fewest == most else f"{fewest} to {most}"
+
+
+@dataclass(frozen=True)
 class CurriculumPlan:
     """A curriculum's lessons, and what may keep them from being passed."""
 
@@ -79,7 +110,7 @@ class CurriculumPlan:
             "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
             **self._network_json(),
-            **({} if self.sharing is None else {"sharing": self.sharing.as_json()}),
+            **({} if self.sharing is None else {"sharing": asdict(self.sharing)}),
             "warnings": list(self.warnings),
             "resolved": plain_settings(config),
         }

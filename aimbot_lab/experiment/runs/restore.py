@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder, KeptCheckpoint
-from aimbot_lab.experiment.runs.processes.crew import Crew
+from aimbot_lab.experiment.runs.crew import Crew
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
 from aimbot_lab.experiment.runs.run_record import (

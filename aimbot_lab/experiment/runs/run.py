@@ -10,12 +10,11 @@ from pathlib import Path
 
 from aimbot_lab.experiment.runs.agent_artifacts import AgentsOnRequest, log_agents
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
+from aimbot_lab.experiment.runs.crew import Crew, Order, prepared, start_of
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
 from aimbot_lab.experiment.runs.failure import keep_traceback
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.processes.crew import Crew, Order
-from aimbot_lab.experiment.runs.processes.preparation import prepared, start_of
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult

@@ -1,6 +1,6 @@
 """One training in several processes: who holds which shards, how sums travel, who starts whom.
 
 The number of processes changes no bit of the result: sums are added in the order of one tree over
-the shards, wherever these are. Free of networks and algorithms; `gloo` and `meeting` import
-torch.distributed to exchange, `elastic_agent` and `machines` to start processes, all late.
+the shards, wherever these are. Free of networks and algorithms; the supervisor, which starts the
+processes, loads no torch.
 """

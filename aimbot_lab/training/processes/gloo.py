@@ -1,4 +1,4 @@
-"""The exchange over torch.distributed's gloo: everything travels as bytes.
+"""The exchange over torch.distributed's gloo, and where processes meet: all travels as bytes.
 
 Nothing is pickled, and nothing is reduced by gloo: its ring adds in an order that depends on the
 number of processes. Gloo's messages are neither encrypted nor authenticated, so on one machine
@@ -6,26 +6,55 @@ everything listens on its loopback interface alone.
 """
 
 import atexit
+import os
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from ipaddress import ip_address
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
 import torch.distributed as dist
+from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
 
-from aimbot_lab.foundation.errors import MAX_REASON
+from aimbot_lab.foundation.errors import MAX_REASON, ConfigurationError
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.training.processes.cores import OwnCores, yielding_threads
-from aimbot_lab.training.processes.exchange import Float32s, Float64s, Summed, Values
-from aimbot_lab.training.processes.meeting import Meeting
+from aimbot_lab.training.processes.exchange import (
+    Alone,
+    Exchange,
+    Float32s,
+    Float64s,
+    Summed,
+    Values,
+)
 from aimbot_lab.training.processes.node_sums import NodeSums, Widths, node_sums
-from aimbot_lab.training.processes.place import LostError, Place
+from aimbot_lab.training.processes.place import (
+    ADDRESS,
+    AGENT_STORE,
+    INTERFACE,
+    PORT,
+    RESTART,
+    RUN_ID,
+    LostError,
+    Place,
+)
 
 SWAP, GATHERING = 0, 1  # tags, so that neither receives what the other sends
 SOURCE = re.compile(r"^\[[^]]*\] ")  # where in gloo's own code
+PATIENCE_SECONDS = 120.0  # that a silent process is waited for
+
+
+def connect(place: Place, *, patience_s: float = PATIENCE_SECONDS) -> Exchange:
+    """The exchange of the process at `place`, once all others are there.
+
+    `patience_s` is how long a silent process is waited for, now and later. Raises
+    ConfigurationError where the environment names no meeting point, LostError where not all come.
+    """
+    return Alone() if place.count == 1 else Gloo(place, patience_s=patience_s)
 
 
 class Gloo:
@@ -69,7 +98,7 @@ class Gloo:
 class GlooWire:
     """Bytes to and from the other processes; see `node_sums.Wire`."""
 
-    def __init__(self, place: Place, meeting: Meeting, patience_s: float) -> None:
+    def __init__(self, place: Place, meeting: "Meeting", patience_s: float) -> None:
         self._place = place
         with self._waiting_for("all processes to come, as many as WORLD_SIZE says"):
             store = meeting.store(place, patience_s)
@@ -132,6 +161,94 @@ class GlooWire:
                 f"rank {self._place.rank} of {self._place.count} lost another process "
                 f"while it waited for {what}: {_reason(error)}"
             ) from error
+
+
+class Meeting(NamedTuple):
+    """A host and a port, and who listens there."""
+
+    host: str
+    port: int
+    by_agent: bool  # torchrun or the supervisor chose the port
+    held_by_agent: bool  # which also listens there, also for later beginnings
+    attempt: str
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Meeting":
+        """What torchrun, or whatever started this process, wrote into the environment.
+
+        Raises ConfigurationError where it is missing or no port.
+        """
+        host, port = environment.get(ADDRESS, ""), environment.get(PORT, "")
+        if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise ConfigurationError(
+                f"environment: {ADDRESS}={host} {PORT}={port}: a host's name or address and a port "
+                "from 1 to 65535 are needed for more than one process"
+            )
+        return cls(
+            host,
+            int(port),
+            by_agent=RUN_ID in environment,
+            held_by_agent=environment.get(AGENT_STORE) == "True",
+            attempt=environment.get(RESTART, "0"),
+        )
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether all processes are on this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).version == 4 and ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def _is_own_address(self) -> bool:
+        try:
+            ip_address(self.host)  # a name may mean the loopback interface on this machine alone
+            socket.create_server((self.host, 0)).close()
+        except (ValueError, OSError):
+            return False
+        return True
+
+    def store(self, place: Place, patience_s: float) -> Store:
+        """The store, once all are there; on one machine nobody else can reach it."""
+        if self.is_loopback:
+            os.environ[INTERFACE] = loopback_interface()
+        holds = place.leads and not self.held_by_agent
+        store = TCPStore(
+            self.host,
+            self.port,
+            place.count,
+            is_master=holds,
+            timeout=timedelta(seconds=patience_s),
+            wait_for_workers=not self.held_by_agent,
+            multi_tenant=True,
+            master_listen_fd=self._listener() if holds else None,
+        )
+        # Each of several torchruns counts its own attempts: elsewhere they need not agree.
+        return PrefixStore(self.attempt, store) if self.held_by_agent else store
+
+    def _listener(self) -> int:
+        """A socket that listens at the port, on the interface with the address where there is one.
+
+        Raises LostError for a port in use that an agent chose (it will choose another one), and
+        ConfigurationError for one that the user chose.
+        """
+        host = self.host if self.is_loopback or self._is_own_address else ""
+        try:
+            return socket.create_server((host, self.port)).detach()
+        except OSError as error:
+            kind = LostError if self.by_agent else ConfigurationError
+            raise kind(
+                f"rank 0 can't listen at {self.host}:{self.port}: {error.strerror}"
+            ) from error
+
+
+def loopback_interface() -> str:
+    """The name of the interface that only this machine reaches."""
+    names = {name for _, name in socket.if_nameindex()}
+    return "lo" if "lo" in names else "lo0"
 
 
 def _as_bytes(array: Values) -> th.Tensor:

@@ -8,6 +8,12 @@ from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 
 RANK = "RANK"
 WORLD_SIZE = "WORLD_SIZE"
+ADDRESS = "MASTER_ADDR"
+PORT = "MASTER_PORT"
+RUN_ID = "TORCHELASTIC_RUN_ID"  # whoever sets it chose the port
+RESTART = "TORCHELASTIC_RESTART_COUNT"
+AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"
+INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
 @dataclass(frozen=True)

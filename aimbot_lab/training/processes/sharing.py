@@ -1,12 +1,15 @@
-"""Whether a training can be shared out among several processes; nothing heavy is loaded."""
+"""Whether a training can be shared out among several processes, and who has which part of it."""
 
 from typing import Protocol
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO, shard_count, surely_fused
+from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.tree import share
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.shards import Shards
 from aimbot_lab.worlds.registry import spec_of, type_of
 
 
@@ -64,3 +67,16 @@ def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) 
             f"{asked}: there are only {total} shards to share out "
             "(train.shards; with auto they follow from env.num_envs and train.batch_size)"
         )
+
+
+def own_shards(plan: Shareable, place: Place) -> Shards | None:
+    """The shards of the process at `place`; None where it has all.
+
+    Raises ConfigurationError where `plan` can't be shared by so many.
+    """
+    if place.count == 1:
+        return None
+    check_sharing(plan, place.count)
+    total = shards_in(plan)
+    mine = share(place.rank, place.count, total)
+    return Shards(total, mine.start, len(mine), type_of(plan.env).rows(plan.env) // total)

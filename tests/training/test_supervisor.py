@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-PROGRAM = Path(__file__).with_name("worker_program.py")
+PROGRAM = Path(__file__).with_name("supervised_program.py")
 ROOT = PROGRAM.parents[2]
 WAIT_S = 60
 
@@ -20,7 +20,7 @@ Launch = Callable[[str], "subprocess.Popen[str]"]
 
 @pytest.fixture
 def launched(tmp_path: Path) -> Iterator[Launch]:
-    """Start a launcher of two workers of a kind; what is left of them is killed at the end."""
+    """Start a supervisor of two workers of a kind; what is left of them is killed at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def start(kind: str) -> subprocess.Popen[str]:
@@ -112,6 +112,22 @@ def test_a_loss_starts_all_anew_three_times(launched: Launch, tmp_path: Path) ->
     ]
 
 
+def test_each_finds_its_place_as_under_torchrun_and_each_beginning_has_its_port(
+    launched: Launch, tmp_path: Path
+) -> None:
+    process = launched("tell where")
+    _, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, err
+    lines = (tmp_path / "places").read_text().splitlines()
+    first, second = ([*map(str.split, sorted(life))] for life in (lines[:2], lines[2:]))
+    for life in first, second:
+        assert [one[:-1] for one in life] == [
+            [rank, rank, "2", "2", "127.0.0.1"] for rank in ("0", "1")
+        ]
+        assert life[0][-1] == life[1][-1]
+    assert first[0][-1] != second[0][-1]
+
+
 def test_losses_with_progress_between_are_mended(launched: Launch, tmp_path: Path) -> None:
     process = launched("advance")
     _, err = process.communicate(timeout=WAIT_S)
@@ -166,7 +182,7 @@ def test_a_second_stop_request_kills_all(launched: Launch, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel ties processes on Linux alone")
-def test_a_killed_launcher_leaves_no_worker(launched: Launch, tmp_path: Path) -> None:
+def test_a_killed_supervisor_leaves_no_worker(launched: Launch, tmp_path: Path) -> None:
     process = launched("ignore stop")
     wait_until(lambda: len(notes(tmp_path, "ready")) == 2)
     assert all(map(is_alive, pids(tmp_path)))

@@ -1,6 +1,6 @@
-"""What a launched worker does: `python worker_program.py FOLDER KIND`.
+"""What a supervised worker does: `python supervised_program.py FOLDER KIND`.
 
-`python worker_program.py FOLDER KIND PROCESSES` launches that many.
+`python supervised_program.py FOLDER KIND PROCESSES` supervises that many.
 """
 
 import os
@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from aimbot_lab.training.processes.connect import connect
-from aimbot_lab.training.processes.launch import launch
 from aimbot_lab.training.processes.place import LostError, place_from_environment
+from aimbot_lab.training.processes.supervisor import supervise
 
 FOLDER, KIND = Path(sys.argv[1]), sys.argv[2]
 RANK = int(os.environ.get("RANK", "0"))
@@ -95,6 +94,17 @@ def be_stopped() -> None:
     sys.exit(130)
 
 
+def tell_where() -> None:
+    """What torchrun would say, in each of two lives."""
+    names = "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
+    with open(FOLDER / "places", "a") as places:
+        places.write(f"{' '.join(os.environ[name] for name in names)}\n")
+    note("where")
+    if lives() == 1:
+        once_noted("where", 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def ignore_stop() -> None:
     signal.signal(signal.SIGINT, lambda *_: note("signal"))
     note("ready")
@@ -103,6 +113,9 @@ def ignore_stop() -> None:
 
 def meet_again() -> None:
     """Exchange; rank 1 dies in the first two lives, in the midst of it."""
+
+    from aimbot_lab.training.processes.gloo import connect
+
     if RANK == 0 and lives() > 2:
         time.sleep(1)  # rank 1 comes first, and must not find the address of a dead process
     try:
@@ -132,18 +145,21 @@ KINDS = {
     "stay": end_first,
     "be stopped": be_stopped,
     "ignore stop": ignore_stop,
+    "tell where": tell_where,
     "meet again": meet_again,
 }
 
 if __name__ == "__main__":
     if len(sys.argv) == 4:
         command = [sys.executable, __file__, *sys.argv[1:3]]
-        launched = launch(
+        code = supervise(
             command,
             int(sys.argv[3]),
             environment={"COLOUR": "red"},
+            report=lambda line: say(line, error=True),
             progress=progress,
         )
-        sys.exit(launched)
+        heavy = {"torch", "mlflow", "numba"} & set(sys.modules)
+        sys.exit(f"loaded {heavy}" if heavy else code)
     note("start")
     KINDS[KIND]()

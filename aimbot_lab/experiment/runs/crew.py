@@ -1,28 +1,43 @@
-"""What the processes of one training tell each other before it learns.
+"""The processes of one training: each one's part of it, and what they tell each other before.
 
 They meet in rounds, each one exchange. In a round every process says that all went well, or how it
-failed, after which nobody is waited for any more; the leader also says what is to be done next.
+failed, after which nobody is waited for any more; the leader also says what is to be done next. It
+hands over what is trained: the others may be on machines that have neither the curriculum nor the
+folder of the run.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from aimbot_lab.experiment.config.document import parse_curriculum
 from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
-from aimbot_lab.experiment.runs.processes.handing_over import as_document, request_from
+from aimbot_lab.experiment.runs.plan import cost_of
 from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.starting import (
+    InitialAgent,
+    check_compatible,
+    read_initial_agent,
+    stored_initial_agent,
+)
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.actors.group import ActorGroup
 from aimbot_lab.training.checkpoint.packing import pack, unpack
+from aimbot_lab.training.observer import Observer, SilentObserver
 from aimbot_lab.training.processes.exchange import Alone, Exchange
 from aimbot_lab.training.processes.place import LostError
-from aimbot_lab.training.training import Training
+from aimbot_lab.training.training import Training, TrainingOutcome, TrainingPlan
 from aimbot_lab.version import full_version
+from aimbot_lab.worlds.registry import evaluated, with_rows
 
+AT = "the training's curriculum"  # its file, in messages
 DIGITS = 12  # of a hash that a person is shown
 
 
@@ -128,6 +143,15 @@ class Crew:
             self.order(Order(state=kept.state, parts=parts))
         training.resume(kept.state, kept.read_part)
 
+    def exit_code(self, own: int) -> int:
+        """The leader's, once it has ended; `own` where it is gone or still busy.
+
+        Several torchruns wait for each other for minutes where some of all processes end with 0.
+        """
+        with suppress(LostError):
+            return int(self._say({"code": own})[0]["code"])
+        return own
+
     def _round(self, said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """What all say. Raises OtherFailedError where one has failed."""
         heard = self._say(said)
@@ -168,3 +192,99 @@ def about_request(request: RunRequest) -> dict[str, str]:
 
 def _version() -> dict[str, str]:
     return {"version of aimbot-lab": full_version()}
+
+
+def prepared(
+    request: RunRequest,
+    observer: Observer,
+    exchange: Exchange,
+    *,
+    actors: ActorGroup | None = None,
+) -> Training:
+    """The training of this process, with the agent that it begins with; `actors` play for it.
+
+    Raises ConfigurationError for what it can't be begun with.
+    """
+    config, start = request.curriculum.config, start_of(request)
+    if start is not None:
+        check_compatible(start, config)
+    if config.evaluation is not None:  # whose world is made only while the run trains
+        with_rows(evaluated(config.env), config.evaluation.episodes)
+    cost = cost_of(config)
+    if cost.costly:
+        observer.notice(str(cost))
+    observer.stage("preparing the simulator (compiled once, then kept)")
+    parts = config.seed, config.env, config.lessons, config.train
+    plan = TrainingPlan(*parts, config.forgetting, config.evaluation, config.self_play)
+    training = Training(plan, exchange=exchange, group=actors)
+    with closed_on_failure(training.close):
+        for remark in training.remarks:
+            observer.notice(remark)
+        if start is not None:
+            training.start_from(start.saved.agent)
+    return training
+
+
+def start_of(request: RunRequest) -> InitialAgent | None:
+    """The agent to begin with; of a run that is resumed, the one that it began with."""
+    if request.resume is None:
+        return request.start
+    ref = request.resume.record.start
+    return None if ref is None else stored_initial_agent(request.resume.folder.checkpoints, ref)
+
+
+class _Unkept:
+    """Metrics of a process that does not track them: the leader has the same."""
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        """Keep nothing."""
+
+
+def follow_run(
+    request: RunRequest, crew: Crew, *, should_stop: Callable[[], bool]
+) -> TrainingOutcome:
+    """How the training ended, as the leader has it too.
+
+    Raises OtherFailedError where another process failed before it could begin, LostError where
+    one is gone.
+    """
+    observer = SilentObserver()
+    with crew.telling():
+        training = prepared(request, observer, crew.exchange)
+        with closed_on_failure(training.close):
+            while not (order := crew.hear()).learn:
+                if order.state is not None:
+                    training.resume(order.state, (order.parts or {}).__getitem__)
+    with closed_on_failure(training.close):
+        ended = training.learn(_Unkept(), observer, should_stop)
+    training.close()
+    return ended
+
+
+def as_document(request: RunRequest) -> dict[str, Any]:
+    """The curriculum of `request`, and the agent that it begins with, as plain values."""
+    curriculum, start = request.curriculum, start_of(request)
+    return {
+        "curriculum": curriculum.resolved_text,
+        "files": dict(curriculum.files),
+        "start": None if start is None else _start_document(start),
+    }
+
+
+def request_from(document: Mapping[str, Any], data_folder: DataFolder) -> RunRequest:
+    """What was handed over, in which no run is resumed: the leader does that."""
+    files, start = document["files"], document["start"]
+    curriculum = parse_curriculum(document["curriculum"], AT, find=files.__getitem__)
+    return RunRequest(curriculum, data_folder, start=None if start is None else _start_from(start))
+
+
+def _start_document(start: InitialAgent) -> dict[str, Any]:
+    files = {name: np.frombuffer(data, np.uint8) for name, data in start.files.items()}
+    return {"source": start.ref.source, "files": files}
+
+
+def _start_from(document: Mapping[str, Any]) -> InitialAgent:
+    with tempfile.TemporaryDirectory("-start") as folder:
+        for name, data in document["files"].items():
+            (Path(folder) / name).write_bytes(data.tobytes())
+        return read_initial_agent(Path(folder), source=document["source"])
