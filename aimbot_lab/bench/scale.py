@@ -1,0 +1,230 @@
+"""`bench scale`: one training in one and in several processes, by turns, and their exchange.
+
+All processes of a net's trainings are there from its beginning to its end, and rest while another
+training has its turn. Each turn is compared with the turn of one process in the same round. Where
+cores are few or busy the clock says little, but the processor's time still holds.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from multiprocessing.connection import Connection
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aimbot_lab.bench import train
+from aimbot_lab.bench.train import OURS, Sizes, Stopwatch, Variant, only
+from aimbot_lab.bench.turns import (
+    Ask,
+    NoSink,
+    Report,
+    Say,
+    Table,
+    by_turns,
+    group,
+    mean_ratio,
+    seconds_of,
+)
+from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.processes.connect import PATIENCE_SECONDS, connect
+from aimbot_lab.training.processes.gloo import GlooWire
+from aimbot_lab.training.processes.meeting import ADDRESS, PORT, Meeting
+from aimbot_lab.training.processes.node_sums import Widths, gathering, node_sums
+from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
+from aimbot_lab.training.training import Training
+from aimbot_lab.worlds.registry import default_type
+
+LOOPBACK = "127.0.0.1"
+TERMS = 8  # sums of losses that go along with an exchange
+FASTEST = 10  # the tenth part of all exchanges, whose mean counts
+ALL_REDUCE = "all_reduce"
+FULL = replace(train.FULL, batch_size=4096, rollouts=4, repeats=24)
+TINY = replace(train.TINY, n_steps=32, batch_size=512, repeats=2)
+
+
+class Turn(NamedTuple):
+    """What a training took in its turn for a rollout and its update."""
+
+    rollout_ms: float  # on the clock, of the slowest process
+    processor_ms: float  # of all processes and threads together
+    main_thread_ms: float  # of the processor, of the process with most
+    exchange_ms: float  # on the clock, waiting included, mean of the processes
+    exchanges: float
+
+
+def of_net(net: str, sizes: Sizes) -> list[Variant]:
+    """The learner of goto.yaml in several ways: first the one that others are compared with."""
+    ways = [(1, 1), (2, 1)] if sizes is TINY else [(1, 1), (2, 1), (4, 1), (1, 2)]
+    target = only(default_type().default_target())
+    steps = "train.total_steps=1000000000000"  # never reached
+    overrides = (target, steps, "train.ent_coef=0.03", "train.learning_rate=0.001")
+    return [Variant(OURS, threads, net, overrides, processes) for processes, threads in ways]
+
+
+def bench_scale(sizes: Sizes, say: Say) -> Report:
+    """All measurements; `say` is called with what begins."""
+    rows = [row for net in sizes.nets for row in _speeds(sizes, net, say)]
+    say("exchanges between two processes")
+    floats, count = ((1000,), 20) if sizes is TINY else ((17_000, 100_000), 2000)
+    with group(_exchange, (), meeting(2)) as ask:
+        exchanges = [_compared(size, ask((size, count))[0]) for size in floats]
+    settings = {**sizes.shared, "rollouts_of_a_turn": sizes.rollouts, "turns": sizes.repeats}
+    title = (
+        "Environment steps, the exchange's share of the time, and microseconds of the processor\n"
+        "for a step, all processes together; ratios are to one process, of each turn and of the\n"
+        "fastest"
+    )
+    ways = "An exchange between two processes by each way, mean of the fastest tenth"
+    return Report(
+        {"settings": settings, "rows": rows, "exchanges": exchanges},
+        [train.words(settings), Table(title, rows), Table(ways, exchanges)],
+    )
+
+
+def _compared(floats: int, milliseconds: Mapping[str, float]) -> dict[str, Any]:
+    """An exchange of so many floats, each way over gloo's all_reduce."""
+    reduced = milliseconds[ALL_REDUCE]
+    ratios = {way: one / reduced for way, one in milliseconds.items() if way != ALL_REDUCE}
+    return {"floats": floats, "milliseconds": milliseconds, "ratio_to_all_reduce": ratios}
+
+
+def _speeds(sizes: Sizes, net: str, say: Say) -> list[dict[str, Any]]:
+    """The rows of a net."""
+    variants = of_net(net, sizes)
+    with ExitStack() as stack:
+        say(f"{net}: {sum(one.processes for one in variants)} processes begin")
+        calls = {}
+        for one in variants:
+            ask = stack.enter_context(group(_train, (sizes, one), meeting(one.processes)))
+            calls[one] = partial(_turn, ask, sizes.rollouts)
+        turns = by_turns(calls, sizes.repeats, say=say, what=f"turns of {net}", warm_up=True)
+    return speeds(sizes.steps, turns)
+
+
+def meeting(processes: int) -> list[dict[str, str]]:
+    """The environments of so many processes of a training on this machine, by their ranks."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        port = server.getsockname()[1]
+    shared = {WORLD_SIZE: str(processes), ADDRESS: LOOPBACK, PORT: str(port)}
+    return [{**shared, RANK: str(rank)} for rank in range(processes)]
+
+
+def _turn(ask: Ask, rollouts: int) -> Turn:
+    """What a rollout took in a turn of so many."""
+    found = ask(rollouts)
+
+    def every(name: str) -> list[float]:
+        return [1e3 * one[name] / rollouts for one in found]
+
+    return Turn(
+        rollout_ms=max(every("seconds")),
+        processor_ms=sum(every("processor")),
+        main_thread_ms=max(every("main_thread")),
+        exchange_ms=fmean(every("exchange")),
+        exchanges=found[0]["exchanges"] / rollouts,
+    )
+
+
+def speeds(steps: int, turns: Mapping[Variant, Sequence[Turn]]) -> list[dict[str, Any]]:
+    """The rows of a net, from the turns of each variant, of so many steps a rollout.
+
+    The first is one process.
+    """
+    first = next(iter(turns.values()))
+    fastest_first = min(one.rollout_ms for one in first)
+    rows = []
+    for variant, own in turns.items():
+        pairs = list(zip(first, own, strict=True))
+        fastest = min(one.rollout_ms for one in own)
+        clock = mean_ratio(a.rollout_ms / b.rollout_ms for a, b in pairs)
+        processor = mean_ratio(b.processor_ms / a.processor_ms for a, b in pairs)
+        rows.append(
+            {
+                "processes": variant.processes,
+                "threads": variant.threads,  # of each process
+                "net": variant.net,
+                # Environment steps, of the median turn.
+                "steps_per_second": 1e3 * steps / median(one.rollout_ms for one in own),
+                "exchange_share": sum(t.exchange_ms for t in own) / sum(t.rollout_ms for t in own),
+                "exchanges": own[0].exchanges,  # of a rollout
+                "processor_us_per_step": 1e3 * median(t.processor_ms for t in own) / steps,
+                "main_thread_ms": median(one.main_thread_ms for one in own),  # of a rollout
+                "ratio_to_one_process": clock._asdict(),  # of speeds, turn by turn
+                "fastest_steps_per_second": 1e3 * steps / fastest,
+                "fastest_ratio": fastest_first / fastest,
+                "processor_ratio": processor._asdict(),  # of the processor's time for a step
+            }
+        )
+    return rows
+
+
+def _train(end: Connection, sizes: Sizes, variant: Variant) -> None:
+    """Train so many rollouts as are asked for; answer with what they took, and wait."""
+    exchange, stopwatch = connect(place_from_environment()), Stopwatch()
+    stopwatch.watch(exchange, "sum_up gather gather_arrays", "exchange")
+    left, begun = 0, (0.0, 0.0, 0.0)
+
+    def clocks() -> tuple[float, float, float]:
+        return time.perf_counter(), time.process_time(), time.thread_time()
+
+    def wait() -> None:
+        nonlocal left, begun
+        try:
+            left = end.recv()
+        except EOFError:
+            raise SystemExit from None
+        stopwatch.begin()
+        begun = clocks()
+
+    def counted() -> None:
+        nonlocal left
+        update()
+        left -= 1
+        if left == 0:
+            names = "seconds", "processor", "main_thread"
+            taken = {
+                name: now - then for name, now, then in zip(names, clocks(), begun, strict=True)
+            }
+            within = stopwatch.end().get("exchange", 0.0)
+            end.send({**taken, "exchange": within, "exchanges": stopwatch.calls.get("exchange", 0)})
+            wait()
+
+    with closing(exchange):
+        training = Training(sizes.training(variant), exchange=exchange)
+        model: Any = training.model
+        update, model.train = model.train, counted
+        wait()
+        training.learn(NoSink(), SilentObserver(), lambda: False)
+
+
+def _exchange(end: Connection) -> None:
+    """Answer (floats, exchanges) with the milliseconds of an exchange of one shard by each way.
+
+    The mean of each way's fastest tenth. Ours go up the tree, with the copy into a message and the
+    additions that a training has; gloo's all_reduce adds in place.
+    """
+    place = place_from_environment()
+    with closing(GlooWire(place, Meeting.from_environment(), PATIENCE_SECONDS)) as wire:
+        while True:
+            floats, exchanges = end.recv()
+            widths, terms = Widths(floats, TERMS), np.ones((1, TERMS))
+            gradient = np.ones((1, floats), np.float32)
+            reduced = np.zeros(floats, np.float32)  # stays so, however often it is added up
+            by_doubling = node_sums(wire, place, shards=place.count, widths=widths)
+            by_gathering = gathering(wire, place, shards=place.count, widths=widths)
+            ways: dict[str, Callable[[], object]] = {
+                "tree by doubling": partial(by_doubling.up, gradient, terms),
+                "tree by all_gather": partial(by_gathering.up, gradient, terms),
+                ALL_REDUCE: partial(wire.all_reduce, reduced),
+            }
+            timed = {
+                way: partial(seconds_of, call, time.perf_counter) for way, call in ways.items()
+            }
+            best = max(1, exchanges // FASTEST)
+            taken = by_turns(timed, exchanges)
+            end.send({way: 1e3 * fmean(sorted(own)[:best]) for way, own in taken.items()})

@@ -1,0 +1,253 @@
+"""The harness of all benchmarks: variants by turns, what they come to, and the report.
+
+Whatever else a machine does can only slow a turn down, and slows those beside it alike. So the
+fastest turn of each variant counts, or each turn is compared with that of a reference beside it.
+"""
+
+import math
+import multiprocessing
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, TypeVar
+
+from aimbot_lab.foundation.errors import LabError, reason_and_place
+from aimbot_lab.foundation.statistics.intervals import MeanInterval, are_alike, student_quantile
+
+CPU_INFO = Path("/proc/cpuinfo")
+CONFIDENCE = 0.95
+SECONDS_TO_END = 5.0  # of a process whose pipe is closed
+Say = Callable[[str], None]  # takes a line of progress
+Ask = Callable[[Any], list[Any]]  # the answers of all processes of a group
+Name = TypeVar("Name")
+Found = TypeVar("Found")
+
+
+class Table(NamedTuple):
+    """Rows of a document under their keys, as a person reads them."""
+
+    title: str
+    rows: Iterable[Mapping[str, Any]]
+    shares: Collection[str] = ("share", "shares", "exchange_share")  # keys whose values are shares
+
+    def cells(self) -> list[dict[str, str]]:
+        """Of every row the text by head; a mapping of numbers has a column for each."""
+        return [dict(self._row(row)) for row in self.rows]
+
+    def _row(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        for key, value in row.items():
+            share, head = key in self.shares, key.replace("_", " ")
+            if isinstance(value, Mapping) and "lower" in value:
+                mean, lower, upper = (_cell(one, share) for one in value.values())
+                yield head, f"{mean} [{lower}, {upper}]"
+            elif isinstance(value, Mapping):
+                for name, one in value.items():
+                    yield name if share else f"{head}, {name}", _cell(one, share)
+            else:
+                yield head, _cell(value, share)
+
+
+def _cell(value: Any, share: bool) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not isinstance(value, float):
+        return str(value)
+    if share:
+        return f"{value:.2%}"
+    return (
+        f"{value:,.0f}"
+        if abs(value) >= 1000
+        else f"{value:.3g}"
+        if abs(value) < 0.1
+        else f"{value:.2f}"
+    )
+
+
+class Report(NamedTuple):
+    """What a benchmark found, for a program and for a person."""
+
+    document: Mapping[str, Any]
+    parts: Sequence[str | Table]
+
+
+def turns(
+    names: Iterable[Name], count: int, *, alternate: bool = True
+) -> Iterator[tuple[int, Name]]:
+    """(turn from 0, variant) of `count` turns of each variant, every other turn backwards."""
+    order = list(names)
+    for turn in range(count):
+        for name in order[:: -1 if alternate and turn % 2 else 1]:
+            yield turn, name
+
+
+def by_turns(
+    variants: Mapping[Name, Callable[[], Found]],
+    count: int,
+    *,
+    say: Say = lambda _: None,
+    what: str = "variants",
+    warm_up: bool = False,
+) -> dict[Name, list[Found]]:
+    """What each variant returned in each of its `count` turns; `warm_up` calls are not kept."""
+    found: dict[Name, list[Found]] = {name: [] for name in variants}
+    if warm_up:
+        for variant in variants.values():
+            variant()
+    last = -1
+    for turn, name in turns(variants, count):
+        if turn != last:
+            say(f"repeat {turn + 1} of {count}: {len(variants)} {what}")
+            last = turn
+        found[name].append(variants[name]())
+    return found
+
+
+def seconds_of(call: Callable[[], object], clock: Callable[[], float]) -> float:
+    """How long `call` took, by `clock`."""
+    begun = clock()
+    call()
+    return clock() - begun
+
+
+class MeanRatio(NamedTuple):
+    """A geometric mean with its 95 % interval."""
+
+    mean: float
+    lower: float  # NaN of a single ratio
+    upper: float
+
+
+def mean_ratio(ratios: Iterable[float]) -> MeanRatio:
+    """The geometric mean of one or more `ratios`, by Student's t of their logarithms."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean, half = fmean(logs), _half_width(logs)
+    return MeanRatio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def student_interval(values: Sequence[float]) -> MeanInterval:
+    """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
+    mean = fmean(values)
+    if are_alike(values):
+        return MeanInterval(mean, None, None)
+    half = _half_width(values)
+    return MeanInterval(mean, mean - half, mean + half)
+
+
+def _half_width(values: Sequence[float]) -> float:
+    """Of Student's interval at 95 %; NaN of a single value."""
+    if len(values) < 2:
+        return math.nan
+    quantile = student_quantile(0.5 + CONFIDENCE / 2, len(values) - 1)
+    return quantile * stdev(values) / math.sqrt(len(values))
+
+
+def printed_number(code: str, **environment: str) -> float:
+    """The number that Python `code` prints in a process of its own, with this environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        reason = done.stderr.strip().rpartition("\n")[2]
+        raise LabError(f"a measurement in a process of its own failed: {reason or done.returncode}")
+    return float(done.stdout)
+
+
+@contextmanager
+def group(
+    work: Callable[..., None],
+    given: Sequence[Any],
+    environments: Sequence[Mapping[str, str]] = ({},),
+) -> Iterator[Ask]:
+    """A process for each of `environments`, which calls `work` with its end of a pipe and `given`.
+
+    What is asked is sent to all of them, and each has to answer. They end with the block. Asking
+    raises LabError where one fails.
+    """
+    context, ends = multiprocessing.get_context("spawn"), list[Connection]()
+
+    def ask(question: Any) -> list[Any]:
+        for end in ends:
+            with suppress(BrokenPipeError):  # that there is no answer says why
+                end.send(question)
+        return [_answer(end) for end in ends]
+
+    with ExitStack() as stack:
+        for environment in environments:
+            ours, theirs = context.Pipe()
+            arguments = (work, theirs, environment, given)
+            member = context.Process(target=_work, args=arguments, daemon=True)
+            member.start()
+            theirs.close()
+            stack.callback(member.kill)
+            stack.callback(member.join, SECONDS_TO_END)
+            ends.append(ours)
+        for end in ends:  # all are dismissed before the first is waited for
+            stack.callback(end.close)
+        yield ask
+
+
+def _answer(end: Connection) -> Any:
+    try:
+        answer = end.recv()
+    except (EOFError, ConnectionError):
+        answer = "it ended without an answer"
+    if isinstance(answer, str):
+        raise LabError(f"a process of the benchmark failed: {answer}")
+    return answer
+
+
+def _work(
+    work: Callable[..., None], end: Connection, environment: Mapping[str, str], given: Sequence[Any]
+) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and the pipe with it
+    os.environ.update(environment)
+    try:
+        work(end, *given)
+    except EOFError:
+        return
+    except Exception as error:  # noqa: BLE001  # whatever it is, the parent reports it
+        end.send(reason_and_place(error))
+
+
+def this_machine() -> dict[str, Any]:
+    """The processor, the cores that this process may use, and what decides how fast kernels are."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return {
+        "cpu": _cpu_model(),
+        "cpu_count": len(usable(0)) if usable else os.cpu_count() or 1,
+        "python": platform.python_version(),
+        "numba": version("numba"),
+        "numpy": version("numpy"),
+    }
+
+
+def _cpu_model() -> str:
+    if CPU_INFO.is_file():
+        for line in CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+class NoSink:
+    """Keeps no metrics."""
+
+    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
+        """Keep nothing."""
