@@ -6,26 +6,23 @@ processor, in which other programs count little.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import exp, log
+from pathlib import Path
 from statistics import fmean, median
 from types import MappingProxyType
 from typing import Any
 
-from aimbot_lab.bench.train import FOLDER, only, training_plan
+from aimbot_lab.bench.train import FILE, only, training_plan
 from aimbot_lab.bench.turns import Report, Say, Table, seconds_of, student_interval, turns
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.statistics.intervals import (
-    MeanInterval,
-    shown_difference,
-    shown_rate,
-    wilson,
-)
+from aimbot_lab.foundation.statistics import intervals
 from aimbot_lab.foundation.world import BoolArray
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -83,6 +80,10 @@ OF_TASKS = {  # compared where none are asked for; of other tasks all
     "duel": ("bins", "units", "target linear", "target attention", "memory"),
     "stale": ("bins", "dual clip", "dual clip 1.5"),
 }
+FILES: Mapping[str, Path | str] = {
+    "recall": "recall",
+    "duel": FILE.with_name("duel.yaml"),
+}  # of tasks that are no targets
 # Samples so old and steps so long that ratios leave 1.5; at the usual settings none does.
 STALE = ("train.samples.keep=16", "train.learning_rate=0.003", "train.n_epochs=2")
 CLIPPED, DUAL_CLIPPED = "train/clip_fraction", "train/dual_clip_fraction"
@@ -128,7 +129,9 @@ class AblationPlan:
         """What is switched on in each variant that is compared."""
         usual = () if self.leave_one_out else OF_TASKS.get(self.task, ())
         wanted = self.variants or usual or tuple(self.known)
-        names = sorted((name for name in self.known if name in wanted), key=self.pace.__ne__)
+        names = sorted(
+            (name for name in self.known if name in wanted), key=lambda name: name != self.pace
+        )
         return {name: self.known[name] for name in names}
 
     @property
@@ -137,48 +140,28 @@ class AblationPlan:
         return self.training((), 1).train.total_steps
 
     def training(self, switches: Switches, seed: int, *, steps: int | None = None) -> TrainingPlan:
-        """The training of one variant, of so many steps at most."""
-        if self.task == "recall":
-            given = self._of_file("recall", switches)
-        elif self.task == "duel":
-            given = self._of_file(FOLDER / "duel.yaml", switches)
-        else:
-            given = self._of_target(switches)
-        plan, most = replace(given, seed=seed), steps or self.most_steps
-        return plan if most is None else replace(plan, train=replace(plan.train, total_steps=most))
+        """The training of one variant, of so many steps at most.
 
-    def _of_file(self, file: Any, switches: Switches) -> TrainingPlan:
-        """The lesson of a curriculum; a memory stays as long as the curriculum has it."""
-        size = training_plan(file).train
-        batch = min(size.batch_size, self.num_envs * size.n_steps)
-        sizes = [f"env.num_envs={self.num_envs}", f"train.batch_size={batch}"]
-        if self.threshold is not None:
-            sizes.append(f"lessons.0.completion_criteria.threshold={self.threshold}")
-        if getattr(size.network, "memory", None) is not None:
-            kept = set(MEMORY) <= set(switches)
-            switches = tuple(one for one in switches if one not in MEMORY)
-            sizes += [] if kept else ["train.network.memory=null"]
-        return training_plan(file, *sizes, *(f"train.{one}" for one in switches))
-
-    def _of_target(self, switches: Switches) -> TrainingPlan:
-        """A target in all its difficulties, with the settings of the shipped curricula.
-
-        But for the entropy bonus, which is the default: theirs is for bins, and it would widen a
-        Gaussian without end. All variants observe units.
+        A memory stays as long as the curriculum of the task has it.
         """
-        stale = self.task == "stale"
-        target = default_type().hardest_target() if stale else self.task
-        threshold = self.threshold or (0.4 if stale else 0.7)
-        criteria = f"{{threshold: {threshold}, min_lesson_length: 500}}"
-        return training_plan(
-            FOLDER / "training.yaml",
-            *(f"env.num_envs={self.num_envs}", "env.observation.units=true", only(target)),
-            f"lessons.0.completion_criteria={criteria}",
-            *(f"train.n_steps={self.n_steps}", "train.total_steps=4000000"),
-            f"train.batch_size={self.num_envs * self.n_steps // 8}",
-            *("train.learning_rate=0.001", *(STALE if stale else ())),
-            *(f"train.{one}" for one in switches),
-        )
+        stale, named = self.task == "stale", self.task in FILES
+        file = FILES.get(self.task, FILE.with_name("ablation.yaml"))
+        usual, own = training_plan(file).train, list(STALE if stale else ())
+        batch = min(usual.batch_size, self.num_envs * self.n_steps)
+        own += f"seed={seed}", f"env.num_envs={self.num_envs}"
+        own += f"train.n_steps={self.n_steps}", f"train.batch_size={batch}"
+        if not named:
+            own.append(only(default_type().hardest_target() if stale else self.task))
+            own.append("lessons.0.completion_criteria.min_lesson_length=500")
+        if self.threshold is not None or not named:
+            threshold = self.threshold or (0.4 if stale else 0.7)
+            own.append(f"lessons.0.completion_criteria.threshold={threshold}")
+        if (most := steps or self.most_steps) is not None:
+            own.append(f"train.total_steps={most}")
+        if getattr(usual.network, "memory", None) is not None:
+            own += () if set(MEMORY) <= set(switches) else ("train.network.memory=null",)
+            switches = tuple(one for one in switches if one not in MEMORY)
+        return training_plan(file, *own, *(f"train.{one}" for one in switches))
 
 
 @dataclass(frozen=True)
@@ -215,8 +198,8 @@ def attempts(plan: AblationPlan, say: Say) -> Iterator[Attempt]:
 
 def attempt(plan: TrainingPlan, variant: str) -> Attempt:
     """Train to the end, then play fresh episodes."""
-    training, clipped = Training(plan), _Clipped()
-    learn = partial(training.learn, clipped, SilentObserver(), lambda: False)
+    training, sink = Training(plan), MemoryTracker()
+    learn = partial(training.learn, sink, SilentObserver(), lambda: False)
     seconds = seconds_of(learn, time.process_time)
     won = _fresh_episodes(training)
     return Attempt(
@@ -227,21 +210,9 @@ def attempt(plan: TrainingPlan, variant: str) -> Attempt:
         seconds=seconds,
         wins=int(won.sum()),
         episodes=len(won),
-        clip_fraction=mean_of(clipped.values[CLIPPED]),
-        dual_clipped=mean_of(clipped.values[DUAL_CLIPPED]),
+        clip_fraction=mean_of([one for _, one in sink.metrics.get(CLIPPED, ())]),
+        dual_clipped=mean_of([one for _, one in sink.metrics.get(DUAL_CLIPPED, ())]),
     )
-
-
-class _Clipped:
-    """Keeps the metrics of clipping."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, list[float]] = {CLIPPED: [], DUAL_CLIPPED: []}
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:  # noqa: ARG002
-        """Keep those of one update."""
-        for name in self.values.keys() & metrics.keys():
-            self.values[name].append(metrics[name])
 
 
 def _fresh_episodes(training: Training) -> BoolArray:
@@ -271,34 +242,17 @@ def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
     assert lesson.completion_criteria is not None
     title = (
         f"{what}, until a win rate above {lesson.completion_criteria.threshold:g} is proved; "
-        f"median [lowest, highest] of {plan.seeds} seeds; win rate in fresh episodes [95 %]\n"
+        f"median [lowest, highest] of {plan.seeds} seeds, seconds of the processor; won: win "
+        "rate in fresh episodes [95 %]\n"
     )
-    table = Table(title, [_row(one, clipping=keep > 1) for one in found])
-    document = {
-        "plan": {**asdict(plan), "most_steps": plan.budget},
-        "variants": variants,
-        "contrast": sentence,
-    }
-    return Report(document, [table, *([] if sentence is None else [sentence])])
-
-
-def _row(summary: Mapping[str, Any], *, clipping: bool) -> dict[str, str]:
-    row = {
-        "variant": summary["variant"],
-        "reached": f"{summary['reached']} of {summary['trained']}",
-        "steps": _shown(summary["steps"], ",.0f"),
-        "seconds of processor": _shown(summary["seconds"], ".1f"),
-        "win rate at the end": shown_rate(*summary["won"]),
-    }
-    if clipping:
-        for key, head in (("clip_fraction", "clipped"), ("dual_clipped", "by dual clip")):
-            row[head] = "-" if summary[key] is None else f"{summary[key]:.5f}"
-    return row
-
-
-def _shown(spread: Mapping[str, float | None], form: str) -> str:
-    ends = ("never" if end is None else format(end, form) for end in spread.values())
-    return "{} [{}, {}]".format(*ends)
+    keys = ["variant", "reached", "steps", "seconds", "won", "clip_fraction", "dual_clipped"]
+    rows = [{key: one[key] for key in keys[: None if keep > 1 else 5]} for one in found]
+    for row, one in zip(rows, found, strict=True):
+        row["reached"] = f"{one['reached']} of {one['trained']}"
+        row["won"] = intervals.shown_rate(*one["won"])
+    plans = {**asdict(plan), "most_steps": plan.budget}
+    document = {"plan": plans, "variants": variants, "contrast": sentence}
+    return Report(document, [Table(title, rows), *([] if sentence is None else [sentence])])
 
 
 def summaries(done: Sequence[Attempt]) -> list[dict[str, Any]]:
@@ -314,7 +268,9 @@ def summaries(done: Sequence[Attempt]) -> list[dict[str, Any]]:
                 "steps": spread([one.steps if one.reached else None for one in own]),
                 "seconds": spread([one.seconds if one.reached else None for one in own]),
                 # Of all its agents in fresh episodes, with the interval at 95 %.
-                "won": wilson(sum(one.wins for one in own), sum(one.episodes for one in own)),
+                "won": intervals.wilson(
+                    sum(one.wins for one in own), sum(one.episodes for one in own)
+                ),
                 "clip_fraction": mean_of([one.clip_fraction for one in own]),
                 "dual_clipped": mean_of([one.dual_clipped for one in own]),
             }
@@ -363,11 +319,11 @@ def _compared(pairs: Sequence[tuple[Attempt, Attempt]]) -> str:
         return f"{_judged(logs, less_is_better=True)}, {times}"
     rates = [[one.wins / max(one.episodes, 1) for one in pair] for pair in pairs]
     more = student_interval([one - other for one, other in rates])
-    found = f"its win rate at the end is higher by {shown_difference(*more)}"
+    found = f"its win rate at the end is higher by {intervals.shown_difference(*more)}"
     return f"{_judged(more, less_is_better=False)}, {found}"
 
 
-def _judged(found: MeanInterval, *, less_is_better: bool) -> str:
+def _judged(found: intervals.MeanInterval, *, less_is_better: bool) -> str:
     if found.lower is None or found.upper is None or found.lower <= 0 <= found.upper:
         return "not shown to be better"
     return "better" if (found.upper < 0) == less_is_better else "worse"

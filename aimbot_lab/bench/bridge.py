@@ -4,38 +4,35 @@ Builds run in processes of their own, which a trainer of ours steps: a player, a
 messages as long, which is what gRPC itself costs.
 """
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, cast
+from itertools import cycle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
 from aimbot_lab.bench.sim import PREPARED_STEPS, SEED, WARM_UP_STEPS, Play
-from aimbot_lab.bench.turns import Report, Say, Table, by_turns, seconds_of
+from aimbot_lab.bench.turns import Report, Say, Table, by_turns, seconds_by_turns
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import LabEnvironment
-from aimbot_lab.mlagents.actions import ActionTuple
 from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
-from aimbot_lab.mlagents.builds.server import BuildServer
+from aimbot_lab.mlagents.builds.launch import Launch
+from aimbot_lab.mlagents.builds.link import OVER, Build
 from aimbot_lab.mlagents.grpc_link import play
-from aimbot_lab.mlagents.handshake import COMMUNICATION, PACKAGE
 from aimbot_lab.mlagents.wire import exchange
 from aimbot_lab.mlagents.wire.action_codec import ActionCodec
 from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.schema import new_message
 from aimbot_lab.worlds.registry import default_type
 
 START = 300.0  # seconds for a build to begin: it may compile its kernels first
-LOOK = 0.25  # seconds between two looks whether the build still runs
-FAREWELL = 5.0  # seconds for the server to end
 WAIT = 60.0  # seconds for the trainer of an echo to listen
-STOP = b"stop"  # ends an echo
 
 
 @dataclass(frozen=True)
@@ -62,181 +59,91 @@ def bench_bridge(plan: BridgePlan, say: Say) -> Report:
     wire = [_wire(plan, spec, agents=agents, say=say) for agents in plan.agents]
     say("in this process")
     inside = _in_process(plan)
-    text = (
-        "In process, {agents} agents: {environment:,.0f} agent-steps a second by ML-Agents' calls, "
-        "{share:.2f} of the world's own {world:,.0f} ({world_and_masks:,.0f} where masks are asked "
-        "for as well)."
-    )
+    title = "In process, agent-steps a second: of the world, and by ML-Agents' calls"
     return Report(
         {"wire": wire, "in_process": inside},
-        [Table("Through the wire, by agents a message", wire), text.format(**inside)],
+        [Table("Through the wire, by agents a message", wire), Table(title, [inside])],
     )
+
+
+class _Program(Launch):
+    """A program whose words are all its arguments, with its port at PORT."""
+
+    def command(self, program: Path, port: int, number: int) -> list[str]:  # noqa: ARG002
+        """What is executed."""
+        return [str(program), *(word.replace("PORT", str(port)) for word in self.arguments)]
+
+
+def started(*words: str) -> "closing[Build]":
+    """A build that is this Python with `words`, and ends with its block."""
+    return closing(Build(_Program(sys.executable, words, timeout_wait=START), 0))
 
 
 def _wire(plan: BridgePlan, spec: BehaviorSpec, *, agents: int, say: Say) -> dict[str, Any]:
-    """The best of short repeats of the player and the echo, by turns."""
+    """The best of short repeats of the player and the echo, by turns.
+
+    The player's agents are of the lesson that is meant where none is named, and act at random. A
+    step decodes all that they tell and encodes their actions.
+    """
     say(f"through the wire: {agents} agents a message")
-    with ExitStack() as peers:
-        player = peers.enter_context(PlayerPeer(agents, spec))
-        player.steps_per_second(plan.seconds)  # longest messages, before an echo of that size
-        echo = peers.enter_context(EchoPeer(player.message_bytes, player.answer_bytes))
-        both: dict[str, Peer] = {"player": player, "echo": echo}
-        rates = {name: partial(one.steps_per_second, plan.seconds) for name, one in both.items()}
-        best = {name: max(found) for name, found in by_turns(rates, plan.repeats).items()}
+    infos, codec = InfoCodec(spec), ActionCodec(spec.action_spec)
+    actions = cycle([spec.action_spec.random_action(agents) for _ in range(PREPARED_STEPS)])
+    words = "-m", "aimbot_lab", "player", "--mlagents-port", "PORT", "--agents", str(agents)
+    with ExitStack() as stack:
+        player = stack.enter_context(started(*words))
+        player.greet(1)
+        player.send(exchange.RESET, {}, b"")
+        ((behavior, seen),) = player.receive().infos.items()
+        if len(there := infos.decode(seen)[0]) != agents:
+            raise LabError(f"the player has {len(there)} agents; {agents} were asked for")
+        sizes = [0]  # of the player's messages
+
+        def played() -> None:
+            player.send(exchange.STEP, {behavior: codec.encode(next(actions))}, b"")
+            sizes.append(len(data := player.receive_bytes()))
+            infos.decode(exchange.read_build_message(data).infos[behavior])
+
+        _rate(played, plan.seconds)  # longest messages, before an echo of that size
+        size, sent = max(sizes), {behavior: codec.encode(next(actions))}
+        code = f"from aimbot_lab.bench.bridge import echo; echo(PORT, {size})"
+        mirror = stack.enter_context(started("-c", code))
+        mirror.receive_bytes()
+
+        def echoed() -> None:
+            mirror.send(exchange.STEP, sent, b"")
+            mirror.receive_bytes()
+
+        rates = {step: partial(_rate, step, plan.seconds) for step in (played, echoed)}
+        best = {step: max(found) for step, found in by_turns(rates, plan.repeats).items()}
+    answer = exchange.TrainerMessage(exchange.OK, exchange.STEP, sent, b"", b"")
     return {
         "agents": agents,
-        "messages_per_second": best["player"],
-        "echo_per_second": best["echo"],
-        "message_bytes": player.message_bytes,
-        "answer_bytes": player.answer_bytes,
-        "steps_per_second": agents * best["player"],
+        "messages_per_second": best[played],
+        "echo_per_second": best[echoed],
+        "message_bytes": max(sizes),
+        "answer_bytes": len(exchange.write_trainer_message(answer)),
+        "steps_per_second": agents * best[played],
     }
 
 
-class Peer:
-    """A build that runs as a process; in `program` the port of its trainer is PORT.
-
-    A context manager.
-    """
-
-    farewell = STOP
-
-    def __init__(self, *program: str) -> None:
-        self._server = BuildServer()
-        words = [word.replace("PORT", str(self._server.port)) for word in program]
-        self._process = subprocess.Popen([sys.executable, *words])
-
-    def __enter__(self) -> Self:
-        try:
-            self.begin()
-        except BaseException as error:
-            self.__exit__(type(error), error)
-            raise
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object = None) -> None:
-        if error is not None:
-            self._process.kill()
-        self._server.answer(self.farewell)
-        self._process.wait()
-        self._server.close(self.farewell, wait_s=FAREWELL)
-
-    def _received(self) -> bytes:
-        """The build's next message. Raises LabError where the build ends, or says nothing."""
-        until = time.monotonic() + START
-        while time.monotonic() < until:
-            ended = self._process.poll() is not None
-            message = self._server.message(LOOK)
-            if message is not None:
-                return message
-            if ended:
-                raise LabError("the build ended before it was told to")
-        raise LabError(f"the build sent nothing for {START:g} s")
-
-    def begin(self) -> None:
-        """Take its first message."""
-        self._received()
-
-    def step(self) -> None:
-        """Answer the build and take its next message."""
-        raise NotImplementedError
-
-    def steps_per_second(self, seconds: float) -> float:
-        """How many steps a second there are, measured for about `seconds`."""
-        steps, started = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - started) < seconds or not steps:
-            self.step()
-            steps += 1
-        return steps / elapsed
+def _rate(step: Callable[[], None], seconds: float) -> float:
+    """How many steps a second there are, measured for about `seconds`."""
+    steps, begun = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - begun) < seconds or not steps:
+        step()
+        steps += 1
+    return steps / elapsed
 
 
-def _to_build(
-    command: int, given: dict[str, bytes], content: bytes = b"", *, status: int = exchange.OK
-) -> bytes:
-    message = exchange.TrainerMessage(status, command, given, b"", content)
-    return exchange.write_trainer_message(message)
+def echo(port: int, size: int) -> None:
+    """As a build, send so many bytes to the trainer at `port` until it ends; read none of its."""
+    message = bytes(size)
 
+    def answer(data: bytes) -> bytes | None:
+        return None if data == OVER else message
 
-class PlayerPeer(Peer):
-    """`agents` of the lesson that is meant where none is named, which act at random.
-
-    A step decodes all that agents tell and encodes their actions.
-    """
-
-    farewell = _to_build(exchange.STEP, {}, status=exchange.SHUT_DOWN)
-
-    def __init__(self, agents: int, spec: BehaviorSpec) -> None:
-        words = "player", "--mlagents-port", "PORT", "--agents", str(agents)
-        super().__init__("-m", "aimbot_lab", *words)
-        self._infos, self._codec = InfoCodec(spec), ActionCodec(spec.action_spec)
-        self._agents, self._behavior, self._steps = agents, "", 0
-        self._actions = [spec.action_spec.random_action(agents) for _ in range(PREPARED_STEPS)]
-        self.message_bytes = 0  # of the longest message of the player
-        self.answer_bytes = len(self._written(self._actions[0]))
-
-    def begin(self) -> None:
-        """Greet and reset it, and see that all of its agents are there."""
-        self._received()
-        greeting = new_message("InitInput")
-        greeting.communication_version, greeting.package_version = COMMUNICATION, PACKAGE
-        content = bytes(greeting.SerializeToString())
-        self._server.answer(_to_build(exchange.STEP, {}, content))
-        self._received()
-        self._server.answer(_to_build(exchange.RESET, {}))
-        message = exchange.read_build_message(self._received())
-        ((self._behavior, infos),) = message.infos.items()
-        decisions = self._infos.decode(infos)[0]
-        if len(decisions) != self._agents:
-            raise LabError(f"the player has {len(decisions)} agents; {self._agents} were asked for")
-
-    def step(self) -> None:
-        """Act for all agents and read what they tell."""
-        self._server.answer(self._written(self._actions[self._steps % PREPARED_STEPS]))
-        self._steps += 1
-        message = self._received()
-        self.message_bytes = max(self.message_bytes, len(message))
-        self._infos.decode(exchange.read_build_message(message).infos[self._behavior])
-
-    def _written(self, action: ActionTuple) -> bytes:
-        return _to_build(exchange.STEP, {self._behavior: self._codec.encode(action)})
-
-
-class EchoPeer(Peer):
-    """Messages of so many bytes, answered with so many."""
-
-    def __init__(self, message_bytes: int, answer_bytes: int) -> None:
-        super().__init__(
-            "-c", f"from aimbot_lab.bench.bridge import Echo; Echo({message_bytes}).play(PORT)"
-        )
-        self._answer = bytes(answer_bytes)
-
-    def step(self) -> None:
-        """Send and receive."""
-        self._server.answer(self._answer)
-        self._received()
-
-
-class Echo:
-    """A build that sends so many bytes and reads nothing of the answers."""
-
-    def __init__(self, size: int) -> None:
-        self._message = bytes(size)
-
-    def play(self, port: int) -> None:
-        """Send to the trainer at `port` until it stops this."""
-        play(cast(Any, self), port, wait_s=WAIT)
-
-    def begin(self) -> bytes:
-        """The first message."""
-        return self._message
-
-    def answer(self, data: bytes) -> bytes | None:
-        """The next message, which is the same; None: it was told to stop."""
-        return None if data == STOP else self._message
-
-    def end(self) -> bytes:
-        """The last message."""
-        return self._message
+    session = SimpleNamespace(begin=lambda: message, answer=answer, end=lambda: message)
+    play(cast(Any, session), port, wait_s=WAIT)
 
 
 def _in_process(plan: BridgePlan) -> dict[str, Any]:
@@ -257,11 +164,8 @@ def _in_process(plan: BridgePlan) -> dict[str, Any]:
         "environment": _lab_play(inner),  # gives masks with every step
     }
     steps = plan.in_process_steps
-    timed = {
-        name: partial(seconds_of, partial(run, steps), time.perf_counter)
-        for name, run in runs.items()
-    }
-    taken = by_turns(timed, plan.in_process_repeats)
+    calls = {name: partial(run, steps) for name, run in runs.items()}
+    taken = seconds_by_turns(calls, plan.in_process_repeats)
     rates = {name: agents * steps / min(seconds) for name, seconds in taken.items()}
     return {"agents": agents, **rates, "share": rates["environment"] / rates["world"]}
 

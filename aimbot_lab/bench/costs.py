@@ -5,35 +5,34 @@ Seconds are those of the processor, in which other programs count little.
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
-from aimbot_lab.bench.train import Stopwatch
-from aimbot_lab.bench.turns import NoSink, Report, Say, by_turns, group, mean_ratio, seconds_of
-from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.curriculum.settings import Lesson
+from aimbot_lab.bench.train import FILE, Stopwatch, only, train_in_turns, training_plan
+from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
 from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.run_hooks import LivePublisher, RunLinks
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 
@@ -48,10 +47,12 @@ REQUEST = {"kind": "watch", "seconds": WATCH_SECONDS, "agent": True}
 OWN = "own"  # what answering and showing take
 
 
-def _plan(num_envs: int = 512, **train: Any) -> TrainingPlan:
-    """A training on Goto."""
-    lesson = Lesson(name="all", targets={default_type().default_target(): 1.0})
-    return TrainingPlan(1, settings_with(num_envs=num_envs), (lesson,), TrainSettings(**train))
+def _plan(*train: str, num_envs: int = 512, steps: int) -> TrainingPlan:
+    """A training on Goto, of rollouts of N_STEPS and with so much of `train`."""
+    sizes = f"env.num_envs={num_envs}", f"train.total_steps={steps}", f"train.n_steps={N_STEPS}"
+    batch = f"train.batch_size={num_envs * N_STEPS // 4}"
+    own = (f"train.{one}" for one in train)
+    return training_plan(FILE, only(default_type().default_target()), *sizes, batch, *own)
 
 
 def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int) -> Report:
@@ -59,19 +60,17 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
 
     With the same seed both end in the same weights, so all that they differ in is the evaluation.
     """
-    plan, counted = _plan(algo="hybrid_ppo", total_steps=steps), _EvaluationCounter()
+    plan, sink = _plan("algo=hybrid_ppo", steps=steps), MemoryTracker()
 
-    def learn(plan: TrainingPlan) -> float:
-        training = Training(plan)
-        call = partial(training.learn, counted, SilentObserver(), lambda: False)
-        return seconds_of(call, time.process_time)
+    def learn(plan: TrainingPlan) -> None:
+        Training(plan).learn(sink, SilentObserver(), lambda: False)
 
     learn(replace(plan, train=replace(plan.train, total_steps=1)))  # compiles
-    without, with_it = by_turns(
-        {one: partial(learn, replace(plan, evaluation=one)) for one in (None, evaluation)}, repeats
-    ).values()
-    usual, more, number = median(without), median(with_it), counted.evaluations // repeats
-    world = default_type()
+    plans = {one: replace(plan, evaluation=one) for one in (None, evaluation)}
+    calls = {one: partial(learn, plan) for one, plan in plans.items()}
+    taken = seconds_by_turns(calls, repeats, time.process_time)
+    usual, more = (median(seconds) for seconds in taken.values())
+    world, number = default_type(), len(sink.metrics["eval/win_rate"]) // repeats
     found = {
         "evaluations": number,  # in a training
         "episodes": max(world.targets(None)[world.default_target()], 1) * evaluation.episodes,
@@ -80,39 +79,23 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
         "seconds_an_evaluation": (more - usual) / number,
         "share": more / usual - 1,  # by which the training takes longer
     }
-    text = (
-        f"A training of {steps:,} steps, medians of {repeats}: {usual:.2f} s without evaluation, "
-        f"{more:.2f} s with it ({found['share']:+.1%}).\n{number} evaluations of "
-        f"{found['episodes']} episodes, {1000 * found['seconds_an_evaluation']:.0f} ms each."
-    )
-    return Report(found, [text])
+    return Report(found, [Table(f"A training of {steps:,} steps, medians of {repeats}", [found])])
 
 
-class _EvaluationCounter:
-    evaluations = 0
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:  # noqa: ARG002
-        """Count one where `metrics` are of one."""
-        self.evaluations += "eval/win_rate" in metrics
-
-
-def bench_replays(rollouts: int, *, num_envs: int = 512, n_steps: int = N_STEPS) -> Report:
+def bench_replays(rollouts: int, *, num_envs: int = 512) -> Report:
     """What keeping replays costs: one PPO training, in which every other rollout keeps them.
 
     Seconds are those from the beginning of a rollout to that of the next, so that what changes
     slowly hits both kinds alike.
     """
-    size = num_envs * n_steps
-    steps = (2 * rollouts + WARM_UP + 1) * size  # the last has no next one that ends it
-    times = rollout_times(_plan(num_envs, total_steps=steps, n_steps=n_steps, batch_size=size // 4))
+    steps = (2 * rollouts + WARM_UP + 1) * num_envs * N_STEPS  # the last has no next one
+    times = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
     found = replay_cost(times.rollouts[WARM_UP:], times.keeping)
-    text = (
-        "A rollout and its update, medians of {rollouts}: {seconds_without:.4f} s without replays, "
-        "{seconds_with:.4f} s with them.\nOf that, keeping takes {share:.3%}, timed by itself. "
-        "Pairs differ by {difference:+.2%} [{lower:+.2%}, {upper:+.2%}].\nWhen a lesson ends, "
-        "three replays of whole episodes take {seconds_a_lesson:.3f} s."
+    title = (
+        "A rollout and its update, medians; the share that keeping takes, timed by itself; the\n"
+        "difference of pairs with its 95 % interval; what three replays take when a lesson ends"
     )
-    return Report(found, [text.format(**found)])
+    return Report(found, [Table(title, [found], ("share", "difference", "lower", "upper"))])
 
 
 def replay_cost(seconds: Sequence[float], keeping: float) -> dict[str, Any]:
@@ -132,7 +115,7 @@ def replay_cost(seconds: Sequence[float], keeping: float) -> dict[str, Any]:
     }
 
 
-def _difference(ratios: Any) -> dict[str, float]:
+def _difference(ratios: Iterable[float]) -> dict[str, float]:
     """The geometric mean of `ratios` less 1, with its 95 % interval; NaN of a single one."""
     names = "difference", "lower", "upper"
     return {name: one - 1.0 for name, one in zip(names, mean_ratio(ratios), strict=True)}
@@ -153,79 +136,6 @@ def _seconds_a_lesson() -> float:
     for _ in range(REPLAYS_A_LESSON):
         replay_text(as_replay(episode, {}))
     return time.process_time() - begun
-
-
-class Stretch(NamedTuple):
-    """What a stretch of a training took for a million steps.
-
-    From the beginning of a rollout to that of another: whole rollouts and their updates.
-    """
-
-    watched: bool
-    processor: float  # s of the training's process
-    clock: float  # s
-    own: float  # s of `processor` within the code that answers and shows
-
-
-class Pair(NamedTuple):
-    """Two stretches of a training, one after the other."""
-
-    alone: Stretch
-    watched: Stretch
-
-
-class WatchedByTurns:
-    """Shows a training in every other pair of stretches: alone, watched, watched, alone, ...
-
-    What drifts while the training learns, or the machine warms up, falls out of the pairs. `new`
-    makes a publication that nobody watches; `turn` tells the watcher whether to watch from now on;
-    `ended` gets each stretch of `seconds` or little more, but the first, which warms up.
-    """
-
-    def __init__(
-        self,
-        new: Callable[[], LivePublisher],
-        *,
-        turn: Callable[[bool], object],
-        ended: Callable[[Stretch], None],
-        seconds: float,
-    ) -> None:
-        self._new, self._turn, self._ended, self._seconds = new, turn, ended, seconds
-        self.stopwatch = Stopwatch(time.process_time)
-        self._number = -1  # of the stretch; the one before the first is not counted
-        self._begin(0)
-
-    @property
-    def watched(self) -> bool:
-        """Whether the present stretch is watched."""
-        return self._number % 4 in (1, 2)
-
-    def _begin(self, step: int) -> None:
-        self._shown = self._new()
-        self.stopwatch.watch(self._shown, "watch publish", OWN)
-        self._begun = step, time.perf_counter()
-        self.stopwatch.begin()
-
-    def watch(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Somebody watches; at rest the request came too late."""
-        return self._shown.watch(document) if self.watched else {"watched_for": 0}
-
-    def publish(self, progress: CurriculumProgress, *, step: int, policy: Any) -> None:
-        """A rollout begins at environment step `step`: the next stretch, where it is time."""
-        clock = time.perf_counter() - self._begun[1]
-        if clock >= self._seconds:
-            processor, millions = self.stopwatch.end(), (step - self._begun[0]) / 1e6
-            taken = sum(processor.values()), clock, processor.get(OWN, 0.0)
-            if self._number >= 0:
-                self._ended(Stretch(self.watched, *(seconds / millions for seconds in taken)))
-            self._number += 1
-            self._turn(self.watched)
-            self._begin(step)
-        self._shown.publish(progress, step=step, policy=policy)
-
-    def show_agent(self, policy: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        """As the publication of the stretch."""
-        return self._shown.show_agent(policy, about)
 
 
 class Watcher:
@@ -259,71 +169,84 @@ def _watch(end: Connection, run_folder: Path) -> None:
             watcher.look()
 
 
-def watched_pairs(
-    pairs: int, *, say: Say, seconds: float = STRETCH_SECONDS, num_envs: int = 512
-) -> list[Pair]:
-    """So many pairs of stretches of a training on Goto; `say` is called with each.
-
-    Raises LabError where the training showed itself to nobody.
-    """
-    found: list[Stretch] = []
-    measured: list[Pair] = []
-
-    def take(stretch: Stretch) -> None:
-        found.append(stretch)
-        if len(found) % 2 == 0:
-            alone, watched = sorted(found[-2:])
-            measured.append(Pair(alone, watched))
-            more = watched.processor / alone.processor - 1
-            say(f"pair {len(measured)} of {pairs}: {more:+.2%}")
-
-    size = num_envs * N_STEPS
-    plan = _plan(
-        num_envs, algo="hybrid_ppo", total_steps=NEVER, n_steps=N_STEPS, batch_size=size // 4
+def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
+    """In a process of its own: train (rollouts, whether that is watched) as is asked for."""
+    plan, stopwatch = (
+        _plan("algo=hybrid_ppo", num_envs=num_envs, steps=NEVER),
+        Stopwatch(time.process_time),
     )
-    with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name:
-        folder = Path(name)
-        live, channel = LiveFolder.of(folder), ControlChannel(folder, look_seconds=CHANNEL_SECONDS)
-        training = Training(plan)
-        with group(_watch, (folder,)) as ask:
-            ask(False)  # it is there
-            new = partial(LivePublication, live, env=plan.env, train=plan.train)
-            turns = WatchedByTurns(new, turn=ask, ended=take, seconds=seconds)
-            turns.stopwatch.watch(channel, "requests answer", OWN)
-            links = RunLinks(requests=channel, live=turns)
-            training.learn(NoSink(), SilentObserver(), lambda: len(measured) >= pairs, links=links)
-        if not live.status.exists():
-            raise LabError("a training showed itself to nobody")
-    return measured[:pairs]
+    channel = ControlChannel(run_folder, look_seconds=CHANNEL_SECONDS)
+    stopwatch.watch(channel, "requests answer", OWN)
+    shown, seen = cast(LivePublication, None), False  # new in each turn; whether it is watched
+    live: Any = SimpleNamespace(
+        watch=lambda request: shown.watch(request) if seen else {"watched_for": 0},  # too late
+        publish=lambda progress, step, policy: shown.publish(progress, step=step, policy=policy),
+        show_agent=lambda _, about: dict(about),  # which the watcher does not ask for
+    )
+    stopwatch.watch(live, "watch publish", OWN)
+
+    def begin(rollouts: int, watched: bool) -> int:
+        nonlocal shown, seen
+        seen = watched
+        shown = LivePublication(LiveFolder.of(run_folder), env=plan.env, train=plan.train)
+        return rollouts
+
+    links = RunLinks(requests=channel, live=live)
+    train_in_turns(end, Training(plan), stopwatch, begin, links=links)
 
 
-def bench_panel(pairs: int, say: Say) -> Report:
-    """What being watched costs a training, from so many pairs of stretches.
+def bench_panel(
+    pairs: int, say: Say, *, seconds: float = STRETCH_SECONDS, num_envs: int = 512
+) -> Report:
+    """What being watched costs a training on Goto, from so many pairs of stretches.
 
     Seconds are counted three times: of the training's process, in which other programs count
     little; on the clock; and within the code that answers and shows, which says how much of the
-    first difference the training does itself.
+    first difference the training does itself. Stretches alternate: what drifts while the training
+    learns, or the machine warms up, falls out of the pairs. Raises LabError where the training
+    showed itself to nobody.
     """
-    found = watch_cost(watched_pairs(pairs, say=say))
-    words = "{difference:+.2%} [{lower:+.2%}, {upper:+.2%}]"
-    text = (
-        f"A million steps, medians of {found['pairs']} pairs: {found['seconds_alone']:.3f} s of "
-        f"the processor alone, {found['seconds_watched']:.3f} s watched.\nWatched it takes "
-        f"{words.format(**found['processor'])} of the processor's time, "
-        f"{words.format(**found['clock'])} on the clock.\nAnswering and showing take "
-        f"{found['own']:.2%} of the processor's time while it is watched."
+    with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        watch = stack.enter_context(group(_watch, (folder,)))
+        train = stack.enter_context(group(_train, (folder, num_envs)))
+        for _ in range(2):  # compiles, then tells how long a stretch is
+            (warm_up,) = train((WARM_UP, False))
+        rollouts = max(1, round(seconds * WARM_UP / warm_up["seconds"]))
+
+        def stretch(watched: bool) -> dict[str, float]:
+            """What a million steps took."""
+            watch(watched)
+            (taken,) = train((rollouts, watched))
+            millions = rollouts * num_envs * N_STEPS / 1e6
+            return {key: taken[key] / millions for key in ("seconds", "processor", OWN)}
+
+        stretches = {one: partial(stretch, one) for one in (False, True)}
+        found = by_turns(stretches, pairs, say=say, what="stretches")
+        if not LiveFolder.of(folder).status.exists():
+            raise LabError("a training showed itself to nobody")
+    cost = watch_cost(found[False], found[True])
+    title = (
+        "Seconds of the processor for a million steps, medians; by how much more of the\n"
+        "processor's time and of the clock's it takes watched [95 %]; the part of it that\n"
+        "answering and showing take"
     )
-    return Report({"schema": 3, **found}, [text])
+    return Report({"schema": 3, **cost}, [Table(title, [cost], ("processor", "clock", "own"))])
 
 
-def watch_cost(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """What `pairs`, of which there is one at least, say of the cost."""
-    watched = [pair.watched for pair in pairs]
+def watch_cost(
+    alone: Sequence[Mapping[str, float]], watched: Sequence[Mapping[str, float]]
+) -> dict[str, Any]:
+    """What stretches that took turns, of which there is one at least, say of the cost."""
+    more = {
+        key: _difference(seen[key] / one[key] for one, seen in zip(alone, watched, strict=True))
+        for key in ("processor", "seconds")
+    }
     return {
-        "pairs": len(pairs),
-        "seconds_alone": median(pair.alone.processor for pair in pairs),
-        "seconds_watched": median(one.processor for one in watched),
-        "processor": _difference(pair.watched.processor / pair.alone.processor for pair in pairs),
-        "clock": _difference(pair.watched.clock / pair.alone.clock for pair in pairs),
-        "own": fmean(one.own for one in watched) / fmean(one.processor for one in watched),
+        "pairs": len(alone),
+        "seconds_alone": median(one["processor"] for one in alone),
+        "seconds_watched": median(one["processor"] for one in watched),
+        "processor": more["processor"],
+        "clock": more["seconds"],
+        "own": fmean(one[OWN] for one in watched) / fmean(one["processor"] for one in watched),
     }

@@ -9,7 +9,8 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from aimbot_lab.bench.turns import NoSink, Report, Say, Table, turns
+from aimbot_lab.bench.turns import Report, Say, Table, turns
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -38,7 +39,7 @@ def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
 def _ours(plan: TrainingPlan) -> PlainOutcome:
     training = Training(plan)
     with closing(training):
-        ended = training.learn(NoSink(), SilentObserver(), lambda: False)
+        ended = training.learn(MemoryTracker(), SilentObserver(), lambda: False)
     return PlainOutcome(ended.steps, ended.seconds, training.progress.finished)
 
 

@@ -6,7 +6,6 @@ cores are few or busy the clock says little, but the processor's time still hold
 """
 
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -18,25 +17,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aimbot_lab.bench import train
-from aimbot_lab.bench.train import OURS, Sizes, Stopwatch, Variant, only
+from aimbot_lab.bench.train import EXCHANGE, OURS, Sizes, Variant, only
 from aimbot_lab.bench.turns import (
     Ask,
-    NoSink,
     Report,
     Say,
     Table,
     by_turns,
     group,
     mean_ratio,
-    seconds_of,
+    seconds_by_turns,
 )
-from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.processes.connect import PATIENCE_SECONDS, connect
+from aimbot_lab.training.processes.connect import PATIENCE_SECONDS
 from aimbot_lab.training.processes.gloo import GlooWire
 from aimbot_lab.training.processes.meeting import ADDRESS, PORT, Meeting
 from aimbot_lab.training.processes.node_sums import Widths, gathering, node_sums
 from aimbot_lab.training.processes.place import RANK, WORLD_SIZE, place_from_environment
-from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.registry import default_type
 
 LOOPBACK = "127.0.0.1"
@@ -61,8 +57,7 @@ def of_net(net: str, sizes: Sizes) -> list[Variant]:
     """The learner of goto.yaml in several ways: first the one that others are compared with."""
     ways = [(1, 1), (2, 1)] if sizes is TINY else [(1, 1), (2, 1), (4, 1), (1, 2)]
     target = only(default_type().default_target())
-    steps = "train.total_steps=1000000000000"  # never reached
-    overrides = (target, steps, "train.ent_coef=0.03", "train.learning_rate=0.001")
+    overrides = (target, train.NEVER_ENDS, "train.ent_coef=0.03", "train.learning_rate=0.001")
     return [Variant(OURS, threads, net, overrides, processes) for processes, threads in ways]
 
 
@@ -72,7 +67,11 @@ def bench_scale(sizes: Sizes, say: Say) -> Report:
     say("exchanges between two processes")
     floats, count = ((1000,), 20) if sizes is TINY else ((17_000, 100_000), 2000)
     with group(_exchange, (), meeting(2)) as ask:
-        exchanges = [_compared(size, ask((size, count))[0]) for size in floats]
+        answers = {size: ask((size, count))[0] for size in floats}
+    exchanges = [
+        {"floats": size, "milliseconds": ms, "ratio_to_all_reduce": _over(ms[ALL_REDUCE], ms)}
+        for size, ms in answers.items()
+    ]
     settings = {**sizes.shared, "rollouts_of_a_turn": sizes.rollouts, "turns": sizes.repeats}
     title = (
         "Environment steps, the exchange's share of the time, and microseconds of the processor\n"
@@ -80,27 +79,22 @@ def bench_scale(sizes: Sizes, say: Say) -> Report:
         "fastest"
     )
     ways = "An exchange between two processes by each way, mean of the fastest tenth"
-    return Report(
-        {"settings": settings, "rows": rows, "exchanges": exchanges},
-        [train.words(settings), Table(title, rows), Table(ways, exchanges)],
-    )
+    document = {"settings": settings, "rows": rows, "exchanges": exchanges}
+    return Report(document, [Table(title, rows), Table(ways, exchanges)])
 
 
-def _compared(floats: int, milliseconds: Mapping[str, float]) -> dict[str, Any]:
-    """An exchange of so many floats, each way over gloo's all_reduce."""
-    reduced = milliseconds[ALL_REDUCE]
-    ratios = {way: one / reduced for way, one in milliseconds.items() if way != ALL_REDUCE}
-    return {"floats": floats, "milliseconds": milliseconds, "ratio_to_all_reduce": ratios}
+def _over(reduced: float, milliseconds: Mapping[str, float]) -> dict[str, float]:
+    return {way: one / reduced for way, one in milliseconds.items() if way != ALL_REDUCE}
 
 
 def _speeds(sizes: Sizes, net: str, say: Say) -> list[dict[str, Any]]:
     """The rows of a net."""
     variants = of_net(net, sizes)
+    say(f"{net}: {sum(one.processes for one in variants)} processes begin")
+    calls = {}
     with ExitStack() as stack:
-        say(f"{net}: {sum(one.processes for one in variants)} processes begin")
-        calls = {}
         for one in variants:
-            ask = stack.enter_context(group(_train, (sizes, one), meeting(one.processes)))
+            ask = stack.enter_context(group(train.worker, (sizes, one), meeting(one.processes)))
             calls[one] = partial(_turn, ask, sizes.rollouts)
         turns = by_turns(calls, sizes.repeats, say=say, what=f"turns of {net}", warm_up=True)
     return speeds(sizes.steps, turns)
@@ -116,17 +110,17 @@ def meeting(processes: int) -> list[dict[str, str]]:
 
 def _turn(ask: Ask, rollouts: int) -> Turn:
     """What a rollout took in a turn of so many."""
-    found = ask(rollouts)
+    found = ask((rollouts,))
 
     def every(name: str) -> list[float]:
-        return [1e3 * one[name] / rollouts for one in found]
+        return [1e3 * one.get(name, 0.0) / rollouts for one in found]
 
     return Turn(
         rollout_ms=max(every("seconds")),
         processor_ms=sum(every("processor")),
         main_thread_ms=max(every("main_thread")),
-        exchange_ms=fmean(every("exchange")),
-        exchanges=found[0]["exchanges"] / rollouts,
+        exchange_ms=fmean(every(EXCHANGE)),
+        exchanges=found[0]["calls"].get(EXCHANGE, 0) / rollouts,
     )
 
 
@@ -163,45 +157,6 @@ def speeds(steps: int, turns: Mapping[Variant, Sequence[Turn]]) -> list[dict[str
     return rows
 
 
-def _train(end: Connection, sizes: Sizes, variant: Variant) -> None:
-    """Train so many rollouts as are asked for; answer with what they took, and wait."""
-    exchange, stopwatch = connect(place_from_environment()), Stopwatch()
-    stopwatch.watch(exchange, "sum_up gather gather_arrays", "exchange")
-    left, begun = 0, (0.0, 0.0, 0.0)
-
-    def clocks() -> tuple[float, float, float]:
-        return time.perf_counter(), time.process_time(), time.thread_time()
-
-    def wait() -> None:
-        nonlocal left, begun
-        try:
-            left = end.recv()
-        except EOFError:
-            raise SystemExit from None
-        stopwatch.begin()
-        begun = clocks()
-
-    def counted() -> None:
-        nonlocal left
-        update()
-        left -= 1
-        if left == 0:
-            names = "seconds", "processor", "main_thread"
-            taken = {
-                name: now - then for name, now, then in zip(names, clocks(), begun, strict=True)
-            }
-            within = stopwatch.end().get("exchange", 0.0)
-            end.send({**taken, "exchange": within, "exchanges": stopwatch.calls.get("exchange", 0)})
-            wait()
-
-    with closing(exchange):
-        training = Training(sizes.training(variant), exchange=exchange)
-        model: Any = training.model
-        update, model.train = model.train, counted
-        wait()
-        training.learn(NoSink(), SilentObserver(), lambda: False)
-
-
 def _exchange(end: Connection) -> None:
     """Answer (floats, exchanges) with the milliseconds of an exchange of one shard by each way.
 
@@ -222,9 +177,6 @@ def _exchange(end: Connection) -> None:
                 "tree by all_gather": partial(by_gathering.up, gradient, terms),
                 ALL_REDUCE: partial(wire.all_reduce, reduced),
             }
-            timed = {
-                way: partial(seconds_of, call, time.perf_counter) for way, call in ways.items()
-            }
             best = max(1, exchanges // FASTEST)
-            taken = by_turns(timed, exchanges)
+            taken = seconds_by_turns(ways, exchanges)
             end.send({way: 1e3 * fmean(sorted(own)[:best]) for way, own in taken.items()})

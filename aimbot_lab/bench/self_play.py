@@ -5,13 +5,13 @@ stopped.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from aimbot_lab.bench.train import FOLDER
+from aimbot_lab.bench.train import FILE
 from aimbot_lab.bench.turns import Report, Say, Table, student_interval, turns
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
@@ -58,20 +58,17 @@ class PlannedTraining(NamedTuple):
         return "bench-" + hashlib.sha256(self.curriculum.resolved_text.encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True)
-class Samplings:
-    """Trainings of so many `steps` under each sampling, from seeds 1 to `seeds`."""
+def planned_trainings(
+    steps: int, seeds: int, overrides: Sequence[str] = ()
+) -> Iterator[PlannedTraining]:
+    """Trainings of so many `steps` under each sampling, from seeds 1 to `seeds`.
 
-    steps: int
-    seeds: int
-    overrides: tuple[str, ...] = ()  # of the curriculum, for all of them
-
-    def trainings(self) -> Iterator[PlannedTraining]:
-        """Seed by seed, so that what is there early is a comparison."""
-        for turn, sampling in turns(SAMPLINGS, self.seeds, alternate=False):
-            own = (f"seed={turn + 1}", f"train.total_steps={self.steps}", SAMPLINGS[sampling])
-            curriculum = load_curriculum(FOLDER / "self_play.yaml", (*self.overrides, *own))
-            yield PlannedTraining(sampling, turn + 1, curriculum)
+    Seed by seed, so that what is there early is a comparison; `overrides` are for all of them.
+    """
+    for turn, sampling in turns(SAMPLINGS, seeds, alternate=False):
+        own = (f"seed={turn + 1}", f"train.total_steps={steps}", SAMPLINGS[sampling])
+        curriculum = load_curriculum(FILE.with_name("self_play.yaml"), (*overrides, *own))
+        yield PlannedTraining(sampling, turn + 1, curriculum)
 
 
 def trained_run(
@@ -104,46 +101,40 @@ def requested(
 
 
 def bench_samplings(
-    samplings: Samplings,
-    games: int,
+    plan: Mapping[str, Any],
     data_folder: DataFolder,
     *,
     tracking_uri: str | None,
     say: Say,
     progress: Callable[[str, int], AbstractContextManager[Callable[[str], None]]],
 ) -> Report:
-    """The ratings of all last agents in one league of so many `games` a pair."""
-    planned = list(samplings.trainings())
+    """The ratings of all last agents of `plan` in one league of so many `games` a pair."""
+    games = plan["games"]
+    planned = list(planned_trainings(plan["steps"], plan["seeds"], plan["overrides"]))
     runs = [trained_run(one, data_folder, say=say, tracking_uri=tracking_uri) for one in planned]
     request = LeagueRequest(games=games, snapshots=None, seed=1)
-    plan = plan_league(runs, request, data_folder=data_folder, tracking_uri=tracking_uri)
-    with progress(f"{games} games a pair", plan.pairs) as advance:
-        league = play_league(plan, on_pair=advance)
+    met = plan_league(runs, request, data_folder=data_folder, tracking_uri=tracking_uri)
+    with progress(f"{games} games a pair", met.pairs) as advance:
+        league = play_league(met, on_pair=advance)
     players = {player.run: player for player in league.players}
     found, rows = [], []
     for sampling in SAMPLINGS:
-        own = [
-            (one.seed, players[run])
-            for one, run in zip(planned, runs, strict=True)
-            if one.sampling == sampling
-        ]
+        pairs = zip(planned, runs, strict=True)
+        own = [(one.seed, players[run]) for one, run in pairs if one.sampling == sampling]
         ratings = [player.rating for _, player in own]
         mean = MeanInterval(ratings[0], None, None)  # with Student's interval of several seeds
         if len(ratings) > 1:
             mean = student_interval(ratings)
         seeds = [{"seed": seed, **asdict(player)} for seed, player in own]
         found.append({"sampling": sampling, **mean._asdict(), "seeds": seeds})
-        each = (_shown(player.rating, player.lower, player.upper) for _, player in own)
-        rows.append(
-            {
-                "opponents": sampling,
-                "rating, mean [95 %]": _shown(*mean),
-                "of each seed [95 %]": ", ".join(each),
-            }
-        )
-    document = {"plan": {**asdict(samplings), "games": games}, "samplings": found}
-    words = f"{samplings.steps:,} steps each; {games} games a pair. {league.verdict}"
-    return Report({**document, "league": league.as_json()}, [Table("Ratings", rows), words])
+        each = {
+            f"seed {seed} [95 %]": _shown(player.rating, player.lower, player.upper)
+            for seed, player in own
+        }
+        rows.append({"opponents": sampling, "rating, mean [95 %]": _shown(*mean), **each})
+    words = f"{plan['steps']:,} steps each; {games} games a pair. {league.verdict}"
+    document = {"plan": plan, "samplings": found, "league": league.as_json()}
+    return Report(document, [Table("Ratings of the last agents", rows), words])
 
 
 def _shown(value: float, lower: float | None, upper: float | None) -> str:

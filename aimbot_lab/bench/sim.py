@@ -14,18 +14,16 @@ from aimbot_lab.bench.turns import Report, Say, Table, by_turns, printed_number,
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers, seats_of, step_buffers
 from aimbot_lab.foundation.world_type import StepParts, WorldSettings, WorldType
-from aimbot_lab.worlds.registry import (
-    default_type,
-    make_world,
-    settings_with,
-    type_of,
-    world_types,
-)
+from aimbot_lab.worlds.registry import default_type, make_world, type_of, world_types
 
 SEED = 20_240_229
 PREPARED_STEPS = 64  # random actions, played again and again
 WARM_UP_STEPS = 10
 UNKNOWN_STEPS = 1000  # over which resets are counted where the longest episode is not known
+START = (
+    "import time; begun = time.perf_counter(); from aimbot_lab.bench.sim import first_step; "
+    "first_step(); print(time.perf_counter() - begun)"
+)
 STATES = 4  # that one timing of the parts takes the mean over
 
 
@@ -54,16 +52,8 @@ class SimPlan:
 
 
 FULL = SimPlan()
-QUICK = SimPlan(
-    num_envs=(1, 16),
-    threads=(1,),
-    repeats=1,
-    seconds=0.01,
-    mixed_num_envs=64,
-    mixed_repeats=1,
-    plain_num_envs=6,
-    starts=False,
-)
+_TINY: Any = {"mixed_num_envs": 64, "mixed_repeats": 1, "plain_num_envs": 6, "starts": False}
+QUICK = SimPlan(num_envs=(1, 16), threads=(1,), repeats=1, seconds=0.01, **_TINY)
 
 
 class Play:
@@ -134,23 +124,23 @@ def bench_sim(plan: SimPlan, say: Say) -> Report:
         f"{plan.plain_num_envs}, {plan.mixed_repeats}, seconds={plan.plain_seconds}))",
         NUMBA_DISABLE_JIT="1",
     )
+    starts: dict[str, float | None] = {"cold": None, "cached": None}
     if plan.starts:
         say("a cold start and a cached one, each in a process of its own")
-    starts = measure_starts() if plan.starts else {"cold": None, "cached": None}
+        with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as folder:
+            cold, *cached = (printed_number(START, NUMBA_CACHE_DIR=folder) for _ in range(4))
+        starts = {"cold": cold, "cached": min(cached)}
+    python = {"num_envs": plan.plain_num_envs, "threads": 1}
     document = {
         "rows": rows,
         "shares": mixed["shares"],
         "mixed_step": mixed["step"],
         "other_worlds": others,
-        "plain_python_step": {
-            "num_envs": plan.plain_num_envs,
-            "threads": 1,
-            "steps_per_second": plain,
-        },
+        "plain_python_step": python | {"steps_per_second": plain},
         "ratio_to_plain_python": mixed["step"]["steps_per_second"] / plain,
         "compile_seconds": starts,
     }
-    return Report(document, [*_tables(document), _sentences(document)])
+    return Report(document, list(_tables(document)))
 
 
 def _speeds(plan: SimPlan, say: Say) -> list[dict[str, Any]]:
@@ -206,27 +196,13 @@ def plain_steps_per_second(num_envs: int, repeats: int, *, seconds: float) -> fl
     scenario = Scenario(dict.fromkeys(FULL.targets, 1.0))
     # Random words wrap round on purpose; uncompiled, numpy would warn of it.
     with np.errstate(over="ignore"):
-        play = Play(settings_with(num_envs=num_envs), scenario)
+        play = Play(default_type().settings(num_envs=num_envs), scenario)
         return num_envs / min(play.time_step(seconds) for _ in range(repeats))
-
-
-def measure_starts() -> dict[str, float]:
-    """Seconds from the first import to the first step done, in processes of their own.
-
-    Cold with an empty cache of kernels; cached is the best of three after it.
-    """
-    code = (
-        "import time; begun = time.perf_counter(); from aimbot_lab.bench.sim import first_step; "
-        "first_step(); print(time.perf_counter() - begun)"
-    )
-    with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as folder:
-        cold, *cached = (printed_number(code, NUMBA_CACHE_DIR=folder) for _ in range(4))
-    return {"cold": cold, "cached": min(cached)}
 
 
 def first_step() -> None:
     """Make a world and step it once."""
-    world = make_world(settings_with(num_envs=16))
+    world = make_world(default_type().settings(num_envs=16))
     world.set_scenario(Scenario(dict.fromkeys(default_type().targets(None), 1.0)))
     spec = world.spec
     buffers = new_step_buffers(16, len(spec.observation_names))
@@ -249,27 +225,11 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
             "Each part timed alone on the same rows; the rest is what is left of the whole step."
         )
         ns = 1e9 / step["steps_per_second"]
-        yield Table(
-            title,
-            [
-                {"part": part, "share": one, "ns of a step": one * ns}
-                for part, one in shares.items()
-            ],
-        )
-
-
-def _sentences(document: Mapping[str, Any]) -> str:
-    plain, starts = document["plain_python_step"], document["compile_seconds"]
-    started = "not measured."
-    if starts["cold"] is not None:
-        started = (
-            f"{starts['cold']:.1f} s cold (the kernels are compiled), {starts['cached']:.2f} s "
-            "cached."
-        )
-    return (
-        f"{document['ratio_to_plain_python']:,.0f} times as fast as plain Python: "
-        f"{document['mixed_step']['steps_per_second']:,.0f} against "
-        f"{plain['steps_per_second']:,.0f} steps per second.\n"
-        "Plain Python is the kernels' own source with the compiler off, with "
-        f"{plain['num_envs']} environments.\n\nFrom import to first step: {started}"
-    )
+        rows = [{"part": part, "share": own, "ns": own * ns} for part, own in shares.items()]
+        yield Table(title, rows)
+    plain = document["plain_python_step"]
+    python = "The kernels' own source with the compiler off, as plain Python"
+    ratio = {"ratio of the compiled": document["ratio_to_plain_python"]}
+    yield Table(python, [{**plain, **ratio}])
+    starts = "Seconds from import to first step: cold, the kernels are compiled (-: not measured)"
+    yield Table(starts, [document["compile_seconds"]])

@@ -52,53 +52,46 @@ def bench_rules(plan: RulesPlan, say: Say) -> Report:
     for threshold in plan.thresholds:
         say(f"lessons that should not be promoted, threshold {threshold:g}")
         for rate in (round(threshold - below, 10) for below in plan.below):
-            rates = np.full(plan.episodes, rate)
-            both = _promotions(plan, rates, threshold, lessons=plan.lessons)
+            all_alike = np.full(plan.episodes, rate)
+            both = _promotions(plan, all_alike, threshold, lessons=plan.lessons)
             shares = {name: float((one < NEVER).mean()) for name, one in both.items()}
             promoted.append({"threshold": threshold, "rate": rate, **shares})
     say("lessons that should be promoted")
-    delays = [_delay(plan, plan.above_threshold + above) for above in plan.above]
-    delays.append(_climbing(plan))
+    rates = [np.full(plan.episodes, plan.above_threshold + above) for above in plan.above]
+    delays = [_delay(plan, f"{one[0]:.2f}", one, plan.lessons) for one in rates]
+    climbing = np.linspace(*plan.climb, plan.climb_episodes)
+    name = "{:.2f} to {:.2f} in {:,}".format(*plan.climb, plan.climb_episodes)
+    delays.append(_delay(plan, name, climbing, plan.climb_lessons))
     say("cells that are watched")
     watching = _watching(plan)
     document = {"plan": asdict(plan), "false_promotions": promoted, "delays": delays}
-    falsely = Table(
-        "Lessons that were ended although the win rate never exceeded the threshold, on evidence\n"
-        f"and by the last {WINDOW}: {plan.lessons:,} of {plan.episodes:,} episodes each, alpha "
-        f"{plan.alpha:g}",
-        promoted,
-        ("evidence", "window"),
-    )
-    soon = Table(
+    falsely = "Shares of lessons that were ended although the win rate never exceeded the threshold"
+    soon = (
         f"Episodes until a win rate above the threshold {plan.above_threshold:g} ends the lesson "
-        "(median; -: never;\nof one that climbs, since it crossed the threshold; negative: before)",
-        delays,
+        "(median; -: never;\nof one that climbs, since it crossed the threshold; negative: before)"
     )
-    text = (
-        f"A watched cell that stays at its floor, {plan.floor:g}, was reported lost within "
-        f"{plan.watched_episodes:,} episodes\nfor {watching['false_reports']:.2%} of "
-        f"{plan.watched_agents} agents (stated: at most {watching['bound']:.2%}); a fall from "
-        f"{plan.fall[0]:g} to {plan.fall[1]:g}\nafter {watching['episodes_to_report']:.0f} "
-        "episodes."
+    watched = (
+        f"A watched cell at its floor, {plan.floor:g}, that is reported lost within "
+        f"{plan.watched_episodes:,} episodes: the share\nof agents and its stated bound; episodes "
+        f"to the report of a fall from {plan.fall[0]:g} to {plan.fall[1]:g}"
     )
-    return Report({**document, "watching": watching}, [falsely, soon, text])
+    tables = (
+        *(Table(falsely, promoted, ("evidence", "window")), Table(soon, delays)),
+        Table(watched, [watching], ("false_reports", "bound")),
+    )
+    return Report({**document, "watching": watching}, tables)
 
 
-def _delay(plan: RulesPlan, rate: float) -> dict[str, Any]:
-    """Median episodes, at a rate above the threshold; None: at least half never."""
-    rates = np.full(plan.episodes, rate)
-    both = _promotions(plan, rates, plan.above_threshold, lessons=plan.lessons)
-    return {"rate": f"{rate:.2f}", **{name: _median(one) for name, one in both.items()}}
+def _delay(plan: RulesPlan, name: str, rates: Floats, lessons: int) -> dict[str, Any]:
+    """Median episodes from the one on whose rate is above the threshold; negative: before it.
 
-
-def _climbing(plan: RulesPlan) -> dict[str, Any]:
-    """The same since a rate that climbs is above the threshold; negative: before."""
-    first, last = plan.climb
-    rates = np.linspace(first, last, plan.climb_episodes)
-    crossed = int(np.argmax(rates > plan.above_threshold))
-    both = _promotions(plan, rates, plan.above_threshold, lessons=plan.climb_lessons)
-    text = f"{first:.2f} to {last:.2f} in {plan.climb_episodes:,}"
-    return {"rate": text, **{name: _median(one, since=crossed) for name, one in both.items()}}
+    None: at least half never.
+    """
+    since = int(np.argmax(rates > plan.above_threshold))
+    both = _promotions(plan, rates, plan.above_threshold, lessons=lessons)
+    medians = {one: float(np.median(promoted)) - since for one, promoted in both.items()}
+    known = {one: None if median >= NEVER / 2 else median for one, median in medians.items()}
+    return {"rate": name, **known}
 
 
 def _watching(plan: RulesPlan) -> dict[str, float]:
@@ -145,11 +138,6 @@ def window_promotions(won: Outcomes, threshold: float) -> Numbers:
 def _first(passes: Outcomes) -> Numbers:
     """Number, from 1, of the first episode that passes, [lessons], or NEVER."""
     return np.where(passes.any(axis=0), passes.argmax(axis=0) + 1, NEVER)
-
-
-def _median(promoted: Numbers, *, since: int = 0) -> float | None:
-    median = float(np.median(promoted))
-    return None if median >= NEVER / 2 else median - since
 
 
 def _parts(total: int, *, most: int) -> Sequence[int]:

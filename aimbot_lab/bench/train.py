@@ -6,17 +6,19 @@ curriculum has them. Of each variant the fastest repeat counts.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from aimbot_lab.bench.turns import Report, Say, Table, by_turns, printed_number, seconds_of
+from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, seconds_of
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
@@ -31,12 +33,15 @@ from aimbot_lab.training.fused.core.parts import Floats
 from aimbot_lab.training.fused.gradient import PIECE
 from aimbot_lab.training.fused.weights import NetShape
 from aimbot_lab.training.observer import SilentObserver
+from aimbot_lab.training.processes.connect import connect
+from aimbot_lab.training.processes.place import place_from_environment
+from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
 from aimbot_lab.training.self_play.past_selves import PastSelves
 from aimbot_lab.training.self_play.pool import SnapshotPool
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.registry import default_type, world_types
 
-FOLDER = Path(__file__).parent
+FILE = Path(__file__).parent / "training.yaml"
 REST, OPPONENTS = "rest", "opponents"  # opponents: acting and choosing of past selves
 PARTS = ("simulator", "policy", "buffer", "update", "callbacks", "tracking", REST)
 OURS, THEIRS = "hybrid_ppo", "stable-baselines3"
@@ -45,6 +50,8 @@ SEQUENCE_LENGTH = 16  # of a memory
 SELF_PLAY = "self-play"
 RATIO, WINDOW, AT_ONCE = 0.5, 10, 8  # mirrored matches of all, past selves, networks at once
 ACTING_STEPS = 200  # of one repeat of acting by itself
+EXCHANGE = "exchange"  # the part of a training in several processes
+NEVER_ENDS = "train.total_steps=1000000000000"
 ROLLOUTS_AT_ONCE = 40  # of two trainings beside each other
 PIECES = 16  # of samples, whose products are timed together
 PRODUCT_REPEATS = 300  # of which the best counts; together about a second
@@ -91,11 +98,6 @@ class Sizes:
         return self.num_envs * self.n_steps
 
     @property
-    def units(self) -> int:
-        """Of the first net's layers."""
-        return int(self.nets[0].partition("x")[0])
-
-    @property
     def shared(self) -> dict[str, int]:
         """The settings that all trainings share."""
         names = "num_envs", "n_steps", "batch_size", "n_epochs"
@@ -111,7 +113,7 @@ class Sizes:
             f"train.torch_threads={threads}",
             f"train.network.layers=[{variant.net.replace('x', ', ')}]",
         )
-        return training_plan(FOLDER / "training.yaml", *overrides, *variant.overrides)
+        return training_plan(FILE, *overrides, *variant.overrides)
 
 
 FULL = Sizes()
@@ -157,16 +159,7 @@ class Stopwatch:
         return self.seconds
 
 
-class Lap(NamedTuple):
-    """How fast a training was from the end of its first update to that of its last."""
-
-    engine: str  # what computed
-    speeds: Mapping[str, Any]  # steps a second, of all and of the update alone; shares of the time
-
-    @property
-    def speed(self) -> float:
-        """Steps a second, from end to end."""
-        return float(self.speeds["steps_per_second"])
+Lap = dict[str, Any]  # steps a second, of all and of the update alone; shares of the time
 
 
 def fastest_laps(
@@ -187,11 +180,14 @@ def fastest_laps(
         data_folder = DataFolder(Path(folder))
         trainings = {one: partial(lap, one) for one in variants}
         laps = by_turns(trainings, sizes.repeats, say=say, what="trainings")
-    return {one: max(own, key=lambda lap: lap.speed) for one, own in laps.items()}
+    return {one: max(own, key=lambda lap: lap["steps_per_second"]) for one, own in laps.items()}
 
 
 def timed_lap(training: Training, sink: MetricSink, parts: Sequence[str] = PARTS) -> Lap:
-    """Train to the end, by self-play with as many past selves as may be met after a while."""
+    """Train to the end; how fast it was from the end of its first update to that of its last.
+
+    By self-play with as many past selves as may be met after a while.
+    """
     model: Any = training.model  # one that learns from rollouts
     stopwatch, ends = Stopwatch(), list[int]()  # steps at which updates ended
     watch = stopwatch.watch
@@ -221,12 +217,59 @@ def timed_lap(training: Training, sink: MetricSink, parts: Sequence[str] = PARTS
     model.train, model._init_callback = counted, watched
     training.learn(sink, SilentObserver(), lambda: False)
     whole, steps = sum(taken.values()), ends[-1] - ends[0]
-    speeds = {
+    return {
+        "engine": model.engine.name if hasattr(model, "engine") else "torch",
         "steps_per_second": steps / whole,
         "update_steps_per_second": steps / taken["update"],
         "shares": {part: taken.get(part, 0.0) / whole for part in parts},
     }
-    return Lap(model.engine.name if hasattr(model, "engine") else "torch", speeds)
+
+
+def train_in_turns(
+    end: Connection,
+    training: Training,
+    stopwatch: Stopwatch,
+    begin: Callable[..., int] = int,
+    links: RunLinks = UNLINKED,
+) -> None:
+    """In a process of a group: train for turns of so many rollouts, and rest between them.
+
+    `begin` gives their number from what is asked for. The answer has what a turn took by the
+    clock, of the processor and of its main thread, the parts of `stopwatch`, and its calls.
+    """
+    left, begun, model = 0, dict[str, float](), cast(Any, training.model)
+    update = model.train
+
+    names = "seconds", "processor", "main_thread"
+    clocks = dict(zip(names, (time.perf_counter, time.process_time, time.thread_time), strict=True))
+
+    def wait() -> None:
+        nonlocal left, begun
+        left = begin(*end.recv())
+        stopwatch.begin()
+        begun = {key: clock() for key, clock in clocks.items()}
+
+    def counted() -> None:
+        nonlocal left
+        update()
+        left -= 1
+        if left == 0:
+            taken = {key: clock() - begun[key] for key, clock in clocks.items()}
+            end.send({**taken, **stopwatch.end(), "calls": stopwatch.calls})
+            wait()
+
+    model.train = counted
+    wait()
+    training.learn(MemoryTracker(), SilentObserver(), lambda: False, links=links)
+
+
+def worker(end: Connection, sizes: Sizes, variant: Variant) -> None:
+    """In a process of a group: train in turns, with the others where the environment says so."""
+    exchange, stopwatch = connect(place_from_environment()), Stopwatch()
+    stopwatch.watch(exchange, "sum_up gather gather_arrays", EXCHANGE)
+    with closing(exchange):
+        training = Training(sizes.training(variant), exchange=exchange)
+        train_in_turns(end, training, stopwatch)
 
 
 def fill(pool: SnapshotPool, weights: Any, count: int) -> None:
@@ -239,12 +282,8 @@ def fill(pool: SnapshotPool, weights: Any, count: int) -> None:
 def of_algorithms(sizes: Sizes) -> list[Variant]:
     """hybrid_ppo and stable-baselines3's PPO, all targets and difficulties mixed."""
     algorithms = {OURS: ("train.algo=hybrid_ppo",), THEIRS: ("train.algo=ppo",)}
-    return [
-        Variant(name, threads, net, overrides)
-        for net in sizes.nets
-        for threads in sizes.threads
-        for name, overrides in algorithms.items()
-    ]
+    every = product(sizes.nets, sizes.threads, algorithms.items())
+    return [Variant(name, threads, net, own) for net, threads, (name, own) in every]
 
 
 def bench_train(sizes: Sizes, say: Say) -> Report:
@@ -253,51 +292,33 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
     say("the matrix products alone")
     rows, best = [], dict[tuple[str, str], float]()
     for one, lap in laps.items():
-        best[one.name, one.net] = max(best.get((one.name, one.net), 0.0), lap.speed)
+        best[one.name, one.net] = max(best.get((one.name, one.net), 0.0), lap["steps_per_second"])
         products = None
         if one.name == OURS:
             model: Any = Training(sizes.training(one)).model
             seconds = seconds_of_products(model.engine.shape, one.threads)
             products = 1.0 / (seconds * sizes.n_epochs)
         about = {"name": one.name, "net": one.net, "threads": one.threads}
-        rows.append({**about, **lap.speeds, "matrix_products_steps_per_second": products})
+        rows.append({**about, **lap, "matrix_products_steps_per_second": products})
     ratios = {net: best[OURS, net] / best[THEIRS, net] for net in sizes.nets}
-    at_once = _two_at_once(say) if sizes is FULL else None
+    together = {"two_trainings_at_once_steps_per_second": None}
+    if sizes is FULL:
+        say("two trainings at once, 64x64, one thread each")
+        lone = Variant(OURS, 1, "64x64", (NEVER_ENDS,))
+        with group(worker, (sizes, lone), ({}, {})) as ask:
+            ask((1,))
+            taken = [one["seconds"] for one in ask((ROLLOUTS_AT_ONCE,))]
+        together = {
+            key: sum(ROLLOUTS_AT_ONCE * sizes.steps / one for one in taken) for key in together
+        }
     title = (
         "Environment steps per second of the whole training, of its update by itself, and of its\n"
         "matrix products alone as numpy's BLAS does them; where the time goes"
     )
     texts = [f"{net}: {ratio:.2f} times {THEIRS}'s best" for net, ratio in ratios.items()]
-    if at_once is not None:
-        texts.append(
-            f"Two trainings at once, 64x64, one thread each: {at_once:,.0f} steps per second "
-            "together"
-        )
-    document = {
-        "settings": sizes.shared,
-        "variants": rows,
-        "ratio_to_stable_baselines3": ratios,
-        "two_trainings_at_once_steps_per_second": at_once,
-    }
-    return Report(document, [words(sizes.shared), Table(title, rows), "\n".join(texts)])
-
-
-def words(settings: Mapping[str, Any]) -> str:
-    """The settings as a person reads them."""
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
-
-
-def _two_at_once(say: Say) -> float:
-    say("two trainings at once")
-    code = "from aimbot_lab.bench import train; print(train.lone_steps_per_second())"
-    with ThreadPoolExecutor(2) as pool:
-        return sum(pool.map(printed_number, [code] * 2))
-
-
-def lone_steps_per_second() -> float:
-    """Of one training of ours on one thread, of two layers of 64 units."""
-    sizes = replace(FULL, rollouts=ROLLOUTS_AT_ONCE)
-    return timed_lap(Training(sizes.training(Variant(OURS, 1, "64x64"))), MemoryTracker()).speed
+    document = {"settings": sizes.shared, "variants": rows, "ratio_to_stable_baselines3": ratios}
+    tables = Table(title, rows), Table("64x64 with one thread, together", [together])
+    return Report({**document, **together}, [*tables, "\n".join(texts)])
 
 
 def seconds_of_products(shape: NetShape, threads: int) -> float:
@@ -310,8 +331,8 @@ def seconds_of_products(shape: NetShape, threads: int) -> float:
 
     def work() -> None:
         for _ in range(PIECES):
-            for left, right, product in products:
-                np.matmul(left, right, out=product)
+            for left, right, out in products:
+                np.matmul(left, right, out=out)
 
     with threadpool_limits(1):
         best = min(seconds_of(work, time.perf_counter) for _ in range(PRODUCT_REPEATS))
@@ -340,12 +361,12 @@ def of_networks(network: str, sizes: Sizes) -> list[Variant]:
     Its default has an LSTM each of actor and critic, the other form one for both. What is seen is
     the same for all. There is one layer after a memory or encoders, as their LSTM has it, or two.
     """
-    units, half = sizes.units, sizes.units // 2
+    units = int(sizes.nets[0].partition("x")[0])
     memory = (f"network.memory={{size: {units}, sequence_length: {SEQUENCE_LENGTH}}}",)
-    layers = f"network.scalars=[{units}]", f"network.units.layers=[{half}, {half}]"
-    encoders = (*layers, "target=attention")
-    others = ("aim=hybrid", "masks=true", "objective=per_branch", "dual_clip=3")
-    every = (*memory, *encoders, *others, "network.scaling=running")
+    layers = f"[{units // 2}, {units // 2}]"
+    encoders = (f"network.scalars=[{units}]", f"network.units.layers={layers}", "target=attention")
+    more = ("aim=hybrid", "masks=true", "objective=per_branch", "dual_clip=3")
+    every = (*memory, *encoders, *more, "network.scaling=running")
     lstm = ("algo=recurrent_ppo", f"options.lstm_hidden_size={units}")
     shared = ("options.shared_lstm=true", "options.enable_critic_lstm=false")
     nets = {
@@ -357,34 +378,29 @@ def of_networks(network: str, sizes: Sizes) -> list[Variant]:
     target = only(default_type().hardest_target())
     seen = f"env.observation.units={'false' if network == 'memory' else 'true'}"
     return [
-        Variant(name, threads, net, (target, seen, *(f"train.{one}" for one in overrides)))
-        for threads in sizes.threads
-        for name, (net, overrides) in nets.items()
+        Variant(name, threads, net, (target, seen, *(f"train.{one}" for one in own)))
+        for threads, (name, (net, own)) in product(sizes.threads, nets.items())
     ]
 
 
 def bench_networks(network: str, sizes: Sizes, say: Say) -> Report:
     """How many times as fast each is as the others; `say` is called with what begins."""
     laps = fastest_laps(sizes, of_networks(network, sizes), say)
-    speeds = {(one.name, one.threads): lap.speed for one, lap in laps.items()}
+    speeds = {(one.name, one.threads): lap["steps_per_second"] for one, lap in laps.items()}
     others = {"recurrent_ppo": RECURRENT, "recurrent_ppo_shared": SHARED, "plain": PLAIN}
     rows = []
     for (name, threads), lap in zip(speeds, laps.values(), strict=True):
         compared = {key: speeds[other, threads] for key, other in others.items()}
         compared["one_thread"] = speeds[name, sizes.threads[0]]
-        ratios = {f"ratio_to_{key}": lap.speed / speed for key, speed in compared.items()}
-        about = {"network": name, "threads": threads, "engine": lap.engine}
-        rows.append({**about, **lap.speeds, **ratios})
+        speed = lap["steps_per_second"]
+        ratios = {f"ratio_to_{key}": speed / other for key, other in compared.items()}
+        rows.append({"network": name, "threads": threads, **lap, **ratios})
     title = (
         "Environment steps per second of the whole training and of its update by itself, where\n"
         "the time goes, and how many times as fast as others with as many threads"
     )
-    settings = {
-        "units": int(sizes.nets[0].partition("x")[0]),
-        "sequence_length": 16,
-        **sizes.shared,
-    }
-    return Report({"settings": settings, "rows": rows}, [words(settings), Table(title, rows)])
+    own = {"units": int(sizes.nets[0].partition("x")[0]), "sequence_length": SEQUENCE_LENGTH}
+    return Report({"settings": own | sizes.shared, "rows": rows}, [Table(title, rows)])
 
 
 def of_self_play(world: str, sizes: Sizes) -> list[Variant]:
@@ -405,11 +421,8 @@ def of_self_play(world: str, sizes: Sizes) -> list[Variant]:
     hardest, rows = default_type().hardest_target(), 2 * sizes.num_envs - opposite(sizes)
     steps = f"train.total_steps={rows * sizes.n_steps * (1 + sizes.rollouts)}"
     trainings = {SELF_PLAY: ours, hardest: (only(hardest), f"env.num_envs={rows}")}
-    return [
-        Variant(name, threads, sizes.nets[0], (steps, *overrides))
-        for threads in sizes.threads
-        for name, overrides in trainings.items()
-    ]
+    every = product(sizes.threads, trainings.items())
+    return [Variant(name, one, sizes.nets[0], (steps, *own)) for one, (name, own) in every]
 
 
 def opposite(sizes: Sizes) -> int:
@@ -420,33 +433,24 @@ def opposite(sizes: Sizes) -> int:
 def bench_self_play(world: str, sizes: Sizes, say: Say) -> Report:
     """How fast self-play learns in `world`; `say` is called with what begins."""
     laps = fastest_laps(sizes, of_self_play(world, sizes), say, (*PARTS, OPPONENTS))
-    rows = []
+    hardest, rows = default_type().hardest_target(), []
+    speeds = {(one.name, one.threads): lap["steps_per_second"] for one, lap in laps.items()}
     for one, lap in laps.items():
-        (other,) = (
-            its.speed
-            for beside, its in laps.items()
-            if beside.threads == one.threads and beside.name != SELF_PLAY
-        )
-        about = {"name": one.name, "net": one.net, "threads": one.threads, "engine": lap.engine}
-        rows.append({**about, **lap.speeds, "ratio_to_hardest_target": lap.speed / other})
+        about = {"name": one.name, "net": one.net, "threads": one.threads}
+        ratio = speeds[one.name, one.threads] / speeds[hardest, one.threads]
+        rows.append({**about, **lap, "ratio_to_hardest_target": ratio})
     matches = {"matches": sizes.num_envs, "rows": 2 * sizes.num_envs - opposite(sizes)}
     settings = matches | {"ratio": RATIO, "window": WINDOW, "at_once": AT_ONCE} | sizes.shared
     del settings["num_envs"]
     say(f"acting of {AT_ONCE} networks and of one on {opposite(sizes)} rows")
-    acting = [
-        row
-        for one in laps
-        if one.name == SELF_PLAY
-        for row in _acting(world_types()[world], sizes, one)
-    ]
+    own = (one for one in laps if one.name == SELF_PLAY)
+    acting = [row for one in own for row in _acting(world_types()[world], sizes, one)]
     title = (
         "Learner steps per second of the whole training and of its update by itself, where the\n"
         "time goes, and how many times as fast as the other training with as many threads"
     )
-    return Report(
-        {"world": world, "settings": settings, "rows": rows, "acting": acting},
-        [words(settings), Table(title, rows), Table("Acting of past selves", acting)],
-    )
+    document = {"world": world, "settings": settings, "rows": rows, "acting": acting}
+    return Report(document, [Table(title, rows), Table("Acting of past selves", acting)])
 
 
 def _acting(kind: WorldType, sizes: Sizes, variant: Variant) -> Iterator[dict[str, Any]]:

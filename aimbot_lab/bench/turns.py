@@ -11,8 +11,10 @@ import platform
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -45,9 +47,9 @@ class Table(NamedTuple):
     def _row(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for key, value in row.items():
             share, head = key in self.shares, key.replace("_", " ")
-            if isinstance(value, Mapping) and "lower" in value:
-                mean, lower, upper = (_cell(one, share) for one in value.values())
-                yield head, f"{mean} [{lower}, {upper}]"
+            if isinstance(value, Mapping) and {"lower", "lowest"} & value.keys():
+                ends = ("never" if one is None else _cell(one, share) for one in value.values())
+                yield head, "{} [{}, {}]".format(*ends)
             elif isinstance(value, Mapping):
                 for name, one in value.items():
                     yield name if share else f"{head}, {name}", _cell(one, share)
@@ -56,23 +58,14 @@ class Table(NamedTuple):
 
 
 def _cell(value: Any, share: bool) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if not isinstance(value, float):
-        return str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
     if share:
-        return f"{value:.2%}"
-    return (
-        f"{value:,.0f}"
-        if abs(value) >= 1000
-        else f"{value:.3g}"
-        if abs(value) < 0.1
-        else f"{value:.2f}"
-    )
+        return f"{value:.1%}"
+    if isinstance(value, float):
+        small = ".3g" if abs(value) < 0.1 else ".2f"
+        return format(value, ",.0f" if abs(value) >= 1000 else small)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class Report(NamedTuple):
@@ -105,11 +98,9 @@ def by_turns(
     if warm_up:
         for variant in variants.values():
             variant()
-    last = -1
-    for turn, name in turns(variants, count):
-        if turn != last:
+    for done, (turn, name) in enumerate(turns(variants, count)):
+        if done % len(variants) == 0:
             say(f"repeat {turn + 1} of {count}: {len(variants)} {what}")
-            last = turn
         found[name].append(variants[name]())
     return found
 
@@ -119,6 +110,17 @@ def seconds_of(call: Callable[[], object], clock: Callable[[], float]) -> float:
     begun = clock()
     call()
     return clock() - begun
+
+
+def seconds_by_turns(
+    variants: Mapping[Name, Callable[[], object]],
+    count: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[Name, list[float]]:
+    """How long each variant took in each of its `count` turns."""
+    return by_turns(
+        {one: partial(seconds_of, call, clock) for one, call in variants.items()}, count
+    )
 
 
 class MeanRatio(NamedTuple):
@@ -131,37 +133,28 @@ class MeanRatio(NamedTuple):
 
 def mean_ratio(ratios: Iterable[float]) -> MeanRatio:
     """The geometric mean of one or more `ratios`, by Student's t of their logarithms."""
-    logs = [math.log(ratio) for ratio in ratios]
-    mean, half = fmean(logs), _half_width(logs)
+    mean, half = _mean_and_half_width([math.log(ratio) for ratio in ratios])
     return MeanRatio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
 def student_interval(values: Sequence[float]) -> MeanInterval:
     """The mean of two `values` or more, with Student's interval at 95 % unless they are alike."""
-    mean = fmean(values)
-    if are_alike(values):
-        return MeanInterval(mean, None, None)
-    half = _half_width(values)
-    return MeanInterval(mean, mean - half, mean + half)
+    mean, half = _mean_and_half_width(values)
+    lower, upper = (None, None) if are_alike(values) else (mean - half, mean + half)
+    return MeanInterval(mean, lower, upper)
 
 
-def _half_width(values: Sequence[float]) -> float:
-    """Of Student's interval at 95 %; NaN of a single value."""
-    if len(values) < 2:
-        return math.nan
-    quantile = student_quantile(0.5 + CONFIDENCE / 2, len(values) - 1)
-    return quantile * stdev(values) / math.sqrt(len(values))
+def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
+    if (count := len(values)) < 2:
+        return fmean(values), math.nan
+    half = student_quantile(0.5 + CONFIDENCE / 2, count - 1) * stdev(values) / math.sqrt(count)
+    return fmean(values), half
 
 
 def printed_number(code: str, **environment: str) -> float:
     """The number that Python `code` prints in a process of its own, with this environment."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words, inherited = [sys.executable, "-c", code], {**os.environ, **environment}
+    done = subprocess.run(words, env=inherited, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = done.stderr.strip().rpartition("\n")[2]
         raise LabError(f"a measurement in a process of its own failed: {reason or done.returncode}")
@@ -219,10 +212,9 @@ def _work(
     os.environ.update(environment)
     try:
         work(end, *given)
-    except EOFError:
-        return
     except Exception as error:  # noqa: BLE001  # whatever it is, the parent reports it
-        end.send(reason_and_place(error))
+        with suppress(BrokenPipeError):  # the pipe was closed, which is the end
+            end.send(reason_and_place(error))
 
 
 def this_machine() -> dict[str, Any]:
@@ -244,10 +236,3 @@ def _cpu_model() -> str:
             if name.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
-
-
-class NoSink:
-    """Keeps no metrics."""
-
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        """Keep nothing."""

@@ -23,11 +23,11 @@ quick = click.option("--quick", is_flag=True, help="A few seconds only: rough fi
 
 
 def number(
-    name: str, default: int | None, bounds: tuple[int, int | None], text: str
+    name: str, default: int, bounds: tuple[int, int | None], text: str
 ) -> Callable[[Measure], Measure]:
     """An option that is a whole number within `bounds`."""
-    shown: Any = {} if default is None else {"default": default, "show_default": True}
-    return click.option(name, type=click.IntRange(*bounds), help=text, **shown)
+    kind = click.IntRange(*bounds)
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
 
 
 def say(line: str) -> None:
@@ -44,15 +44,16 @@ def show(report: "Report", *, as_json: bool) -> None:
         about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
         print_json({**about, **report.document})
         return
-    form = "{cpu}, {cpu_count} usable cores, Python {python}, numba {numba}, numpy {numpy}"
-    texts = [form.format(**machine)]
+    for words in filter(None, (machine, report.document.get("settings"))):
+        click.echo(", ".join(f"{key} {one}" for key, one in words.items()))
     for part in report.parts:
+        click.echo()
         if isinstance(part, str):
-            texts.append(part)
-        elif cells := part.cells():
-            body = [[*row.values()] for row in cells]
-            texts.append(f"{part.title}\n{table([*cells[0]], body, Fit(WIDTH, cut=''))}")
-    click.echo("\n\n".join(texts))
+            click.echo(part)
+            continue
+        rows = part.cells()
+        body = [[*row.values()] for row in rows]
+        click.echo(f"{part.title}\n{table([*rows[0]], body, Fit(WIDTH, cut=''))}")
 
 
 @click.group(short_help="Measure speed on this machine.")
@@ -85,9 +86,9 @@ def benchmark(short_help: str) -> Callable[[Callable[..., "Report"]], click.Comm
 def sim(quick: bool) -> "Report":
     """Measure the simulator: steps per second, what takes the time, how long a start takes.
 
-    A step is one decision of one agent, under random play; where an environment has
-    several, the columns count agents. Takes about a minute; close
-    other programs, and compare only figures of the same run.
+    A step is one decision of one agent, under random play; where an environment has several, the
+    columns count agents. Takes about a minute; close other programs, and compare only figures of
+    the same run.
 
     \b
     Example:
@@ -208,12 +209,7 @@ def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
 
 
 @benchmark("Measure what the panel costs a training.")
-@number(
-    "--pairs",
-    30,
-    (1, 1000),
-    "Pairs of stretches of five seconds of a training, one watched and one alone.",
-)
+@number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
 def panel(pairs: int) -> "Report":
     """Measure what being watched costs a training.
 
@@ -255,12 +251,7 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
 
 
 @benchmark("Measure what keeping replays costs a training.")
-@number(
-    "--rollouts",
-    40,
-    (2, 100_000),
-    "Rollouts of a training that keep replays, and as many between them that do not.",
-)
+@number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
 def replays(rollouts: int) -> "Report":
     """Measure what keeping replays costs a training, in seconds of the processor.
 
@@ -313,7 +304,7 @@ def ratings() -> "Report":
 @number("--games", 200, (2, 8192), "Matches of each pair in the league.")
 @options.overrides
 @options.place
-def self_play(place: options.Place, games: int, **given: Any) -> "Report":
+def self_play(place: options.Place, **given: Any) -> "Report":
     """Train by self-play against the latest self alone, and by each way to draw past selves.
 
     All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each
@@ -325,12 +316,10 @@ def self_play(place: options.Place, games: int, **given: Any) -> "Report":
     Example:
       aimbot-lab bench self-play --steps 2000000 --seeds 2
     """
-    from aimbot_lab.bench.self_play import Samplings, bench_samplings
+    from aimbot_lab.bench.self_play import bench_samplings
 
     uri = place.tracking_uri
-    return bench_samplings(
-        Samplings(**given), games, place.folder, tracking_uri=uri, say=say, progress=progress
-    )
+    return bench_samplings(given, place.folder, tracking_uri=uri, say=say, progress=progress)
 
 
 class TaskChoice(options.TargetChoice):
@@ -361,24 +350,17 @@ class TaskChoice(options.TargetChoice):
     help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
     "memory and bins, of stale bins and two bounds of dual clip, of duel the parts of a network]",
 )
-@click.option(
-    "--leave-one-out",
-    is_flag=True,
-    help="Begin with everything on and switch off one thing at a time.",
-)
+@click.option("--leave-one-out", is_flag=True, help="Everything on, and one thing off in turn.")
 @click.option(
     "--threshold",
     type=options.NumberRange(0, 1, min_open=True, max_open=True),
-    help="Win rate that a training must prove to exceed. [default: 0.7; of stale 0.4, of recall "
-    "0.8]",
+    help="Win rate to prove to exceed. [default: 0.7; of stale 0.4, of recall 0.8]",
 )
 @number("--seeds", 5, (1, 1000), "Trainings of each variant.")
-@number(
+@click.option(
     "--steps",
-    None,
-    (1, None),
-    "Environment steps after which a training has failed. [default: 4 million; of recall 16 "
-    "million]",
+    type=click.IntRange(1),
+    help="Steps after which a training has failed. [default: 4 million; of recall 16 million]",
 )
 @options.as_json
 def ablation(steps: int | None, as_json: bool, **given: Any) -> None:
