@@ -21,7 +21,6 @@ from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.statistics import intervals
-from aimbot_lab.foundation.world import BoolArray
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.observer import SilentObserver
@@ -129,15 +128,8 @@ class AblationPlan:
         """What is switched on in each variant that is compared."""
         usual = () if self.leave_one_out else OF_TASKS.get(self.task, ())
         wanted = self.variants or usual or tuple(self.known)
-        names = sorted(
-            (name for name in self.known if name in wanted), key=lambda name: name != self.pace
-        )
-        return {name: self.known[name] for name in names}
-
-    @property
-    def budget(self) -> int:
-        """Steps after which a training has failed."""
-        return self.training((), 1).train.total_steps
+        found = {name: own for name, own in self.known.items() if name in wanted}
+        return dict(sorted(found.items(), key=lambda one: one[0] != self.pace))
 
     def training(self, switches: Switches, seed: int, *, steps: int | None = None) -> TrainingPlan:
         """The training of one variant, of so many steps at most.
@@ -197,11 +189,16 @@ def attempts(plan: AblationPlan, say: Say) -> Iterator[Attempt]:
 
 
 def attempt(plan: TrainingPlan, variant: str) -> Attempt:
-    """Train to the end, then play fresh episodes."""
+    """Train to the end, then play as many fresh episodes of the last lesson as there are rows."""
     training, sink = Training(plan), MemoryTracker()
     learn = partial(training.learn, sink, SilentObserver(), lambda: False)
     seconds = seconds_of(learn, time.process_time)
-    won = _fresh_episodes(training)
+    world = make_world(plan.env)
+    player = Agent(training.model.policy, world.spec, plan.train).player(world, seed=plan.seed)
+    scenario = lesson_scenario(plan.lessons[-1], world.spec.difficulties)
+    name = Cell(next(iter(scenario.targets)), 0)
+    seed = FIRST_SEED + plan.seed
+    won = play_scenario(world, player, scenario, name=name, seed=seed).won
     return Attempt(
         variant,
         plan.seed,
@@ -213,16 +210,6 @@ def attempt(plan: TrainingPlan, variant: str) -> Attempt:
         clip_fraction=mean_of([one for _, one in sink.metrics.get(CLIPPED, ())]),
         dual_clipped=mean_of([one for _, one in sink.metrics.get(DUAL_CLIPPED, ())]),
     )
-
-
-def _fresh_episodes(training: Training) -> BoolArray:
-    """Whether the agent wins each of as many episodes as there are rows, of the last lesson."""
-    plan = training.plan
-    world = make_world(plan.env)
-    player = Agent(training.model.policy, world.spec, plan.train).player(world, seed=plan.seed)
-    scenario = lesson_scenario(plan.lessons[-1], world.spec.difficulties)
-    name = Cell(next(iter(scenario.targets)), 0)
-    return play_scenario(world, player, scenario, name=name, seed=FIRST_SEED + plan.seed).won
 
 
 def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
@@ -250,7 +237,7 @@ def report(plan: AblationPlan, done: Sequence[Attempt]) -> Report:
     for row, one in zip(rows, found, strict=True):
         row["reached"] = f"{one['reached']} of {one['trained']}"
         row["won"] = intervals.shown_rate(*one["won"])
-    plans = {**asdict(plan), "most_steps": plan.budget}
+    plans = {**asdict(plan), "most_steps": task.train.total_steps}
     document = {"plan": plans, "variants": variants, "contrast": sentence}
     return Report(document, [Table(title, rows), *([] if sentence is None else [sentence])])
 
@@ -267,10 +254,7 @@ def summaries(done: Sequence[Attempt]) -> list[dict[str, Any]]:
                 "reached": sum(one.reached for one in own),
                 "steps": spread([one.steps if one.reached else None for one in own]),
                 "seconds": spread([one.seconds if one.reached else None for one in own]),
-                # Of all its agents in fresh episodes, with the interval at 95 %.
-                "won": intervals.wilson(
-                    sum(one.wins for one in own), sum(one.episodes for one in own)
-                ),
+                "won": intervals.wilson(sum(a.wins for a in own), sum(a.episodes for a in own)),
                 "clip_fraction": mean_of([one.clip_fraction for one in own]),
                 "dual_clipped": mean_of([one.dual_clipped for one in own]),
             }

@@ -21,7 +21,7 @@ from aimbot_lab.bench.train import FILE, Stopwatch, only, train_in_turns, traini
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.replay.playback import as_replay
 from aimbot_lab.replay.recorder import RowRecorder
@@ -83,11 +83,7 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
 
 
 def bench_replays(rollouts: int, *, num_envs: int = 512) -> Report:
-    """What keeping replays costs: one PPO training, in which every other rollout keeps them.
-
-    Seconds are those from the beginning of a rollout to that of the next, so that what changes
-    slowly hits both kinds alike.
-    """
+    """What keeping replays costs: one PPO training, in which every other rollout keeps them."""
     steps = (2 * rollouts + WARM_UP + 1) * num_envs * N_STEPS  # the last has no next one
     times = rollout_times(_plan("algo=ppo", num_envs=num_envs, steps=steps))
     found = replay_cost(times.rollouts[WARM_UP:], times.keeping)
@@ -99,10 +95,7 @@ def bench_replays(rollouts: int, *, num_envs: int = 512) -> Report:
 
 
 def replay_cost(seconds: Sequence[float], keeping: float) -> dict[str, Any]:
-    """What `seconds` of rollouts say, by turns without replays and with them.
-
-    `keeping` are those that keeping takes of one, timed by itself.
-    """
+    """What `seconds` of rollouts say, by turns without replays and with them, of `keeping`."""
     pairs = list(zip(seconds[::2], seconds[1::2], strict=False))
     with_them = median(kept for _, kept in pairs)
     return {
@@ -117,8 +110,8 @@ def replay_cost(seconds: Sequence[float], keeping: float) -> dict[str, Any]:
 
 def _difference(ratios: Iterable[float]) -> dict[str, float]:
     """The geometric mean of `ratios` less 1, with its 95 % interval; NaN of a single one."""
-    names = "difference", "lower", "upper"
-    return {name: one - 1.0 for name, one in zip(names, mean_ratio(ratios), strict=True)}
+    mean, lower, upper = mean_ratio(ratios).values()
+    return {"difference": mean - 1, "lower": lower - 1, "upper": upper - 1}
 
 
 def _seconds_a_lesson() -> float:
@@ -126,7 +119,7 @@ def _seconds_a_lesson() -> float:
     world = make_world(settings_with(num_envs=1))
     world.set_scenario(Scenario({default_type().default_target(): 1.0}))
     spec = world.spec
-    buffers = new_step_buffers(1, len(spec.observation_names))
+    buffers = step_buffers(world)
     world.reset(1, buffers.observations)
     still = np.zeros((1, len(spec.branches) + spec.continuous), np.float32)
     recorder, episode = RowRecorder(world, 0), None
@@ -200,11 +193,9 @@ def bench_panel(
 ) -> Report:
     """What being watched costs a training on Goto, from so many pairs of stretches.
 
-    Seconds are counted three times: of the training's process, in which other programs count
-    little; on the clock; and within the code that answers and shows, which says how much of the
-    first difference the training does itself. Stretches alternate: what drifts while the training
-    learns, or the machine warms up, falls out of the pairs. Raises LabError where the training
-    showed itself to nobody.
+    Seconds are those of the training's process, of the clock, and within the code that answers and
+    shows, which says how much of the first difference the training does itself. What drifts while
+    it learns falls out of the pairs. Raises LabError where it showed itself to nobody.
     """
     with tempfile.TemporaryDirectory(prefix="aimbot-lab-bench-") as name, ExitStack() as stack:
         folder = Path(name)

@@ -18,16 +18,7 @@ import numpy as np
 
 from aimbot_lab.bench import train
 from aimbot_lab.bench.train import EXCHANGE, OURS, Sizes, Variant, only
-from aimbot_lab.bench.turns import (
-    Ask,
-    Report,
-    Say,
-    Table,
-    by_turns,
-    group,
-    mean_ratio,
-    seconds_by_turns,
-)
+from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
 from aimbot_lab.training.processes.connect import PATIENCE_SECONDS
 from aimbot_lab.training.processes.gloo import GlooWire
 from aimbot_lab.training.processes.meeting import ADDRESS, PORT, Meeting
@@ -66,12 +57,12 @@ def bench_scale(sizes: Sizes, say: Say) -> Report:
     rows = [row for net in sizes.nets for row in _speeds(sizes, net, say)]
     say("exchanges between two processes")
     floats, count = ((1000,), 20) if sizes is TINY else ((17_000, 100_000), 2000)
+    exchanges = []
     with group(_exchange, (), meeting(2)) as ask:
-        answers = {size: ask((size, count))[0] for size in floats}
-    exchanges = [
-        {"floats": size, "milliseconds": ms, "ratio_to_all_reduce": _over(ms[ALL_REDUCE], ms)}
-        for size, ms in answers.items()
-    ]
+        for size in floats:
+            ms, _ = ask((size, count))
+            ratios = {way: one / ms[ALL_REDUCE] for way, one in ms.items() if way != ALL_REDUCE}
+            exchanges.append({"floats": size, "milliseconds": ms, "ratio_to_all_reduce": ratios})
     settings = {**sizes.shared, "rollouts_of_a_turn": sizes.rollouts, "turns": sizes.repeats}
     title = (
         "Environment steps, the exchange's share of the time, and microseconds of the processor\n"
@@ -81,10 +72,6 @@ def bench_scale(sizes: Sizes, say: Say) -> Report:
     ways = "An exchange between two processes by each way, mean of the fastest tenth"
     document = {"settings": settings, "rows": rows, "exchanges": exchanges}
     return Report(document, [Table(title, rows), Table(ways, exchanges)])
-
-
-def _over(reduced: float, milliseconds: Mapping[str, float]) -> dict[str, float]:
-    return {way: one / reduced for way, one in milliseconds.items() if way != ALL_REDUCE}
 
 
 def _speeds(sizes: Sizes, net: str, say: Say) -> list[dict[str, Any]]:
@@ -108,7 +95,7 @@ def meeting(processes: int) -> list[dict[str, str]]:
     return [{**shared, RANK: str(rank)} for rank in range(processes)]
 
 
-def _turn(ask: Ask, rollouts: int) -> Turn:
+def _turn(ask: Callable[[Any], list[Any]], rollouts: int) -> Turn:
     """What a rollout took in a turn of so many."""
     found = ask((rollouts,))
 
@@ -129,14 +116,11 @@ def speeds(steps: int, turns: Mapping[Variant, Sequence[Turn]]) -> list[dict[str
 
     The first is one process.
     """
-    first = next(iter(turns.values()))
+    first, rows = next(iter(turns.values())), []
     fastest_first = min(one.rollout_ms for one in first)
-    rows = []
     for variant, own in turns.items():
         pairs = list(zip(first, own, strict=True))
         fastest = min(one.rollout_ms for one in own)
-        clock = mean_ratio(a.rollout_ms / b.rollout_ms for a, b in pairs)
-        processor = mean_ratio(b.processor_ms / a.processor_ms for a, b in pairs)
         rows.append(
             {
                 "processes": variant.processes,
@@ -148,10 +132,10 @@ def speeds(steps: int, turns: Mapping[Variant, Sequence[Turn]]) -> list[dict[str
                 "exchanges": own[0].exchanges,  # of a rollout
                 "processor_us_per_step": 1e3 * median(t.processor_ms for t in own) / steps,
                 "main_thread_ms": median(one.main_thread_ms for one in own),  # of a rollout
-                "ratio_to_one_process": clock._asdict(),  # of speeds, turn by turn
+                "ratio_to_one_process": mean_ratio(a.rollout_ms / b.rollout_ms for a, b in pairs),
                 "fastest_steps_per_second": 1e3 * steps / fastest,
                 "fastest_ratio": fastest_first / fastest,
-                "processor_ratio": processor._asdict(),  # of the processor's time for a step
+                "processor_ratio": mean_ratio(b.processor_ms / a.processor_ms for a, b in pairs),
             }
         )
     return rows

@@ -5,8 +5,7 @@ stopped.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,13 +18,12 @@ from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
 from aimbot_lab.experiment.runs.resume_checks import check_resume
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.foundation.statistics.intervals import MeanInterval
-from aimbot_lab.league.league import LeagueRequest, plan_league, play_league
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.training.observer import SilentObserver
 
 TAG = "lab.bench_self_play"
+ENDS = ("rating", "lower", "upper")
 MAX_RUNS = 10_000  # that are looked through for those of the bench
 RATIO, SAMPLING = "self_play.play_against_latest_model_ratio", "self_play.sampling"
 SAMPLINGS: Mapping[str, str] = MappingProxyType(
@@ -100,43 +98,22 @@ def requested(
     return RunRequest(curriculum, data_folder, planned.name, **about)
 
 
-def bench_samplings(
-    plan: Mapping[str, Any],
-    data_folder: DataFolder,
-    *,
-    tracking_uri: str | None,
-    say: Say,
-    progress: Callable[[str, int], AbstractContextManager[Callable[[str], None]]],
+def samplings_report(
+    plan: Mapping[str, Any], runs: Sequence[tuple[PlannedTraining, str]], league: Any
 ) -> Report:
-    """The ratings of all last agents of `plan` in one league of so many `games` a pair."""
-    games = plan["games"]
-    planned = list(planned_trainings(plan["steps"], plan["seeds"], plan["overrides"]))
-    runs = [trained_run(one, data_folder, say=say, tracking_uri=tracking_uri) for one in planned]
-    request = LeagueRequest(games=games, snapshots=None, seed=1)
-    met = plan_league(runs, request, data_folder=data_folder, tracking_uri=tracking_uri)
-    with progress(f"{games} games a pair", met.pairs) as advance:
-        league = play_league(met, on_pair=advance)
+    """What `league` says of the last agents of the trainings, each with the id of its run."""
     players = {player.run: player for player in league.players}
     found, rows = [], []
     for sampling in SAMPLINGS:
-        pairs = zip(planned, runs, strict=True)
-        own = [(one.seed, players[run]) for one, run in pairs if one.sampling == sampling]
-        ratings = [player.rating for _, player in own]
-        mean = MeanInterval(ratings[0], None, None)  # with Student's interval of several seeds
-        if len(ratings) > 1:
-            mean = student_interval(ratings)
+        own = [(one.seed, players[run]) for one, run in runs if one.sampling == sampling]
+        mean = student_interval([player.rating for _, player in own])
         seeds = [{"seed": seed, **asdict(player)} for seed, player in own]
         found.append({"sampling": sampling, **mean._asdict(), "seeds": seeds})
-        each = {
-            f"seed {seed} [95 %]": _shown(player.rating, player.lower, player.upper)
-            for seed, player in own
-        }
-        rows.append({"opponents": sampling, "rating, mean [95 %]": _shown(*mean), **each})
-    words = f"{plan['steps']:,} steps each; {games} games a pair. {league.verdict}"
+        shown = {f"seed {one['seed']}": {key: one[key] for key in ENDS} for one in seeds}
+        rows.append({"sampling": sampling, "mean": mean._asdict(), **shown})
+    words = f"{plan['steps']:,} steps each; {plan['games']} games a pair. {league.verdict}"
     document = {"plan": plan, "samplings": found, "league": league.as_json()}
-    return Report(document, [Table("Ratings of the last agents", rows), words])
-
-
-def _shown(value: float, lower: float | None, upper: float | None) -> str:
-    ends = "" if lower is None or upper is None else f" [{lower:.0f}, {upper:.0f}]"
-    return f"{value:.0f}{ends}"
+    return Report(
+        document,
+        [Table("Ratings of the last agents, of each seed and their mean [95 %]", rows), words],
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, printed_number, seconds_of
 from aimbot_lab.foundation.random_player import RandomAgent
-from aimbot_lab.foundation.world import Scenario, new_step_buffers, seats_of, step_buffers
+from aimbot_lab.foundation.world import Scenario, seats_of, step_buffers
 from aimbot_lab.foundation.world_type import StepParts, WorldSettings, WorldType
 from aimbot_lab.worlds.registry import default_type, make_world, type_of, world_types
 
@@ -28,9 +28,9 @@ STATES = 4  # that one timing of the parts takes the mean over
 
 
 def other_worlds() -> tuple[str, ...]:
-    """The worlds that are measured beside the one that is meant where none is named."""
-    usual = default_type().name
-    return tuple(name for name, one in world_types().items() if one.benched and name != usual)
+    """Worlds that are measured beside the one that is meant where none is named."""
+    kinds = world_types().values()
+    return tuple(one.name for one in kinds if one.benched and one is not default_type())
 
 
 @dataclass(frozen=True)
@@ -144,11 +144,7 @@ def bench_sim(plan: SimPlan, say: Say) -> Report:
 
 
 def _speeds(plan: SimPlan, say: Say) -> list[dict[str, Any]]:
-    """Steps per second of each target, number of rows and of threads.
-
-    The repeats of one measurement are spread over the whole time, so that a busy moment of the
-    machine does not hit all of them.
-    """
+    """Steps per second of each target, number of rows and of threads."""
     played = [(default_type().name, target) for target in plan.targets]
     played += [(world, world_types()[world].hardest_target()) for world in plan.others]
     say(f"setting up {len(played) * len(plan.num_envs) * len(plan.threads)} worlds")
@@ -169,9 +165,8 @@ def _speeds(plan: SimPlan, say: Say) -> list[dict[str, Any]]:
 def _shares(plan: SimPlan, kind: WorldType, targets: Sequence[str]) -> dict[str, Any]:
     """The shares of a step in which `targets` are mixed evenly, on one thread.
 
-    Each part is timed alone, on the same rows in full play as the whole step. A reset counts as
-    often as episodes end in that play, with the first rays and the first observation of the new
-    episode. What is left of the whole step (checking actions, the gun, the result, calls from
+    A reset counts as often as episodes end, with the first rays and the first observation of the
+    new episode. What is left of the whole step (checking actions, the gun, the result, calls from
     Python, result lines) is the rest; noise may leave nothing.
     """
     play = Play.of(kind, Scenario(dict.fromkeys(targets, 1.0)), seats=plan.mixed_num_envs)
@@ -204,8 +199,7 @@ def first_step() -> None:
     """Make a world and step it once."""
     world = make_world(default_type().settings(num_envs=16))
     world.set_scenario(Scenario(dict.fromkeys(default_type().targets(None), 1.0)))
-    spec = world.spec
-    buffers = new_step_buffers(16, len(spec.observation_names))
+    spec, buffers = world.spec, step_buffers(world)
     world.reset(0, buffers.observations)
     world.step(np.zeros((16, len(spec.branches) + spec.continuous), np.float32), buffers)
 

@@ -4,7 +4,6 @@ Beside the evidence on which lessons end stands what is usual: the share of the 
 episodes won, compared with the threshold after every one.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,9 +97,11 @@ def _watching(plan: RulesPlan) -> dict[str, float]:
     """How a watched cell fares."""
     test = EvidenceTest(1 - plan.floor, plan.alpha / 2)
     reports = []
-    for part, agents in enumerate(_parts(plan.watched_agents, most=20)):
+    for part, done in enumerate(range(0, plan.watched_agents, 20)):
         rng = np.random.default_rng([plan.seed, 1, part])
-        lost = rng.random((plan.watched_episodes, agents)) >= plan.floor
+        lost = (
+            rng.random((plan.watched_episodes, min(20, plan.watched_agents - done))) >= plan.floor
+        )
         reports.append(_first(test.trace(lost) >= test.log_bound))
     rates = np.repeat(plan.fall, plan.episodes)
     rng = np.random.default_rng([plan.seed, 2])
@@ -119,9 +120,9 @@ def _promotions(
     """The episode at which evidence and the window promote each lesson [lessons], or NEVER."""
     test = EvidenceTest(threshold, plan.alpha)
     evidence, window = [], []
-    for part, size in enumerate(_parts(lessons, most=AT_ONCE)):
+    for part, done in enumerate(range(0, lessons, AT_ONCE)):
         rng = np.random.default_rng([plan.seed, 0, part])
-        won = rng.random((len(rates), size)) < rates[:, None]
+        won = rng.random((len(rates), min(AT_ONCE, lessons - done))) < rates[:, None]
         evidence.append(_first(test.trace(won) >= test.log_bound))
         window.append(window_promotions(won, threshold))
     return {"evidence": np.concatenate(evidence), "window": np.concatenate(window)}
@@ -138,11 +139,6 @@ def window_promotions(won: Outcomes, threshold: float) -> Numbers:
 def _first(passes: Outcomes) -> Numbers:
     """Number, from 1, of the first episode that passes, [lessons], or NEVER."""
     return np.where(passes.any(axis=0), passes.argmax(axis=0) + 1, NEVER)
-
-
-def _parts(total: int, *, most: int) -> Sequence[int]:
-    """`total` in parts of at most `most`."""
-    return [min(most, total - first) for first in range(0, total, most)]
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,11 @@ class Sizes:
         return self.num_envs * self.n_steps
 
     @property
+    def mirrored(self) -> int:
+        """Matches that a learner plays against itself; snapshots sit in the others."""
+        return round(RATIO * self.num_envs)
+
+    @property
     def shared(self) -> dict[str, int]:
         """The settings that all trainings share."""
         names = "num_envs", "n_steps", "batch_size", "n_epochs"
@@ -322,10 +327,9 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
 
 
 def seconds_of_products(shape: NetShape, threads: int) -> float:
-    """Seconds per sample and epoch of an update's products by themselves, as a BLAS does them.
+    """Seconds per sample and epoch of an update's products alone, as numpy's BLAS does them.
 
-    As if all `threads` were as fast as one alone. BLAS is numpy's, at its best: each array lies in
-    one piece.
+    As if all `threads` were as fast as one alone; each array lies in one piece.
     """
     products = list(_products(shape))
 
@@ -418,16 +422,11 @@ def of_self_play(world: str, sizes: Sizes) -> list[Variant]:
         *(f"self_play.play_against_latest_model_ratio={RATIO}", f"self_play.window={WINDOW}"),
         f"self_play.at_once={AT_ONCE}",
     )
-    hardest, rows = default_type().hardest_target(), 2 * sizes.num_envs - opposite(sizes)
+    hardest, rows = default_type().hardest_target(), sizes.num_envs + sizes.mirrored
     steps = f"train.total_steps={rows * sizes.n_steps * (1 + sizes.rollouts)}"
     trainings = {SELF_PLAY: ours, hardest: (only(hardest), f"env.num_envs={rows}")}
     every = product(sizes.threads, trainings.items())
     return [Variant(name, one, sizes.nets[0], (steps, *own)) for one, (name, own) in every]
-
-
-def opposite(sizes: Sizes) -> int:
-    """Matches in which snapshots sit."""
-    return sizes.num_envs - round(RATIO * sizes.num_envs)
 
 
 def bench_self_play(world: str, sizes: Sizes, say: Say) -> Report:
@@ -439,10 +438,10 @@ def bench_self_play(world: str, sizes: Sizes, say: Say) -> Report:
         about = {"name": one.name, "net": one.net, "threads": one.threads}
         ratio = speeds[one.name, one.threads] / speeds[hardest, one.threads]
         rows.append({**about, **lap, "ratio_to_hardest_target": ratio})
-    matches = {"matches": sizes.num_envs, "rows": 2 * sizes.num_envs - opposite(sizes)}
+    matches = {"matches": sizes.num_envs, "rows": sizes.num_envs + sizes.mirrored}
     settings = matches | {"ratio": RATIO, "window": WINDOW, "at_once": AT_ONCE} | sizes.shared
     del settings["num_envs"]
-    say(f"acting of {AT_ONCE} networks and of one on {opposite(sizes)} rows")
+    say(f"acting of {AT_ONCE} networks and of one")
     own = (one for one in laps if one.name == SELF_PLAY)
     acting = [row for one in own for row in _acting(world_types()[world], sizes, one)]
     title = (
@@ -455,7 +454,7 @@ def bench_self_play(world: str, sizes: Sizes, say: Say) -> Report:
 
 def _acting(kind: WorldType, sizes: Sizes, variant: Variant) -> Iterator[dict[str, Any]]:
     """How long one network and many take to act once, on as many rows; the best repeat counts."""
-    train, rows = sizes.training(variant).train, opposite(sizes)
+    train, rows = sizes.training(variant).train, sizes.num_envs - sizes.mirrored
     settings = kind.settings(num_envs=rows)
     spec = kind.spec(kind.self_play_settings(settings, 0.0))
     world = kind.make(kind.single_settings(settings))

@@ -1,7 +1,7 @@
 """The harness of all benchmarks: variants by turns, what they come to, and the report.
 
-Whatever else a machine does can only slow a turn down, and slows those beside it alike. So the
-fastest turn of each variant counts, or each turn is compared with that of a reference beside it.
+What else a machine does can only slow a turn down, and slows those beside it alike. So the fastest
+turn of each variant counts, or each turn is compared with that of a reference beside it.
 """
 
 import math
@@ -28,7 +28,6 @@ CPU_INFO = Path("/proc/cpuinfo")
 CONFIDENCE = 0.95
 SECONDS_TO_END = 5.0  # of a process whose pipe is closed
 Say = Callable[[str], None]  # takes a line of progress
-Ask = Callable[[Any], list[Any]]  # the answers of all processes of a group
 Name = TypeVar("Name")
 Found = TypeVar("Found")
 
@@ -48,8 +47,8 @@ class Table(NamedTuple):
         for key, value in row.items():
             share, head = key in self.shares, key.replace("_", " ")
             if isinstance(value, Mapping) and {"lower", "lowest"} & value.keys():
-                ends = ("never" if one is None else _cell(one, share) for one in value.values())
-                yield head, "{} [{}, {}]".format(*ends)
+                mean, *ends = ("never" if a is None else _cell(a, share) for a in value.values())
+                yield head, mean if ends == ["never"] * 2 else f"{mean} [{', '.join(ends)}]"
             elif isinstance(value, Mapping):
                 for name, one in value.items():
                     yield name if share else f"{head}, {name}", _cell(one, share)
@@ -123,18 +122,14 @@ def seconds_by_turns(
     )
 
 
-class MeanRatio(NamedTuple):
-    """A geometric mean with its 95 % interval."""
+def mean_ratio(ratios: Iterable[float]) -> dict[str, float]:
+    """The geometric mean of one or more `ratios` with its 95 % interval; NaN of a single one.
 
-    mean: float
-    lower: float  # NaN of a single ratio
-    upper: float
-
-
-def mean_ratio(ratios: Iterable[float]) -> MeanRatio:
-    """The geometric mean of one or more `ratios`, by Student's t of their logarithms."""
+    By Student's t of their logarithms.
+    """
     mean, half = _mean_and_half_width([math.log(ratio) for ratio in ratios])
-    return MeanRatio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    ends = {"mean": mean, "lower": mean - half, "upper": mean + half}
+    return {name: math.exp(end) for name, end in ends.items()}
 
 
 def student_interval(values: Sequence[float]) -> MeanInterval:
@@ -166,7 +161,7 @@ def group(
     work: Callable[..., None],
     given: Sequence[Any],
     environments: Sequence[Mapping[str, str]] = ({},),
-) -> Iterator[Ask]:
+) -> Iterator[Callable[[Any], list[Any]]]:
     """A process for each of `environments`, which calls `work` with its end of a pipe and `given`.
 
     What is asked is sent to all of them, and each has to answer. They end with the block. Asking
@@ -178,7 +173,14 @@ def group(
         for end in ends:
             with suppress(BrokenPipeError):  # that there is no answer says why
                 end.send(question)
-        return [_answer(end) for end in ends]
+        answers = []
+        for end in ends:
+            with suppress(EOFError, ConnectionError):  # it ended without an answer
+                answers.append(end.recv())
+        failed = [one for one in answers if isinstance(one, str)]
+        if failed or len(answers) < len(ends):
+            raise LabError(f"a process of the benchmark failed: {'; '.join(failed) or 'it ended'}")
+        return answers
 
     with ExitStack() as stack:
         for environment in environments:
@@ -193,16 +195,6 @@ def group(
         for end in ends:  # all are dismissed before the first is waited for
             stack.callback(end.close)
         yield ask
-
-
-def _answer(end: Connection) -> Any:
-    try:
-        answer = end.recv()
-    except (EOFError, ConnectionError):
-        answer = "it ended without an answer"
-    if isinstance(answer, str):
-        raise LabError(f"a process of the benchmark failed: {answer}")
-    return answer
 
 
 def _work(

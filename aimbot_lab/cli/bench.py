@@ -316,10 +316,18 @@ def self_play(place: options.Place, **given: Any) -> "Report":
     Example:
       aimbot-lab bench self-play --steps 2000000 --seeds 2
     """
-    from aimbot_lab.bench.self_play import bench_samplings
+    from aimbot_lab.bench.self_play import planned_trainings, samplings_report, trained_run
+    from aimbot_lab.league.league import LeagueRequest, plan_league, play_league
 
-    uri = place.tracking_uri
-    return bench_samplings(given, place.folder, tracking_uri=uri, say=say, progress=progress)
+    store: Any = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    games = given["games"]
+    planned = planned_trainings(given["steps"], given["seeds"], given["overrides"])
+    runs = [(one, trained_run(one, say=say, **store)) for one in planned]
+    request = LeagueRequest(games=games, snapshots=None, seed=1)
+    plan = plan_league([run for _, run in runs], request, **store)
+    with progress(f"{games} games a pair", plan.pairs) as advance:
+        league = play_league(plan, on_pair=advance)
+    return samplings_report(given, runs, league)
 
 
 class TaskChoice(options.TargetChoice):

@@ -67,5 +67,5 @@ def test_what_is_done_is_not_trained_again_and_what_was_broken_off_goes_on(
     assert len(found["league"]["players"]) == 2 + 4
     again = invoke(tmp_path, *words)
     assert again.said.count("done before") == 2
-    assert f"{found['samplings'][1]['mean']:.0f}" in again.output
+    assert f"{found['samplings'][1]['mean']:,.0f}" in again.output
     assert len(list_runs(data)) == 2
