@@ -144,10 +144,10 @@ class AblationPlan:
         own += f"train.n_steps={self.n_steps}", f"train.batch_size={batch}"
         if not named:
             own.append(only(default_type().hardest_target() if stale else self.task))
-            own.append("lessons.0.completion_criteria.min_lesson_length=500")
         if self.threshold is not None or not named:
             threshold = self.threshold or (0.4 if stale else 0.7)
-            own.append(f"lessons.0.completion_criteria.threshold={threshold}")
+            criteria = f"{{threshold: {threshold}, min_lesson_length: 500}}"
+            own.append(f"lessons.0.completion_criteria={criteria}")
         if (most := steps or self.most_steps) is not None:
             own.append(f"train.total_steps={most}")
         if getattr(usual.network, "memory", None) is not None:

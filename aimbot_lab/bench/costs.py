@@ -164,10 +164,8 @@ def _watch(end: Connection, run_folder: Path) -> None:
 
 def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
     """In a process of its own: train (rollouts, whether that is watched) as is asked for."""
-    plan, stopwatch = (
-        _plan("algo=hybrid_ppo", num_envs=num_envs, steps=NEVER),
-        Stopwatch(time.process_time),
-    )
+    plan = _plan("algo=hybrid_ppo", num_envs=num_envs, steps=NEVER)
+    stopwatch = Stopwatch(time.process_time)
     channel = ControlChannel(run_folder, look_seconds=CHANNEL_SECONDS)
     stopwatch.watch(channel, "requests answer", OWN)
     shown, seen = cast(LivePublication, None), False  # new in each turn; whether it is watched

@@ -306,24 +306,25 @@ def bench_train(sizes: Sizes, say: Say) -> Report:
         about = {"name": one.name, "net": one.net, "threads": one.threads}
         rows.append({**about, **lap, "matrix_products_steps_per_second": products})
     ratios = {net: best[OURS, net] / best[THEIRS, net] for net in sizes.nets}
-    together = {"two_trainings_at_once_steps_per_second": None}
+    texts = [f"{net}: {ratio:.2f} times {THEIRS}'s best" for net, ratio in ratios.items()]
+    at_once = None
     if sizes is FULL:
         say("two trainings at once, 64x64, one thread each")
         lone = Variant(OURS, 1, "64x64", (NEVER_ENDS,))
         with group(worker, (sizes, lone), ({}, {})) as ask:
             ask((1,))
             taken = [one["seconds"] for one in ask((ROLLOUTS_AT_ONCE,))]
-        together = {
-            key: sum(ROLLOUTS_AT_ONCE * sizes.steps / one for one in taken) for key in together
-        }
+        at_once = sum(ROLLOUTS_AT_ONCE * sizes.steps / one for one in taken)
+        texts.append(
+            f"Two at once, 64x64, one thread each: {at_once:,.0f} steps per second together"
+        )
+    together = {"two_trainings_at_once_steps_per_second": at_once}
     title = (
         "Environment steps per second of the whole training, of its update by itself, and of its\n"
         "matrix products alone as numpy's BLAS does them; where the time goes"
     )
-    texts = [f"{net}: {ratio:.2f} times {THEIRS}'s best" for net, ratio in ratios.items()]
     document = {"settings": sizes.shared, "variants": rows, "ratio_to_stable_baselines3": ratios}
-    tables = Table(title, rows), Table("64x64 with one thread, together", [together])
-    return Report({**document, **together}, [*tables, "\n".join(texts)])
+    return Report({**document, **together}, [Table(title, rows), "\n".join(texts)])
 
 
 def seconds_of_products(shape: NetShape, threads: int) -> float:
