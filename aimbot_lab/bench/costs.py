@@ -60,7 +60,9 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
 
     With the same seed both end in the same weights, so all that they differ in is the evaluation.
     """
-    plan, sink = _plan("algo=hybrid_ppo", steps=steps), MemoryTracker()
+    world, sink = default_type(), MemoryTracker()
+    sizes = "env.num_envs=512", f"train.total_steps={steps}"
+    plan = training_plan(FILE, only(world.default_target()), *sizes)
 
     def learn(plan: TrainingPlan) -> None:
         Training(plan).learn(sink, SilentObserver(), lambda: False)
@@ -70,7 +72,7 @@ def bench_evaluation(evaluation: EvaluationSettings, *, steps: int, repeats: int
     calls = {one: partial(learn, plan) for one, plan in plans.items()}
     taken = seconds_by_turns(calls, repeats, time.process_time)
     usual, more = (median(seconds) for seconds in taken.values())
-    world, number = default_type(), len(sink.metrics["eval/win_rate"]) // repeats
+    number = len(sink.metrics["eval/win_rate"]) // repeats
     found = {
         "evaluations": number,  # in a training
         "episodes": max(world.targets(None)[world.default_target()], 1) * evaluation.episodes,
@@ -164,7 +166,7 @@ def _watch(end: Connection, run_folder: Path) -> None:
 
 def _train(end: Connection, run_folder: Path, num_envs: int) -> None:
     """In a process of its own: train (rollouts, whether that is watched) as is asked for."""
-    plan = _plan("algo=hybrid_ppo", num_envs=num_envs, steps=NEVER)
+    plan = _plan(num_envs=num_envs, steps=NEVER)
     stopwatch = Stopwatch(time.process_time)
     channel = ControlChannel(run_folder, look_seconds=CHANNEL_SECONDS)
     stopwatch.watch(channel, "requests answer", OWN)
