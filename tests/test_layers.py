@@ -41,7 +41,7 @@ HOMES = {
     "scipy": ["sweep/results/gains.py", "foundation/statistics/nash.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
-    "threadpoolctl": ["bench/timing/products.py"],
+    "threadpoolctl": ["bench/train.py"],
     "sb3_contrib": ["training/"],
     "onnx": ["training/"],
     "onnxruntime": ["training/"],

@@ -1,10 +1,7 @@
-"""Benchmarks, a module for each command of `aimbot-lab bench`.
+"""Benchmarks, for the commands of `aimbot-lab bench`: each is a function that gives a `Report`.
 
-`sim` (steps per second of the worlds), `train` (trainings against stable-baselines3), `ablation`
-(what each option brings), `rules` (error rates of promotion), `evaluation`, `replays` and
-`panel.watching` (what these cost a training), `peer` (wall time to the same proof), `ratings` (how
-often the league's intervals hold), `bridge` (ML-Agents' calls, through the wire and in process).
-
-Every figure is the best of several short repeats, since whatever else a machine does can only
-slow a repeat down.
+`turns` is the harness: variants by turns, ratios with intervals, processes of their own, reports.
 """
+
+ABLATION_TASKS = "recall", "duel", "stale"
+"""What variants of `ablation` learn beside targets; here, so that help loads nothing for it."""

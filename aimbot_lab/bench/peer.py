@@ -1,64 +1,57 @@
-"""Two trainings of a Gymnasium environment to the same proof: a curriculum by hybrid_ppo, and plain
-stable-baselines3.
+"""`bench peer`: two trainings of a Gymnasium environment to the same proof, by turns.
+
+A curriculum by hybrid_ppo, and plain stable-baselines3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
+from typing import Any
 
+from aimbot_lab.bench.turns import Report, Say, Table, turns
+from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.plain_ppo import learn_plain_ppo
+from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.training import Training, TrainingPlan
 
 OURS, THEIRS = "curriculum", "stable-baselines3"
 
 
-@dataclass(frozen=True)
-class PeerTraining:
-    """A training until the proof of the last lesson, or until its steps were spent."""
-
-    learner: str  # OURS or THEIRS
-    seed: int
-    steps: int  # environment steps
-    seconds: float
-    passed: bool
-
-
-class _NoSink:
-    def log_metrics(self, step: int, metrics: dict[str, float]) -> None:
-        """Keep nothing."""
-
-
-def peer_trainings(plan: TrainingPlan, *, seeds: int) -> Iterator[PeerTraining]:
-    """Both trainings for each of so many seeds, by turns, each as it ends.
-
-    The curriculum's is compiled before the first.
-    """
+def bench_peer(plan: TrainingPlan, *, seeds: int, say: Say) -> Report:
+    """Both trainings for each of so many seeds; the curriculum's is compiled before the first."""
+    learners = {OURS: _ours, THEIRS: learn_plain_ppo}
     _ours(replace(plan, train=replace(plan.train, total_steps=1)))
-    for seed in range(plan.seed, plan.seed + seeds):
-        now = replace(plan, seed=seed)
-        yield _ours(now)
-        found = learn_plain_ppo(now)
-        yield PeerTraining(THEIRS, seed, found.steps, found.seconds, found.passed)
+    done = []
+    for turn, learner in turns(learners, seeds, alternate=False):
+        seed = plan.seed + turn
+        found = learners[learner](replace(plan, seed=seed))
+        say(f"seed {seed}, {learner}: {found.seconds:.1f} s")
+        about = {"learner": learner, "seed": seed, "steps": found.steps}
+        done.append({**about, "seconds": found.seconds, "passed": found.passed})
+    times = ratio(done)
+    line = "no seed with which both passed" if times is None else f"{times:.1f} (median over seeds)"
+    text = f"seconds of {THEIRS} over those of the curriculum: {line}"
+    title = "Until the proof of the last lesson, or until the steps were spent"
+    return Report({"trainings": done, "ratio": times}, [Table(title, done), text])
 
 
-def _ours(plan: TrainingPlan) -> PeerTraining:
+def _ours(plan: TrainingPlan) -> PlainOutcome:
     training = Training(plan)
     with closing(training):
-        ended = training.learn(_NoSink(), SilentObserver(), lambda: False)
-    passed = training.progress.finished
-    return PeerTraining(OURS, plan.seed, ended.steps, ended.seconds, passed)
+        ended = training.learn(MemoryTracker(), SilentObserver(), lambda: False)
+    return PlainOutcome(ended.steps, ended.seconds, training.progress.finished)
 
 
-def ratio(done: list[PeerTraining]) -> float | None:
+def ratio(done: Sequence[Mapping[str, Any]]) -> float | None:
     """Median over seeds of plain stable-baselines3's seconds over the curriculum's.
 
     Of the seeds with which both passed; None: there is none.
     """
-    by_seed: dict[int, dict[str, float]] = {}
-    for one in done:
-        if one.passed:
-            by_seed.setdefault(one.seed, {})[one.learner] = one.seconds
-    pairs = [both[THEIRS] / both[OURS] for both in by_seed.values() if len(both) == 2]
+    passed = {(one["learner"], one["seed"]): one["seconds"] for one in done if one["passed"]}
+    pairs = [
+        theirs / passed[OURS, seed]
+        for (learner, seed), theirs in passed.items()
+        if learner == THEIRS and (OURS, seed) in passed
+    ]
     return median(pairs) if pairs else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from aimbot_lab.cli.bench.command import bench
+from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.commands.compare import compare
 from aimbot_lab.cli.commands.delete import delete
 from aimbot_lab.cli.commands.evaluate import evaluate

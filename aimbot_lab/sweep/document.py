@@ -115,15 +115,6 @@ def is_sweep_file(path: str) -> bool:
     return False
 
 
-def file_diagnostics(path: str) -> list[str]:
-    """Every fault of the sweep file at `path`, one line each."""
-    try:
-        load_sweep(path)
-    except ConfigurationError as error:
-        return list(error.faults)
-    return []
-
-
 def _checked(
     document: YamlDocument, given: Mapping[str, Any]
 ) -> tuple[SweepFile | None, list[Diagnostic]]:

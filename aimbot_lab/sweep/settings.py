@@ -14,7 +14,6 @@ from aimbot_lab.tracking.settings import TrackingSettings
 
 NAME_FORM = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$"
 Key = Annotated[str, MinLen(1)]
-Scalar = bool | int | float | str | None
 LOG_NEEDS = "must be greater than 0 where log is true"
 
 

@@ -14,7 +14,7 @@ class FinishReport:
     """How much of a run has reached its store when it ended."""
 
     status: RunStatus
-    waiting: int = 0  # entries that stay in the journal until `reap_dead_runs` delivers them
+    waiting: int = 0  # entries that stay in the journal until `close_orphan_runs` delivers them
     refused: int = 0  # entries that the store will never take, for example of a deleted run
     dropped: int = 0  # entries that the local disk could not keep
     failure: str | None = None  # why entries wait, were refused or were dropped

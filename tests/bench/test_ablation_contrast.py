@@ -4,8 +4,8 @@ from math import exp, log
 
 import pytest
 
-from aimbot_lab.bench.ablation.contrast import contrast, student_interval
-from aimbot_lab.bench.ablation.trainings import Attempt
+from aimbot_lab.bench.ablation import Attempt, contrast
+from aimbot_lab.bench.turns import student_interval
 
 
 def tried(variant: str, seed: int, *, steps: int, reached: bool = True, wins: int = 80) -> Attempt:

@@ -5,11 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench.bridge.bridge import FULL
-from aimbot_lab.bench.bridge.peers import EchoPeer, Peer
-from aimbot_lab.bench.timing.turns import best_by_turns
-from aimbot_lab.cli.bench.command import bench
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.bench.bridge import FULL, started
+from aimbot_lab.cli.bench import bench
+from aimbot_lab.mlagents.exception import UnityEnvironmentException
 
 
 def test_every_part_is_measured_and_the_share_is_theirs() -> None:
@@ -30,21 +28,9 @@ def test_the_full_bench_measures_what_the_page_quotes() -> None:
     assert FULL.in_process_agents == 1024
 
 
-def test_runs_take_turns() -> None:
-    called: list[str] = []
-    best = best_by_turns([lambda: called.append("a"), lambda: called.append("b")], 3)
-    assert "".join(called) == "ababab"
-    assert all(seconds < float("inf") for seconds in best)
-
-
-def test_an_echo_takes_its_turns_and_ends_when_told() -> None:
-    with EchoPeer(5, 3) as echo:
-        assert echo.steps_per_second(0.0) > 0
-
-
-def test_a_build_that_ends_by_itself_is_told() -> None:
+def test_a_build_that_ends_by_itself_is_reported() -> None:
     with (
-        pytest.raises(LabError, match="the build ended before it was told to"),
-        Peer(("this",)) as one,
+        pytest.raises(UnityEnvironmentException, match="ended with exit code 3"),
+        started("-c", "import sys; sys.exit(3)") as one,
     ):
-        one._received()
+        one.receive_bytes()

@@ -1,19 +1,15 @@
 """Measurements in processes of their own."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from aimbot_lab.bench.sim_plan import QUICK
-from aimbot_lab.bench.timing import fresh_process
-from aimbot_lab.bench.timing.first_step import seconds_to_first_step
-from aimbot_lab.bench.timing.fresh_process import Starts, measure_plain_python, measure_starts
+from aimbot_lab.bench import sim
+from aimbot_lab.bench.turns import group, printed_number
 from aimbot_lab.foundation.errors import LabError
-
-STARTS = replace(QUICK, starts=True)
 
 
 def test_the_cold_start_has_an_empty_cache_and_the_others_what_it_left(
@@ -21,33 +17,38 @@ def test_the_cold_start_has_an_empty_cache_and_the_others_what_it_left(
 ) -> None:
     found: list[list[str]] = []
 
-    def start(module: str, *, environment: Mapping[str, str]) -> float:
-        assert module == fresh_process.FIRST_STEP
+    def number(code: str, **environment: str) -> float:
+        if code != sim.START:
+            assert environment == {"NUMBA_DISABLE_JIT": "1"}
+            return 1.0
         folder = Path(environment["NUMBA_CACHE_DIR"])
         found.append(sorted(os.listdir(folder)))
         (folder / f"kernel {len(found)}").touch()
         return [9.0, 0.9, 0.7, 0.8][len(found) - 1]
 
-    monkeypatch.setattr(fresh_process, "_number_from", start)
-    assert measure_starts(STARTS) == Starts(cold=9.0, cached=0.7)
+    monkeypatch.setattr(sim, "printed_number", number)
+    report = sim.bench_sim(replace(sim.QUICK, num_envs=(1,), starts=True), lambda _: None)
+    assert report.document["compile_seconds"] == {"cold": 9.0, "cached": 0.7}
     assert found[0] == []
     assert all("kernel 1" in folder for folder in found[1:])
 
 
-def test_the_first_step_is_made() -> None:
-    assert seconds_to_first_step() > 0.0
+def test_a_measurement_that_fails_is_an_error_in_one_line() -> None:
+    with pytest.raises(
+        LabError, match=r"^a measurement in .* failed: .*No module named 'nothing'$"
+    ):
+        printed_number("import nothing")
+    assert printed_number("import os; print(os.environ['NUMBER'])", NUMBER="2.5") == 2.5
 
 
-def test_plain_python_runs_with_the_compiler_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def environment_of(module: str, *arguments: float, environment: Mapping[str, str]) -> float:
-        assert environment == {"NUMBA_DISABLE_JIT": "1"}
-        return 1.0
-
-    monkeypatch.setattr(fresh_process, "_number_from", environment_of)
-    assert measure_plain_python(QUICK) == 1.0
+def echo(end: Connection, word: str) -> None:
+    while (asked := end.recv()) != "break":
+        end.send({word: asked, "rank": os.environ["RANK"]})
+    raise ValueError("it broke")
 
 
-def test_a_measurement_that_fails_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "PLAIN_STEP", "aimbot_lab.no_such_module")
-    with pytest.raises(LabError, match=r"^aimbot_lab\.no_such_module failed: .*No module named"):
-        measure_plain_python(QUICK)
+def test_all_processes_of_a_group_answer_until_one_fails_in_a_line() -> None:
+    with group(echo, ("said",), ({"RANK": "0"}, {"RANK": "1"})) as ask:
+        assert ask(7) == [{"said": 7, "rank": "0"}, {"said": 7, "rank": "1"}]
+        with pytest.raises(LabError, match=r"^a process of the benchmark failed: .*it broke"):
+            ask("break")

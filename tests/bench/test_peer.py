@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench.peer import OURS, THEIRS, PeerTraining, peer_trainings, ratio
+from aimbot_lab.bench.peer import OURS, THEIRS, bench_peer, ratio
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -33,13 +33,14 @@ def plan(folder: Path, *overrides: str) -> TrainingPlan:
 
 
 def test_both_end_where_the_lesson_is_proven(tmp_path: Path) -> None:
-    done = list(peer_trainings(plan(tmp_path), seeds=1))
-    assert [(one.learner, one.seed, one.passed) for one in done] == [
+    found = bench_peer(plan(tmp_path), seeds=1, say=lambda _: None).document
+    done = found["trainings"]
+    assert [(one["learner"], one["seed"], one["passed"]) for one in done] == [
         (OURS, 1, True),
         (THEIRS, 1, True),
     ]
-    assert all(0 < one.steps < 2048 for one in done)
-    assert ratio(done) == pytest.approx(done[1].seconds / done[0].seconds)
+    assert all(0 < one["steps"] < 2048 for one in done)
+    assert found["ratio"] == pytest.approx(done[1]["seconds"] / done[0]["seconds"])
 
 
 def test_steps_that_are_spent_before_the_proof_are_no_pass(tmp_path: Path) -> None:
@@ -49,8 +50,8 @@ def test_steps_that_are_spent_before_the_proof_are_no_pass(tmp_path: Path) -> No
 
 
 def test_the_ratio_is_that_of_seeds_with_which_both_passed() -> None:
-    def one(learner: str, seed: int, seconds: float, passed: bool = True) -> PeerTraining:
-        return PeerTraining(learner, seed, 1, seconds, passed)
+    def one(learner: str, seed: int, seconds: float, passed: bool = True) -> dict:
+        return {"learner": learner, "seed": seed, "seconds": seconds, "passed": passed}
 
     pairs = [one(OURS, 1, 2.0), one(THEIRS, 1, 6.0), one(OURS, 2, 1.0), one(THEIRS, 2, 5.0)]
     failed = [one(OURS, 3, 1.0), one(THEIRS, 3, 90.0, passed=False)]

@@ -1,6 +1,6 @@
 """Worlds in full play, which benchmarks measure, whichever world it is."""
 
-from aimbot_lab.bench.timing.play import Play
+from aimbot_lab.bench.sim import Play
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.worlds.registry import default_type, settings_with
 from tests.worlds.stranger import WALK, WalkSettings

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.bench.ratings import RatingsPlan, bench_ratings, drawn_table
+from aimbot_lab.bench.simulations import RatingsPlan, bench_ratings, drawn_table
 from aimbot_lab.foundation.statistics.ratings import expected_scores
 
 TINY = RatingsPlan(
@@ -30,8 +30,9 @@ def test_a_drawn_table_has_the_games_and_the_scores_that_were_asked_for() -> Non
 def test_the_simulation_tells_shares_of_every_kind() -> None:
     told: list[str] = []
     found = bench_ratings(TINY, told.append)
-    assert len(found.coverage) == 4
-    assert len(found.cycles) == 6
+    document = found.document
+    assert len(document["coverage"]) == 4
+    assert len(document["cycles"]) == 6
     assert len(told) == 10
-    assert all(0.0 <= one.share <= 1.0 for one in (*found.coverage, *found.cycles))
+    assert all(0.0 <= one["share"] <= 1.0 for one in document["coverage"] + document["cycles"])
     assert bench_ratings(TINY, told.append) == found

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.bench.samplings import trainings
-from aimbot_lab.bench.samplings.trainings import SAMPLINGS, SelfPlayBench, requested
+from aimbot_lab.bench import self_play
+from aimbot_lab.bench.self_play import SAMPLINGS, planned_trainings, requested
 from aimbot_lab.experiment.runs.run import run_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
@@ -28,7 +28,7 @@ STEPS = 384
 
 
 def test_trainings_differ_in_whom_they_meet_and_in_their_seeds_alone() -> None:
-    planned = list(SelfPlayBench(1_000_000, 2).trainings())
+    planned = list(planned_trainings(1_000_000, 2))
     assert [(one.seed, one.sampling) for one in planned] == [
         (seed, sampling) for seed in (1, 2) for sampling in SAMPLINGS
     ]
@@ -51,8 +51,8 @@ def test_what_is_done_is_not_trained_again_and_what_was_broken_off_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = {name: SAMPLINGS[name] for name in ("latest only", "pfsp")}
-    monkeypatch.setattr(trainings, "SAMPLINGS", two)
-    first = next(SelfPlayBench(STEPS, 1, TINY).trainings())
+    monkeypatch.setattr(self_play, "SAMPLINGS", two)
+    first = next(planned_trainings(STEPS, 1, TINY))
     data = DataFolder(tmp_path)
     stopped = run_curriculum(requested(first, data), SilentObserver(), should_stop=lambda: True)
     assert stopped.status == "KILLED"
@@ -67,5 +67,5 @@ def test_what_is_done_is_not_trained_again_and_what_was_broken_off_goes_on(
     assert len(found["league"]["players"]) == 2 + 4
     again = invoke(tmp_path, *words)
     assert again.said.count("done before") == 2
-    assert f"{found['samplings'][1]['mean']:.0f}" in again.output
+    assert f"{found['samplings'][1]['mean']:,.0f}" in again.output
     assert len(list_runs(data)) == 2

@@ -2,8 +2,7 @@
 
 import pytest
 
-from aimbot_lab.bench.timing import stopwatch as module
-from aimbot_lab.bench.timing.stopwatch import Stopwatch
+from aimbot_lab.bench.train import Stopwatch
 
 
 class Clock:
@@ -30,15 +29,9 @@ class Shop:
         raise OSError("fire")
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def test_each_moment_counts_for_the_innermost_watched_call() -> None:
     clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
-
-
-def test_each_moment_counts_for_the_innermost_watched_call(clock: Clock) -> None:
-    shop, watch = Shop(clock), Stopwatch()
+    shop, watch = Shop(clock), Stopwatch(clock.perf_counter)
     watch.watch(shop, "sell burn", "counter")
     watch.watch(shop, "wrap", "table")
     shop.wrap(seconds=100.0)
@@ -49,3 +42,4 @@ def test_each_moment_counts_for_the_innermost_watched_call(clock: Clock) -> None
         shop.burn()
     shop.wrap(seconds=4.0)
     assert watch.end() == {"counter": 7.0, "table": 5.0, "rest": 0.5}
+    assert watch.calls == {"counter": 2, "table": 2}

@@ -6,8 +6,8 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.bench.networks.plan import NETWORKS, PLAIN, RECURRENT, SHARED, full
-from aimbot_lab.cli.bench.command import bench
+from aimbot_lab.bench.train import OF_NETWORKS, PLAIN, RECURRENT, SHARED, of_networks
+from aimbot_lab.cli.bench import bench
 
 RATIOS = {"recurrent_ppo": RECURRENT, "recurrent_ppo_shared": SHARED, "plain": PLAIN}
 
@@ -32,18 +32,18 @@ def test_without_json_it_is_a_table() -> None:
     result = CliRunner().invoke(bench, ["train", "--network", "all", "--quick"])
     assert result.exit_code == 0, result.output
     for name in ("all", PLAIN, RECURRENT, SHARED):
-        line = rf"^{name} +1 +(torch|fused) +[\d,]+ +[\d,]+( +\d+\.\d\d){{4}}$"
+        line = rf"^{name} +1 +(torch|fused) +[\d,]+ +[\d,]+( +[\d.]+%){{7}}( +[\d.]+){{4}}$"
         assert re.search(line, result.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["memory", "units", "all"])
 def test_what_is_compared_differs_in_the_agent_alone(network: str) -> None:
-    plan = full(network)
-    plans = {one: plan.training(one) for one in plan.variants if one.threads == 1}
-    ours = plans[plan.variants[0]]
-    for other in plans.values():
+    variants = of_networks(network, OF_NETWORKS)
+    plans = [OF_NETWORKS.training(one) for one in variants if one.threads == 1]
+    ours = plans[0]
+    for other in plans:
         assert (other.env, other.lessons, other.seed) == (ours.env, ours.lessons, ours.seed)
         for name in ("n_steps", "batch_size", "n_epochs", "learning_rate", "total_steps"):
             assert getattr(other.train, name) == getattr(ours.train, name)
-    assert plan.batch_size == 4096
-    assert {one.threads for one in plan.variants} == {1, 2}
+    assert ours.train.batch_size == 4096
+    assert {one.threads for one in variants} == {1, 2}

@@ -5,7 +5,6 @@ import pytest
 
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
-from aimbot_lab.worlds.gorge.coordinates import absolute_position, cell_at
 from aimbot_lab.worlds.gorge.gorge import Gorge
 from aimbot_lab.worlds.gorge.settings import GorgeSettings, RewardWeights
 from aimbot_lab.worlds.registry import as_dict
@@ -27,13 +26,6 @@ def test_the_start_is_seen_as_the_example_says() -> None:
     _, buffers = begun(Scenario({"score": 1.0}), features=features)
     wanted = [29, 9, 0.453125, 0.140625, 0.335483, 0.191572]
     np.testing.assert_array_equal(buffers.observations[0].round(6), np.array(wanted, np.float32))
-
-
-def test_absolute_positions_are_those_of_the_example_and_lead_back() -> None:
-    assert absolute_position(29, 9) == (29500, -54500)
-    for cell in [(0, 0), (63, 63), (29, 9), (11, 55)]:
-        assert cell_at(*absolute_position(*cell)) == cell
-    assert cell_at(0, -64000) == (0, 0)
 
 
 def test_the_default_observation_has_the_213_columns_of_the_source() -> None:

@@ -11,7 +11,6 @@ from aimbot_lab.curriculum.promotion.evidence import (
     RESTART_EVERY,
     Evidence,
     EvidenceTest,
-    FloatArray,
 )
 from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS, Window
 from aimbot_lab.foundation.episodes import Cell
@@ -187,11 +186,6 @@ def measured(outcome: Outcome, criteria: CompletionCriteria) -> bool | float:
     if isinstance(value, bool):
         return value
     return min(max(_scaled(value, criteria), 0.0), 1.0)
-
-
-def as_values(outcomes: Sequence[Outcome], criteria: CompletionCriteria) -> FloatArray:
-    """`measured` of all `outcomes` [N], as the test's `trace` takes them."""
-    return np.array([measured(outcome, criteria) for outcome in outcomes])
 
 
 def _scaled(value: float, criteria: CompletionCriteria) -> float:

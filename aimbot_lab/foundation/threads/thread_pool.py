@@ -30,7 +30,7 @@ class Task(Protocol):
         """Work as thread `thread_id`: 0 the caller, k + 1 worker k.
 
         The caller returns when the work is done or others are at the rest of it, a worker when it
-        has looked out in vain for more (see `foundation.handover`).
+        has looked out in vain for more (see `foundation.threads.spin_sync`).
         """
         ...
 
@@ -40,7 +40,7 @@ class ThreadPool:
 
     A task must release the GIL to gain anything, as kernels do. The threads start with the first
     task; a copy and a forked process start their own. `sync_flags` are the workers' flags of
-    `foundation.handover`.
+    `foundation.threads.spin_sync`.
     """
 
     def __init__(self, count: int, sync_flags: SyncFlags | None = None) -> None:

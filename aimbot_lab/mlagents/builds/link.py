@@ -92,7 +92,7 @@ class Build:
 
     def receive(self) -> BuildMessage:
         """The build's next message."""
-        data = self._next()
+        data = self.receive_bytes()
         if len(data) > MAX_MESSAGE:
             raise UnityCommunicationException(
                 f"{self} sent a message of {len(data) / 2**20:.1f} MiB, and {MAX_MESSAGE // 2**20} "
@@ -103,7 +103,8 @@ class Build:
             raise UnityCommunicatorStoppedException(f"{self} said that it goes")
         return message
 
-    def _next(self) -> bytes:
+    def receive_bytes(self) -> bytes:
+        """The build's next message as it came."""
         until = time.monotonic() + self._wait
         while True:
             fate = None if self._process is None else self._process.fate()

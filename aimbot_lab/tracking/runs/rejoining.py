@@ -23,7 +23,7 @@ def rejoin_run(
     """A tracker that resumes the run `run_id`, which is RUNNING again.
 
     What its last writer left undelivered on this machine must have been delivered before
-    (`reap_dead_runs`). Raises ConfigurationError for an address that can't be used, StoreError
+    (`close_orphan_runs`). Raises ConfigurationError for an address that can't be used, StoreError
     where the store or the data folder can't, where there is no such run, or where a living process
     writes to it.
     """

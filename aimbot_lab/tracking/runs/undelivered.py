@@ -9,7 +9,7 @@ from aimbot_lab.tracking.runs.run_folder import left_over_folders
 
 @dataclass(frozen=True)
 class WaitingRun:
-    """What a data folder holds of a run until `reap_dead_runs` can deliver it."""
+    """What a data folder holds of a run until `close_orphan_runs` can deliver it."""
 
     run_id: str
     entries: int  # numbers, tags and files, and the end of the run

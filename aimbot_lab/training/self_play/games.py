@@ -25,10 +25,6 @@ class GamesTable:
         """(player, opponent, wins, draws, losses) of all pairs, as they first met."""
         return ((*pair, won, drawn, lost) for pair, (won, drawn, lost) in self._counts.items())
 
-    def games_of(self, player: str) -> int:
-        """How many games `player` has played."""
-        return sum(sum(counts) for pair, counts in self._counts.items() if player in pair)
-
     def counts(self, players: Sequence[str]) -> np.ndarray:
         """[P, P, 3] wins, draws and losses of each of `players` against each."""
         place = {name: number for number, name in enumerate(players)}

@@ -1,1 +1,0 @@
-"""`aimbot-lab bench bridge`: what the bridge to ML-Agents costs, by gRPC and in process."""

@@ -1,1 +1,0 @@
-"""How fast networks with a memory or with encoders train, beside others."""

@@ -1,1 +1,0 @@
-"""What the panel costs a training."""

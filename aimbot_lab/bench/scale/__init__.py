@@ -1,1 +1,0 @@
-"""How fast one training goes in several processes, and what their exchange takes."""

@@ -1,1 +1,0 @@
-"""How fast an agent learns that meets itself, beside one that does not."""

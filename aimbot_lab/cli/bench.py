@@ -1,0 +1,397 @@
+"""`aimbot-lab bench`: benchmarks, each of which shows the report of one of `aimbot_lab.bench`."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import aimbot_lab
+from aimbot_lab.bench import ABLATION_TASKS
+from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_files
+from aimbot_lab.cli.views.progress import progress
+from aimbot_lab.cli.views.text import Fit, print_json, table
+
+if TYPE_CHECKING:
+    from aimbot_lab.bench.turns import Report
+
+Measure = TypeVar("Measure", bound=Callable[..., Any])
+WIDTH = 100  # beyond which heads of columns are wrapped
+quick = click.option("--quick", is_flag=True, help="A few seconds only: rough figures.")
+
+
+def number(
+    name: str, default: int, bounds: tuple[int, int | None], text: str
+) -> Callable[[Measure], Measure]:
+    """An option that is a whole number within `bounds`."""
+    kind = click.IntRange(*bounds)
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
+
+
+def say(line: str) -> None:
+    """Show progress."""
+    click.echo(line, err=True)
+
+
+def show(report: "Report", *, as_json: bool) -> None:
+    """Print `report` as one document, or as text and tables."""
+    from aimbot_lab.bench.turns import this_machine
+
+    machine = this_machine()
+    if as_json:
+        about = {"schema": 1, "version": aimbot_lab.__version__, "machine": machine}
+        print_json({**about, **report.document})
+        return
+    for words in filter(None, (machine, report.document.get("settings"))):
+        click.echo(", ".join(f"{key} {one}" for key, one in words.items()))
+    for part in report.parts:
+        click.echo()
+        if isinstance(part, str):
+            click.echo(part)
+            continue
+        rows = part.cells()
+        body = [[*row.values()] for row in rows]
+        click.echo(f"{part.title}\n{table([*rows[0]], body, Fit(WIDTH, cut=''))}")
+
+
+@click.group(short_help="Measure speed on this machine.")
+def bench() -> None:
+    """Measure speed on this machine.
+
+    \b
+    Example:
+      aimbot-lab bench sim
+    """
+
+
+def benchmark(short_help: str) -> Callable[[Callable[..., "Report"]], click.Command]:
+    """A command of the group that shows the report which a function returns."""
+
+    def added(measure: Callable[..., "Report"]) -> click.Command:
+        @bench.command(measure.__name__.replace("_", "-"), short_help=short_help)
+        @options.as_json
+        @wraps(measure)
+        def command(as_json: bool, **given: Any) -> None:
+            show(measure(**given), as_json=as_json)
+
+        return command
+
+    return added
+
+
+@benchmark("Measure the simulator's steps per second.")
+@quick
+def sim(quick: bool) -> "Report":
+    """Measure the simulator: steps per second, what takes the time, how long a start takes.
+
+    A step is one decision of one agent, under random play; where an environment has several, the
+    columns count agents. Takes about a minute; close other programs, and compare only figures of
+    the same run.
+
+    \b
+    Example:
+      aimbot-lab bench sim --json > bench.json
+    """
+    from aimbot_lab.bench.sim import FULL, QUICK, bench_sim
+
+    return bench_sim(QUICK if quick else FULL, say)
+
+
+@benchmark("Measure trainings against another PPO.")
+@quick
+@click.option(
+    "--network",
+    type=click.Choice(("memory", "units", "all")),
+    help="A network with a memory, with encoders of units and attention, or with everything, "
+    "against plain layers and sb3-contrib's RecurrentPPO.",
+)
+@click.option(
+    "--world",
+    metavar="NAME",
+    help="A world with self-play, such as duel: self-play against past selves, beside as many "
+    "rows of the arena's hardest target.",
+)
+def train(quick: bool, network: str | None, world: str | None) -> "Report":
+    """Measure whole trainings: hybrid_ppo against stable-baselines3's PPO, and what takes the time.
+
+    The same arena, networks and hyper-parameters, with lessons and tracking; repeats take turns,
+    and the best counts. Takes some five minutes; close other programs.
+
+    \b
+    Example:
+      aimbot-lab bench train --json > bench.json
+      aimbot-lab bench train --network memory
+      aimbot-lab bench train --world duel
+    """
+    from aimbot_lab.bench import train as measured
+
+    sizes = measured.TINY if quick else measured.FULL
+    if network is not None and world is not None:
+        raise click.UsageError("--network and --world are two benchmarks: give one of them")
+    if network is not None:
+        few = sizes if quick else measured.OF_NETWORKS
+        return measured.bench_networks(network, few, say)
+    if world is not None:
+        return measured.bench_self_play(world, sizes, say)
+    return measured.bench_train(sizes, say)
+
+
+@benchmark("Measure one training in several processes.")
+@quick
+def scale(quick: bool) -> "Report":
+    """Measure one training in 1, 2 and 4 processes and with two threads, and their exchange.
+
+    The trainings are goto's, with layers of 64 and of 128 units. They take turns, in alternating
+    order, and each turn is compared with the one of one process beside it. Takes some ten minutes
+    and 3 GB of memory; close other programs, and have a core for each process, else only the
+    processor's time holds.
+
+    \b
+    Example:
+      aimbot-lab bench scale --json > scale.json
+    """
+    from aimbot_lab.bench.scale import FULL, TINY, bench_scale
+
+    return bench_scale(TINY if quick else FULL, say)
+
+
+@benchmark("Measure the bridge to ML-Agents.")
+@quick
+def bridge(quick: bool) -> "Report":
+    """Measure agents' steps a second by ML-Agents' calls, through the wire and in process.
+
+    Through the wire, a player and a trainer of this package talk by gRPC, each in a process of its
+    own; an echo of messages as long shows what gRPC itself takes. In process, LabEnvironment runs
+    beside the world that it plays. All by turns, under random play. Takes about a minute; close
+    other programs. Needs gRPC: pip install 'aimbot-lab[unity]'.
+
+    \b
+    Example:
+      aimbot-lab bench bridge --json > bridge.json
+    """
+    from aimbot_lab.bench.bridge import FULL, QUICK, bench_bridge
+
+    return bench_bridge(QUICK if quick else FULL, say)
+
+
+@benchmark("Compare with plain stable-baselines3.")
+@click.argument(
+    "file",
+    default="cartpole",
+    type=click.Path(path_type=Path),
+    shell_complete=complete_files("curriculum"),
+)
+@options.overrides
+@number("--seeds", 3, (1, 1000), "Trainings of each, by turns.")
+def peer(file: Path, overrides: tuple[str, ...], seeds: int) -> "Report":
+    """Train a Gymnasium environment twice to the same proof, and print the ratio of wall time.
+
+    First by the curriculum in FILE (default: the shipped cartpole), through all its lessons; then
+    by stable-baselines3's PPO as its own pages use it (a DummyVecEnv, no curriculum, nothing
+    tracked), in the last lesson's parameters alone. Rows, rollouts and hyper-parameters are the
+    same, and both end where the last lesson's test passes. Takes about five minutes; close other
+    programs.
+
+    \b
+    Example:
+      aimbot-lab bench peer --seeds 5
+    """
+    from aimbot_lab.bench.peer import bench_peer
+    from aimbot_lab.experiment.config.document import load_curriculum
+    from aimbot_lab.experiment.config.validation import always
+    from aimbot_lab.training.training import TrainingPlan
+
+    config = load_curriculum(file, overrides, may_run=always).config
+    plan = TrainingPlan(config.seed, config.env, config.lessons, config.train)
+    return bench_peer(plan, seeds=seeds, say=say)
+
+
+@benchmark("Measure what the panel costs a training.")
+@number("--pairs", 30, (1, 1000), "Pairs of stretches of five seconds, one watched, one alone.")
+def panel(pairs: int) -> "Report":
+    """Measure what being watched costs a training.
+
+    A training on Goto is watched for five seconds, left alone for ten, and so on. Watched, it is
+    asked by another process for its state and its newest agent, as by the panel. Says by how much
+    more of the processor's time it takes then, how much of that is its own answering and showing,
+    and what the clock says, in which other programs count too. Takes about five minutes; leave
+    the machine alone meanwhile.
+
+    \b
+    Example:
+      aimbot-lab bench panel --pairs 60
+    """
+    from aimbot_lab.bench.costs import bench_panel
+
+    return bench_panel(pairs, say)
+
+
+@benchmark("Measure what evaluation while training costs.")
+@number("--every", 500_000, (1, 10**9), "Environment steps between two evaluations.")
+@number("--episodes", 50, (30, 10_000), "Episodes of each difficulty in an evaluation.")
+@number("--steps", 2_000_000, (1, 10**9), "Environment steps of a training.")
+@number("--repeats", 3, (1, 100), "Trainings with evaluation, and as many without.")
+def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
+    """Measure what `evaluation: {every: N, episodes: M}` costs, in seconds of the processor.
+
+    The same training of --steps on Goto, with it and without by turns, --repeats times each. Takes
+    about two minutes.
+
+    \b
+    Example:
+      aimbot-lab bench evaluation --every 200000
+    """
+    from aimbot_lab.bench.costs import bench_evaluation
+    from aimbot_lab.evaluation.settings import EvaluationSettings
+
+    settings = EvaluationSettings(every=every, episodes=episodes)
+    return bench_evaluation(settings, steps=steps, repeats=repeats)
+
+
+@benchmark("Measure what keeping replays costs a training.")
+@number("--rollouts", 40, (2, 100_000), "Rollouts that keep replays, and as many that do not.")
+def replays(rollouts: int) -> "Report":
+    """Measure what keeping replays costs a training, in seconds of the processor.
+
+    One PPO training on Goto, in which every other rollout keeps replays. Takes about two minutes.
+
+    \b
+    Example:
+      aimbot-lab bench replays --rollouts 100
+    """
+    from aimbot_lab.bench.costs import bench_replays
+
+    return bench_replays(rollouts)
+
+
+@benchmark("Simulate how often lessons would end by luck.")
+def rules() -> "Report":
+    """Simulate lessons that should not end, and how soon others do.
+
+    By the evidence that lessons end on here, and by the usual share of the last hundred episodes
+    won, compared with the threshold after each. Takes about a minute.
+
+    \b
+    Example:
+      aimbot-lab bench rules
+    """
+    from aimbot_lab.bench.simulations import RulesPlan, bench_rules
+
+    return bench_rules(RulesPlan(), say)
+
+
+@benchmark("Simulate how often intervals of ratings hold.")
+def ratings() -> "Report":
+    """Simulate leagues whose true ratings are known.
+
+    How often the 95 % intervals of `aimbot-lab league` hold the true difference, and how often its
+    test finds a cycle where there is none, and where there is one. Takes about a minute.
+
+    \b
+    Example:
+      aimbot-lab bench ratings
+    """
+    from aimbot_lab.bench.simulations import RatingsPlan, bench_ratings
+
+    return bench_ratings(RatingsPlan(), say)
+
+
+@benchmark("Compare whom a learner meets of its past.")
+@number("--steps", 20_000_000, (1, None), "Environment steps of each training.")
+@number("--seeds", 3, (1, 1000), "Trainings of each.")
+@number("--games", 200, (2, 8192), "Matches of each pair in the league.")
+@options.overrides
+@options.place
+def self_play(place: options.Place, **given: Any) -> "Report":
+    """Train by self-play against the latest self alone, and by each way to draw past selves.
+
+    All last agents then meet in one league, with the scripted players; greedy has 1200 points. Each
+    training is a run, seed by seed: what is done is not trained again, and what was broken off by
+    Ctrl-C goes on when the same command is given again. 15 trainings of 20 million steps take
+    hours.
+
+    \b
+    Example:
+      aimbot-lab bench self-play --steps 2000000 --seeds 2
+    """
+    from aimbot_lab.bench.self_play import planned_trainings, samplings_report, trained_run
+    from aimbot_lab.league.league import LeagueRequest, plan_league, play_league
+
+    store: Any = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
+    games = given["games"]
+    planned = planned_trainings(given["steps"], given["seeds"], given["overrides"])
+    runs = [(one, trained_run(one, say=say, **store)) for one in planned]
+    request = LeagueRequest(games=games, snapshots=None, seed=1)
+    plan = plan_league([run for _, run in runs], request, **store)
+    with progress(f"{games} games a pair", plan.pairs) as advance:
+        league = play_league(plan, on_pair=advance)
+    return samplings_report(given, runs, league)
+
+
+class TaskChoice(options.TargetChoice):
+    """A target of the world that is meant where none is named, or a task of its own name."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every task's name."""
+        return (*super().choices, *ABLATION_TASKS)
+
+
+@bench.command(short_help="Compare hybrid_ppo's switches, each by itself.")
+@click.option(
+    "--task",
+    "--target",
+    "task",
+    cls=options.TargetOption,
+    type=TaskChoice(lambda world: world.hardest_target()),
+    show_default=True,
+    help="What is learned: a target in all its difficulties; recall, which needs a memory; duel, "
+    "against scripts; or stale, from rollouts that are kept.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME",
+    help="A variant to compare, for example 'target linear'; repeatable. [default: all; of recall "
+    "memory and bins, of stale bins and two bounds of dual clip, of duel the parts of a network]",
+)
+@click.option("--leave-one-out", is_flag=True, help="Everything on, and one thing off in turn.")
+@click.option(
+    "--threshold",
+    type=options.NumberRange(0, 1, min_open=True, max_open=True),
+    help="Win rate to prove to exceed. [default: 0.7; of stale 0.4, of recall 0.8]",
+)
+@number("--seeds", 5, (1, 1000), "Trainings of each variant.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    help="Steps after which a training has failed. [default: 4 million; of recall 16 million]",
+)
+@options.as_json
+def ablation(steps: int | None, as_json: bool, **given: Any) -> None:
+    """Train with each switch of hybrid_ppo on, alone: steps and seconds to a threshold.
+
+    Bins are plain PPO, and the others stand against it: the same world, in which all observe units
+    (rays and the enemies in sight), the same lesson, settings and seeds. Each trained agent then
+    plays fresh episodes. Seconds are the processor's. A row of encoders or memory takes some
+    minutes a seed, of the others some seconds; Ctrl-C shows what is done so far. Of recall the
+    agent with a memory learns first, and the others take as many steps as it did.
+
+    \b
+    Examples:
+      aimbot-lab bench ablation --task free --threshold 0.6
+      aimbot-lab bench ablation --task recall --seeds 3
+    """
+    from aimbot_lab.bench import ablation as trainings
+
+    plan = trainings.AblationPlan(most_steps=steps, **given)
+    done: list[trainings.Attempt] = []
+    try:
+        for attempt in trainings.attempts(plan, say):
+            done.append(attempt)
+    finally:
+        if done:
+            show(trainings.report(plan, done), as_json=as_json)

@@ -1,1 +1,0 @@
-"""The command `aimbot-lab bench` and its parts."""
