@@ -60,7 +60,7 @@ def _cell(value: Any, share: bool) -> str:
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if share:
-        return f"{value:.1%}"
+        return format(value, ".1%" if abs(value) >= 0.1 else ".2%")
     if isinstance(value, float):
         small = ".3g" if abs(value) < 0.1 else ".2f"
         return format(value, ",.0f" if abs(value) >= 1000 else small)
