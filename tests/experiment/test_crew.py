@@ -14,7 +14,7 @@ from aimbot_lab.experiment.runs.run_record import InitialAgentRef
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.place import LostError, Place
 
 AGENT = InitialAgentRef(source="a" * 32, step=8192, sha256="b" * 64)
 OTHER = AGENT._replace(sha256="c" * 64)
@@ -91,3 +91,18 @@ def test_what_the_leader_gives_is_taken_by_the_same_code_alone(
     with pytest.raises(ConfigurationError, match=other):
         follower.take(folder)
     assert follower.failed, "nobody waits for another round"
+
+
+class Gone(Saying):
+    """The exchange of a process whose others are gone."""
+
+    def gather(self, data: bytes) -> list[bytes]:
+        raise LostError
+
+
+@pytest.mark.parametrize("code", [0, 1, 130])
+def test_all_end_with_the_exit_code_of_the_leader_and_without_it_with_their_own(code: int) -> None:
+    saying = Saying()
+    assert Crew(saying).exit_code(code) == code
+    assert Crew(Heard(saying.said)).exit_code(0) == code
+    assert Crew(Gone()).exit_code(code) == code

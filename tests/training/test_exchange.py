@@ -50,7 +50,13 @@ def processes(count: int, kind: str, *, patience_s: float = 60) -> Iterator[list
     started = [
         subprocess.Popen(
             [sys.executable, PROGRAM, kind, str(patience_s)],
-            env={**os.environ, **meeting, "RANK": str(rank), "WORLD_SIZE": str(count)},
+            env={
+                **os.environ,
+                **meeting,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(count),
+                "TORCHELASTIC_RESTART_COUNT": str(rank),  # each of several torchruns has its own
+            },
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
