@@ -36,6 +36,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1
 _Names = Annotated[tuple[_Name, ...], Field(max_length=MAX_NAMES)]
 _Count = Annotated[int, Field(ge=0, le=MAX_COLUMNS)]
 _Index = Annotated[int, Field(ge=-(2**62), le=2**62)]
+_Whole = Annotated[int, Field(ge=-(2**63), lt=2**64)]  # what NumPy's whole numbers hold
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Side = Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
 _Run = tuple[_Number | None, _Side]
@@ -45,8 +46,8 @@ class _EnvironmentActions(TypedDict):
     shape: Annotated[tuple[_Count, ...], Field(max_length=32)]
     dtype: Annotated[str, Field(max_length=16)]
     starts: Annotated[tuple[_Index, ...], Field(max_length=MAX_CHOICES)]
-    low: Annotated[tuple[_Number | _Index, ...], Field(max_length=MAX_CHOICES)]
-    high: Annotated[tuple[_Number | _Index, ...], Field(max_length=MAX_CHOICES)]
+    low: Annotated[tuple[_Number | _Whole, ...], Field(max_length=MAX_CHOICES)]
+    high: Annotated[tuple[_Number | _Whole, ...], Field(max_length=MAX_CHOICES)]
 
 
 class _States(TypedDict):

@@ -252,7 +252,7 @@ def _stored(sweep: LoadedSweep) -> dict[str, str]:
     return {
         "config": json.dumps(config),
         "source": without_password(sweep.source_text),
-        "base": sweep.base.resolved_text,
+        "base": sweep.base.open_text,
         "base_file": str(sweep.base.path),
         "base_files": json.dumps(sweep.base.files),
         "fingerprint": fingerprint(sweep),

@@ -23,7 +23,7 @@ from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model
-from aimbot_lab.training.algorithms.options import bins_remark
+from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
@@ -124,10 +124,10 @@ class Training:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts, each in a line."""
-        bins = bins_remark(self.plan.train, self.env.world.spec)
+        of_actions = action_remarks(self.plan.train, self.env.world.spec)
         of_model: tuple[str, ...] = getattr(self.model, "remarks", ())
         of_actors = () if self._actors is None else self._actors.remarks
-        return (*([] if bins is None else [bins]), *of_model, *of_actors)
+        return (*of_actions, *of_model, *of_actors)
 
     def start_from(self, agent: Agent) -> None:
         """Begin `learn` with the weights and statistics of `agent`, which must be of its kind."""

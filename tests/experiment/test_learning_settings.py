@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 from broken_curriculum import GOOD, faults
 
-from aimbot_lab.experiment.config.document import load_curriculum
+from aimbot_lab.experiment.config.document import (
+    load_curriculum,
+    parse_curriculum,
+    with_overrides,
+)
 from aimbot_lab.experiment.runs.description import describe_run
 from aimbot_lab.training.algorithms.schedules import Cosine, Linear
 
@@ -148,6 +152,20 @@ def test_what_is_left_out_is_scaled_as_suits_the_world(
     assert (train.network.scaling, train.reward_scale) == (observations, rewards)
     Path("r.yaml").write_text(loaded.resolved_text)
     assert load_curriculum("r.yaml").config == loaded.config
+
+
+def test_another_algorithm_gets_its_own_defaults_and_what_was_set_stays() -> None:
+    Path("c.yaml").write_text(POLES.replace("ALGO", "hybrid_ppo"))
+    left_out, given = (
+        load_curriculum("c.yaml", more) for more in ((), ("train.network.scaling=running",))
+    )
+    for loaded, scaling in ((left_out, "none"), (given, "running")):
+        kept = parse_curriculum(loaded.open_text, "kept.yaml")  # as a sweep keeps it
+        assert kept.config == loaded.config
+        for one in (loaded, kept):
+            train = with_overrides(one, ["train.algo=ppo"]).config.train
+            assert (train.network.scaling, train.reward_scale) == (scaling, 1.0)
+    assert with_overrides(left_out, ["train.actors.number=2"]).config.train.reward_scale == 0.01
 
 
 def test_the_pages_example_is_right() -> None:

@@ -36,6 +36,13 @@ AIMING = replace(
     ),
 )
 
+WHOLE = replace(
+    AIMING,
+    environment_actions=EnvironmentActions(
+        (2, 2), "int64", starts=(5, -1), low=(0, -(2**63)), high=(2**53 + 1, 2**63 - 1)
+    ),
+)
+
 
 def same(one: object, other: object) -> bool:
     if isinstance(one, StateTable) and isinstance(other, StateTable):
@@ -44,7 +51,9 @@ def same(one: object, other: object) -> bool:
 
 
 @pytest.mark.parametrize(
-    "spec", [POLE, PICTURE, AIMING, Race(4).spec], ids=["pole", "picture", "aiming", "race"]
+    "spec",
+    [POLE, PICTURE, AIMING, WHOLE, Race(4).spec],
+    ids=["pole", "picture", "aiming", "whole", "race"],
 )
 def test_a_spec_comes_back_from_its_document(spec: WorldSpec) -> None:
     spec = replace(spec, blocks=spec.observation_blocks, units=(), measures=())

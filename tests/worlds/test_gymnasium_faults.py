@@ -134,6 +134,20 @@ def test_a_picture_that_is_not_plainly_height_width_channels_is_refused(
         observation_blocks(space)
 
 
+@pytest.mark.parametrize(
+    "space",
+    [
+        picture(4, 36, 36, 3),
+        spaces.Dict({"eyes": spaces.Dict({"left": picture(36, 36, 3)})}),
+        spaces.Tuple([spaces.Dict({"left": picture(36, 36, 3)})]),
+    ],
+    ids=["several", "in a dict of a dict", "in a dict of a tuple"],
+)
+def test_pictures_that_no_block_can_hold_are_refused_with_what_to_do(space: spaces.Space) -> None:
+    with pytest.raises(ConfigurationError, match=r"holds pictures of shape .*: move it there by"):
+        observation_blocks(space)
+
+
 @pytest.mark.parametrize("shape", [(36, 36, 1), (210, 160, 3), (84, 84, 4), (4, 4, 3), (7, 7, 3)])
 def test_a_picture_with_its_channels_last_is_one(shape: tuple[int, ...]) -> None:
     (block,) = observation_blocks(picture(*shape))
@@ -191,13 +205,16 @@ def test_an_info_that_never_comes_is_reported_once() -> None:
     assert not new_notices(world)
 
 
+NUMBERS = {"score": -1.5, "unknown": float("nan")}
+
+
 class Nested(Corridor):
     """Says in a nested info how it ended."""
 
     def step(self, action):
         seen, reward, over, cut, info = super().step(action)
         told = {"success": info.get("is_success", False), "flags": [False], "r": np.float32(0)}
-        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost"}
+        return seen, reward, over, cut, {"episode": told, "a.b": over, "word": "lost", **NUMBERS}
 
 
 @pytest.fixture
@@ -222,9 +239,12 @@ def test_dots_lead_into_an_info(key: str, won: bool) -> None:
     [
         ("episode", "a dict at 'episode', which is always true: env.win.info must name an entry of "
          "it (there is episode.success, episode.flags, episode.r)"),
-        ("episode.flags", "a list at 'episode.flags': env.win.info must name what is true or "
-         "false"),
-        ("word", "a str at 'word': env.win.info must name what is true or false"),
+        ("episode.flags", "[False] (list) at 'episode.flags': env.win.info must name what is true "
+         "or false, 1 or 0"),
+        ("word", "lost (str) at 'word': env.win.info must name what is true or false, 1 or 0"),
+        ("score", "-1.5 (float) at 'score': env.win.info must name what is true or false, 1 or 0"),
+        ("unknown", "nan (float) at 'unknown': env.win.info must name what is true or false, 1 or "
+         "0"),
     ],
 )  # fmt: skip
 def test_what_is_always_true_is_no_way_to_win(key: str, what: str) -> None:
@@ -238,7 +258,8 @@ def test_the_keys_that_there_are_are_named_with_the_way_to_them() -> None:
     world = corridors(WinRule(info="episode.sucess"), id="Nested-v0")
     results(world, 10 * 60)
     (notice,) = new_notices(world)
-    assert notice.endswith("there was a.b, episode.flags, episode.r, episode.success, word")
+    keys = "a.b, episode.flags, episode.r, episode.success, score, unknown, word"
+    assert notice.endswith(f"there was {keys}")
 
 
 def test_an_info_that_comes_is_not_reported() -> None:
@@ -290,6 +311,7 @@ WRONG_MASKS = (
     (lambda _: None, f"{GIVES} 1 masks; its actions have 5 choices"),
     (lambda _: [[False, False], [True] * 3], f"{GIVES} no choice for action_0"),
     (lambda _: [[1, [2, 3]]], f"{GIVES} what is no mask of its choices: "),
+    (lambda _: [0.0, -np.inf, 0.0, 0.0, 0.0], f"{GIVES} -inf in a mask, which must be true or "),
 )
 
 

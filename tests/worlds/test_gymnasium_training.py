@@ -89,6 +89,21 @@ def test_the_masks_of_a_wrapper_are_heeded_in_training_and_in_evaluation(
         assert play(world, player, Cell("task", 0), seed=1).won.all()
 
 
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize(
+    ("algo", "told"), [("ppo", 1), ("hybrid_ppo", 1), ("maskable_ppo", 0), ("dqn", 1)]
+)
+def test_masks_that_nothing_heeds_are_told_of(tmp_path: Path, algo: str, told: int) -> None:
+    text = STRICT.replace("ALGO", algo)
+    if algo == "dqn":
+        text = text.replace("n_epochs: 2, ", "")
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    notes = load_curriculum(tmp_path / "c.yaml").notes
+    assert [f"{algo} does not heed the environment's action_masks" in one for one in notes] == (
+        [True] * told
+    )
+
+
 @pytest.mark.parametrize(
     ("train", "what"),
     [

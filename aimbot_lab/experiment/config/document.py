@@ -2,10 +2,13 @@
 
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import getitem
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, Origins
 from aimbot_lab.experiment.config.interpolation import Interpolator
@@ -34,10 +37,17 @@ from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.yaml_nodes import Position
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
-from aimbot_lab.training.algorithms.options import bins_remark
+from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, spec_of
 
 MAX_BYTES = 64 * 1024
+_DECIDE = ("train.algo", "train.actors", "env.world")  # keys on which defaults depend, of these:
+_BY_ALGORITHM: tuple[KeyPath, ...] = (
+    ("train", "learning_rate"),
+    ("train", "aim_bins"),
+    ("train", "reward_scale"),
+    ("train", "network", "scaling"),
+)
 _FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "
     "self_play, environment_parameters, train, tracking"
@@ -52,6 +62,7 @@ class LoadedCurriculum:
     source_text: str  # as written
     resolved_text: str  # overrides and references worked in, every default spelled out
     path: Path
+    left_open: tuple[KeyPath, ...] = ()  # of _BY_ALGORITHM, what neither text nor overrides name
 
     @property
     def name(self) -> str:
@@ -68,8 +79,16 @@ class LoadedCurriculum:
         """What one should know of what is trained, as far as its world is known."""
         if not knows_spec(self.config.env):
             return ()
-        remark = bins_remark(self.config.train, spec_of(self.config.env))
-        return () if remark is None else (remark,)
+        return tuple(action_remarks(self.config.train, spec_of(self.config.env)))
+
+    @property
+    def open_text(self) -> str:
+        """The resolved text without what the algorithm and the world decide where nobody does."""
+        data = plain_settings(self.config)
+        for path in self.left_open:
+            *way, last = path
+            reduce(getitem, way, data).pop(last, None)
+        return dump(data)
 
     @property
     def files(self) -> dict[str, str]:
@@ -133,7 +152,17 @@ def parse_curriculum(
         raise ConfigurationError(*origins.lines(faults), *refused)
     config = with_own_files(config.resolved(), origins=origins, find=find)
     refuse_undrawable(config, origins)
-    return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file))
+    left_open = tuple(path for path in _BY_ALGORITHM if not _has(data, path))
+    return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file), left_open)
+
+
+def _has(data: Any, path: KeyPath) -> bool:
+    """Whether `data` holds a value at `path`."""
+    for key in path:
+        if not isinstance(data, Mapping) or key not in data:
+            return False
+        data = data[key]
+    return True
 
 
 def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> LoadedCurriculum:
@@ -148,8 +177,10 @@ def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> Loaded
     def may_run(code: NamedCode) -> bool:
         return own is not None and is_allowed(own) and code.source == own.source
 
+    decides = any(one.partition("=")[0].startswith(_DECIDE) for one in overrides)
+    text = loaded.open_text if decides else loaded.resolved_text
     return parse_curriculum(
-        loaded.resolved_text, str(loaded.path), overrides, find=kept.__getitem__, may_run=may_run
+        text, str(loaded.path), overrides, find=kept.__getitem__, may_run=may_run
     )
 
 

@@ -19,7 +19,7 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.options import bins_remark, with_scaling
+from aimbot_lab.training.algorithms.options import action_remarks, with_scaling
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
@@ -109,6 +109,7 @@ class CurriculumPlan:
             "update_multiply_adds": self.cost.multiply_adds,
             "epoch_samples": self.epoch_samples,
             "lessons": [_lesson_json(planned) for planned in self.lessons],
+            "scaling": self.scaling,
             **self._network_json(),
             **({} if self.sharing is None else {"sharing": asdict(self.sharing)}),
             "warnings": list(self.warnings),
@@ -140,7 +141,8 @@ class CurriculumPlan:
         if isinstance(network, NetworkSettings):
             left_out = replace(left_out, network=replace(network, scaling=None))
         usual = with_scaling(left_out, bounds_are_ranges=type_of(env).bounds_are_ranges)
-        default = f" (the default of {train.algo} in world {env.world})"
+        actors = "" if train.actors is None else " with actors"
+        default = f" (the default of {train.algo}{actors} in world {env.world})"
         running = train.reward_scale == "running"
         rewards = "over their running deviation" if running else f"times {train.reward_scale:g}"
         told = f"rewards {rewards}{default if train.reward_scale == usual.reward_scale else ''}"
@@ -232,8 +234,7 @@ def _warnings(
     yield from _budget_warnings(config, lessons, longest)
     yield from _batch_warnings(config.train.batch_size)
     yield from part_remarks(config.train)
-    if (remark := bins_remark(config.train, spec_of(config.env))) is not None:
-        yield remark
+    yield from action_remarks(config.train, spec_of(config.env))
 
 
 def _batch_warnings(batch_size: int) -> Iterator[str]:

@@ -141,6 +141,7 @@ def main(line: int) -> None:
     except KeyboardInterrupt:
         pass
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it leaves
         if player is not None:
             player.close()
 

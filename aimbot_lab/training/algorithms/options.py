@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
+from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO, MASKABLE_PPO
 from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
 from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings
 
@@ -55,7 +55,21 @@ def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
         yield from _option_faults(settings, algorithm)
 
 
-def bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
+def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
+    """What to know of how actions are learned in an environment of a user's own."""
+    if (bins := _bins_remark(settings, spec)) is not None:
+        yield bins
+    if spec.environment_actions is None or not spec.can("masks"):
+        return
+    adapter = algorithm_of(settings).adapter(settings)
+    if not adapter.masks_shown and not settings.masks and settings.algo != MASKABLE_PPO.name:
+        yield (
+            f"train.algo: {settings.algo} does not heed the environment's action_masks; "
+            "maskable_ppo, and hybrid_ppo with masks: true, do"
+        )
+
+
+def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
     """What to know of the numbers of an action where bins of them are learned; None: nothing.
 
     Of a mouse the pages say it; of other numbers most expect a Gaussian.

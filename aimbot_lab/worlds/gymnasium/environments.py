@@ -75,6 +75,11 @@ def _import(module: str) -> None:
         import_module(module)
 
 
+def _attribute(env: Env, name: str) -> Any:
+    """What `env` or one of its wrappers has by that name; None: nothing."""
+    return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
+
+
 def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
     """The spec of a world of environments like `env`.
 
@@ -82,7 +87,7 @@ def environment_shape(env: Env, settings: GymnasiumSettings) -> WorldSpec:
     """
     seen, actions = observation_columns(env.observation_space), action_columns(env.action_space)
     abilities = {"paired"}
-    if actions.branches and env.has_wrapper_attr("action_masks"):
+    if actions.branches and callable(_attribute(env, "action_masks")):
         abilities.add("masks")
     if env.render_mode == "rgb_array":
         abilities.add("draw")

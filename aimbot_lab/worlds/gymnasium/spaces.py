@@ -135,11 +135,15 @@ def flat_masks(given: Any, spec: WorldSpec) -> BoolArray:
     """
     try:
         parts = [np.ravel(part) for part in (given if isinstance(given, list | tuple) else [given])]
-        masks = np.concatenate(parts).astype(np.bool_)
+        values = np.concatenate(parts)
+        masks = values.astype(np.bool_)
     except (TypeError, ValueError) as error:
         raise MisfitError(f"gave what is no mask of its choices: {first_line(error)}") from error
     if len(masks) != sum(spec.branches):
         raise MisfitError(f"gave {len(masks)} masks; its actions have {sum(spec.branches)} choices")
+    if not (masks == values).all():
+        shown = values[np.flatnonzero(masks != values)[0]]
+        raise MisfitError(f"gave {shown} in a mask, which must be true or false, 1 or 0")
     ends = np.cumsum(spec.branches)[:-1]
     for name, part in zip(spec.action_names, np.split(masks, ends), strict=False):
         if not part.any():
@@ -191,7 +195,15 @@ def numbered_states(space: spaces.Space[Any]) -> StateTable | None:
 
 
 def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
-    if isinstance(space, spaces.Box) and len(space.shape) == 3 and space.dtype == np.uint8:
+    for inner in _boxes(space):
+        if _is_picture(inner) and (inner is not space or len(inner.shape) != 3):
+            raise ConfigurationError(
+                f"env.id: {name} holds pictures of shape {inner.shape}; a picture must be the "
+                "observation, or an entry of a Dict, of height, width and 1, 3 or 4 channels: move "
+                "it there by gymnasium.wrappers.TransformObservation, or make it a vector by "
+                "FlattenObservation"
+            )
+    if isinstance(space, spaces.Box) and _is_picture(space):
         height, width, channels = space.shape
         # One of [4, 84, 3] pixels is as likely one of [84, 3] that has its four channels first.
         first = height in CHANNELS and (height != width or height == channels)
@@ -203,6 +215,23 @@ def _block(space: spaces.Space[Any], name: str) -> ObservationBlock:
             )
         return ObservationBlock(name, "image", space.shape)
     return ObservationBlock(name, "vector", (int(spaces.flatdim(space)),))
+
+
+def _is_picture(space: spaces.Box) -> bool:
+    return len(space.shape) >= 3 and space.dtype == np.uint8
+
+
+def _boxes(space: spaces.Space[Any]) -> Iterator[spaces.Box]:
+    """All Boxes in `space`, itself included."""
+    match space:
+        case spaces.Box():
+            yield space
+        case spaces.Dict():
+            for inner in space.spaces.values():
+                yield from _boxes(inner)
+        case spaces.Tuple():
+            for inner in space.spaces:
+                yield from _boxes(inner)
 
 
 def _names(space: spaces.Space[Any], name: str) -> Iterator[str]:

@@ -4,6 +4,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
+from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.worlds.gymnasium.settings import WinRule
 from aimbot_lab.worlds.gymnasium.spaces import MisfitError
 
@@ -74,10 +77,15 @@ def _truth(found: Any, key: str) -> bool:
             f"has a dict at {key!r}, which is always true: env.win.info must name an entry of it "
             f"(there is {entries})"
         )
-    if isinstance(found, str | bytes | list | tuple | set):
-        kind = type(found).__name__
-        raise MisfitError(f"has a {kind} at {key!r}: env.win.info must name what is true or false")
-    return bool(found)
+    if isinstance(found, np.ndarray) and found.size == 1:
+        found = found.item()
+    if found is None:
+        return False
+    if isinstance(found, bool | np.bool_ | int | float | np.number) and found in (0, 1):
+        return bool(found)
+    shown = shortened(one_line(str(found)), 40)
+    what = f"{shown} ({type(found).__name__}) at {key!r}"
+    raise MisfitError(f"has {what}: env.win.info must name what is true or false, 1 or 0")
 
 
 def _keys(info: Mapping[str, Any]) -> Iterator[str]:
