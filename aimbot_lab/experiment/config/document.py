@@ -4,8 +4,6 @@ import sys
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import getitem
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -85,9 +83,11 @@ class LoadedCurriculum:
     def open_text(self) -> str:
         """The resolved text without what the algorithm and the world decide where nobody does."""
         data = plain_settings(self.config)
-        for path in self.left_open:
-            *way, last = path
-            reduce(getitem, way, data).pop(last, None)
+        for *way, last in self.left_open:
+            place: Any = data
+            for key in way:
+                place = place[key]
+            place.pop(last, None)
         return dump(data)
 
     @property
