@@ -15,7 +15,6 @@ from shared_project import (
     alone,
     document,
     kept,
-    long,
     project,
     store,
     worker,
@@ -106,8 +105,7 @@ def test_a_training_that_is_killed_and_stopped_ends_as_an_undisturbed_one(
     assert kept(told) == kept(alone)
 
 
-@long
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_processes_end_as_one_does(project: Project, alone: dict[str, Any]) -> None:
     told = project.ended("run", "tiny.yaml", "--processes", "2")
     assert told["state_sha256"] == alone["state_sha256"]
@@ -116,8 +114,7 @@ def test_two_processes_end_as_one_does(project: Project, alone: dict[str, Any]) 
     assert told["messages"].count("training\n") == 1
 
 
-@long
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_process_is_mended_within_the_run(
     project: Project, alone: dict[str, Any], rank: int
@@ -132,8 +129,7 @@ def test_a_killed_process_is_mended_within_the_run(
     assert [run.status for run in list_runs(project.data)] == ["FAILED"]
 
 
-@long
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_stopped_training_goes_on_in_any_number(project: Project, alone: dict[str, Any]) -> None:
     process = project.begin("run", "tiny.yaml", "--processes", "2", "--json")
     run_id, _ = project.wait_for_checkpoint()
@@ -147,8 +143,7 @@ def test_a_stopped_training_goes_on_in_any_number(project: Project, alone: dict[
     assert kept(told) == kept(alone)
 
 
-@long
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_torchrun_starts_them_too(project: Project, alone: dict[str, Any]) -> None:
     few = "train.total_steps=8192"  # passes no lesson more than the first
     told = project.ended("run", "tiny.yaml", "--set", few)
@@ -159,8 +154,7 @@ def test_torchrun_starts_them_too(project: Project, alone: dict[str, Any]) -> No
     assert messages.count("saving\n") == 1
 
 
-@long
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_processes_of_other_curricula_are_refused(project: Project) -> None:
     one = "--set train.total_steps=4096$RANK"
     command = [*TORCHRUN[:-2], "--no-python", "bash", "-c"]
