@@ -148,7 +148,7 @@ def test_a_promotion_is_one_line_with_its_proof_at_every_width(name: str) -> Non
         ({"evidence": 5.1, "evidence_needed": 5.0}, "win rate 0.912 [0.902, 1.000] at 80 % > 0.9,"),
         (
             {"evidence": 7.4e12, "threshold": 0.5},
-            "win rate 0.912 [0.902, 1.000] > 0.5, evidence over",
+            "win rate 0.912 [0.902, 1.000] > 0.5, evidence 1,000,000+ of",
         ),
         ({"every_cell": True}, "win rate 0.912 [0.902, 1.000] > 0.9 (each cell), evidence 22.1 of"),
         ({"measure": "reward", "threshold": 7.5}, "reward > 7.5, evidence 22.1 of 20"),
