@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 REAL := .venv-ml-agents
 REAL_OLD := .venv-ml-agents-0.30
 CLIENT := protobuf==3.20.3 grpcio numpy==1.23.5 cloudpickle pyyaml filelock Pillow
-WORKERS := $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .PHONY: setup run test lint types check bench size campaigns kills oracles races scale actors ray real-ml-agents
 
@@ -30,9 +30,9 @@ run: setup
 test: export PYTHONDONTWRITEBYTECODE =
 
 # A file's tests share what they set up, so they stay together; files begin in the order of tests/conftest.py.
-# Some wait for other processes, so there are half as many workers again as processors.
+# Many wait for other processes, so there are twice as many workers as processors.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # What takes too long for every change: run it before a release, and the one that a change concerns.
 campaigns: kills oracles races scale actors ray real-ml-agents

@@ -3,7 +3,7 @@
 `make kills` sets AIMBOT_LAB_KILLS=4: ten runs of hybrid_ppo, six of it with all parts of a network,
 six by self-play and two of each other kind of algorithm, each killed so often (once less where the
 last kill comes too late); some minutes. It also goes through the chosen instants so often, with
-other seeds. `make test` kills two runs of hybrid_ppo three times each.
+other seeds. Without it two runs of hybrid_ppo are killed, three times each.
 """
 
 import json
@@ -36,7 +36,7 @@ def killed_runs(folder: Path, *arguments: object, script: Path = SCRIPT) -> list
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("algo", ["hybrid_ppo", *(OTHERS if KILLS else [])])
 def test_killed_runs_end_as_unbroken_ones(tmp_path: Path, algo: str) -> None:
     runs, kills = (RUNS.get(algo, 2), KILLS) if KILLS else (2, 3)
