@@ -55,12 +55,12 @@ def test_a_lesson_without_criterion_has_no_forecast() -> None:
     assert last.expected == ()
 
 
-@pytest.mark.parametrize("given", [(), ("train.reward_scale=0.5",)], ids=["left out", "set"])
+@pytest.mark.parametrize("given", [(), ("train.reward_scale=0.01",)], ids=["left out", "set"])
 def test_a_plan_says_how_observations_and_rewards_are_scaled_and_why(
     given: tuple[str, ...],
 ) -> None:
     default = " (the default of ppo in world arena)"
-    rewards = "rewards times 0.5" if given else f"rewards times 0.01{default}"
+    rewards = f"rewards times 0.01{'' if given else default}"
     wanted = f"observations by their declared bounds{default}, {rewards}"
     assert planned(GOOD, "train.algo=ppo", *given).scaling == wanted
 

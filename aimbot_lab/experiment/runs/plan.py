@@ -1,7 +1,7 @@
 """What a curriculum would do (`--dry-run`): computed before anything is trained or created."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario
@@ -19,11 +19,10 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.options import action_remarks, with_scaling
+from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
-from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.processes.sharing import Shareable, check_sharing, shards_in
 from aimbot_lab.training.processes.tree import share
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
@@ -136,20 +135,18 @@ class CurriculumPlan:
     @property
     def scaling(self) -> str:
         """How observations and rewards are scaled, and whether that is only a default."""
-        env, train = self.curriculum.config.env, self.curriculum.config.train
-        left_out, network = replace(train, reward_scale=None), train.network
-        if isinstance(network, NetworkSettings):
-            left_out = replace(left_out, network=replace(network, scaling=None))
-        usual = with_scaling(left_out, bounds_are_ranges=type_of(env).bounds_are_ranges)
+        train, left_open = self.curriculum.config.train, self.curriculum.left_open
         actors = "" if train.actors is None else " with actors"
-        default = f" (the default of {train.algo}{actors} in world {env.world})"
+        world = self.curriculum.config.env.world
+        default = f" (the default of {train.algo}{actors} in world {world})"
         running = train.reward_scale == "running"
         rewards = "over their running deviation" if running else f"times {train.reward_scale:g}"
-        told = f"rewards {rewards}{default if train.reward_scale == usual.reward_scale else ''}"
-        if not isinstance(network, NetworkSettings) or network.scaling is None:
+        told = f"rewards {rewards}{default if ('train', 'reward_scale') in left_open else ''}"
+        scaling = getattr(train.network, "scaling", None)
+        if scaling not in SCALINGS:
             return told
-        seen = f"observations {SCALINGS[network.scaling]}"
-        return f"{seen}{default if network == usual.network else ''}, {told}"
+        is_default = ("train", "network", "scaling") in left_open
+        return f"observations {SCALINGS[scaling]}{default if is_default else ''}, {told}"
 
     def _network_json(self) -> dict[str, Any]:
         parts = [part._asdict() for part in self.network]
