@@ -34,10 +34,11 @@ class Commit:
         """The names of its curricula."""
         return {path.name for path in (self.folder / "curricula").glob("*.yaml")}
 
-    def run(self, data: Path, *words: str) -> Any:
+    def run(self, data: Path | None, *words: str) -> Any:
         """The document that `aimbot-lab` prints with `words`; its last words where it fails."""
+        place = [] if data is None else ["--data-dir", str(data)]
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "aimbot_lab", *words, "--json", "--data-dir", str(data)],
+            [sys.executable, "-P", "-m", "aimbot_lab", *words, "--json", *place],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder)},
             capture_output=True,
@@ -77,12 +78,10 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             runs = {one: one.trained(curriculum, data[one], steps) for one in (old, new)}
             found = [runs[one].get("state_sha256", runs[one]) for one in (old, new)]
             agent, replay = runs[old].get("run_id", "latest"), Path(folder) / "replay.json"
-            played = [
-                _without_places(one.run(data[old], "evaluate", agent, "--episodes", EPISODES))
-                for one in (old, new)
-            ]
+            asked = "evaluate", agent, "--episodes", EPISODES
+            played = [one.run(data[old], *asked).get("players") for one in (old, new)]
             old.run(data[old], "record", agent, "-o", str(replay))
-            shown = [one.run(data[old], "replay", str(replay)) for one in (old, new)]
+            shown = [one.run(None, "replay", str(replay)) for one in (old, new)]
         for what, pair in (("state", found), ("agent", played), ("replay", shown)):
             alike = pair[0] == pair[1]
             different += not alike
@@ -90,14 +89,6 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             sample = pair if what == "state" or not alike else pair[:1]
             told(f"{curriculum:<18} {what:<7} {word:<10} {str(sample)[:160]}")
     return different
-
-
-def _without_places(document: Any) -> Any:
-    """`document` without times and ids, which differ from one evaluation to the next."""
-    if not isinstance(document, dict):
-        return document
-    names = ("seconds", "evaluation_id", "file", "path", "time")
-    return {name: _without_places(one) for name, one in document.items() if name not in names}
 
 
 def main() -> None:
