@@ -168,6 +168,11 @@ def test_another_algorithm_gets_its_own_defaults_and_what_was_set_stays() -> Non
     assert with_overrides(left_out, ["train.actors.number=2"]).config.train.reward_scale == 0.01
 
 
+def test_a_table_whose_network_an_earlier_version_spelled_out_is_read() -> None:
+    loaded = load_curriculum("gorge_table", ["train.network.scaling=ranges"])
+    assert loaded.config.train.algo == "q_learning"
+
+
 def test_the_pages_example_is_right() -> None:
     page = Path(__file__).parents[2] / "aimbot_lab" / "training" / "README.md"
     blocks = page.read_text(encoding="utf-8").split("```yaml\n")[1:]

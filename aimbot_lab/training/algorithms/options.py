@@ -143,6 +143,10 @@ def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFa
     """Settings that were changed and that the algorithm does not take."""
     usual = type(settings)(algo=settings.algo)
     of_networks = set() if algorithm.table is None else OF_NETWORKS
+    network = settings.network
+    if isinstance(network, NetworkSettings) and network.scaling == "ranges":
+        # As earlier versions wrote it where nobody had.
+        settings = replace(settings, network=replace(network, scaling=None))
     for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
         if getattr(settings, key) != getattr(usual, key):
             yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
