@@ -46,7 +46,8 @@ kills: setup
 # Every number of the simulators against a second program, and hostile files and messages, in large numbers.
 oracles: setup
 	AIMBOT_LAB_ORACLE_STEPS=430000 AIMBOT_LAB_GORGE_ORACLE_STEPS=3300 AIMBOT_LAB_MUTATIONS=5000 \
-		AIMBOT_LAB_MESSAGES=10000 AIMBOT_LAB_STOPPED_LESSONS=1500 $(BIN)/python -m pytest -n $(WORKERS) -m 'campaign or not campaign' \
+		AIMBOT_LAB_MESSAGES=10000 AIMBOT_LAB_STOPPED_LESSONS=1500 \
+		$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not real_ml_agents' \
 		tests/arena/test_against_oracle.py tests/duel/test_duel_oracle.py tests/gorge/test_gorge_oracle.py \
 		tests/experiment/test_mutated_curricula.py tests/mlagents tests/curriculum/test_stopped_win_rate.py
 

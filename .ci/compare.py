@@ -79,16 +79,25 @@ def compared(old: Commit, new: Commit, steps: int | None, only: list[str]) -> in
             found = [runs[one].get("state_sha256", runs[one]) for one in (old, new)]
             agent, replay = runs[old].get("run_id", "latest"), Path(folder) / "replay.json"
             asked = "evaluate", agent, "--episodes", EPISODES
-            played = [one.run(data[old], *asked).get("players") for one in (old, new)]
+            judged = [one.run(data[old], *asked) for one in (old, new)]
+            played = [one.get("players", one) for one in judged]
             old.run(data[old], "record", agent, "-o", str(replay))
             shown = [one.run(None, "replay", str(replay)) for one in (old, new)]
-        for what, pair in (("state", found), ("agent", played), ("replay", shown)):
-            alike = pair[0] == pair[1]
+            rows = [("state", found), ("agent", played)]
+            if replay.exists():  # else the world has none
+                rows.append(("replay", shown))
+        for what, pair in rows:
+            alike = pair[0] == pair[1] and not any(map(_failed, pair))
             different += not alike
             word = "equal" if alike else "DIFFERENT"
             sample = pair if what == "state" or not alike else pair[:1]
             told(f"{curriculum:<18} {what:<7} {word:<10} {str(sample)[:160]}")
     return different
+
+
+def _failed(found: Any) -> bool:
+    """Whether it is what `Commit.run` gives of a command that failed: two of them are not alike."""
+    return isinstance(found, dict) and "failed" in found
 
 
 def main() -> None:
