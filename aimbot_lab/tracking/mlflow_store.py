@@ -344,10 +344,12 @@ def _copied(path: Path, artifacts: str) -> bool:
                 "last_update_time = ?",
                 (f"{artifacts}/0", now, now),
             )
-        return changed.rowcount == 1
+        if changed.rowcount == 1:
+            return True
     except (OSError, sqlite3.Error):
-        path.unlink(missing_ok=True)
-        return False
+        pass
+    path.unlink(missing_ok=True)
+    return False
 
 
 def _keep_copy(path: Path) -> None:
@@ -355,7 +357,9 @@ def _keep_copy(path: Path) -> None:
     with suppress(OSError):  # then the next store takes as long
         kept.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=kept.parent) as folder:  # other processes may be at the same
-            shutil.copyfile(path, Path(folder) / kept.name).replace(kept)
+            copy = shutil.copyfile(path, Path(folder) / kept.name)
+            sync_file(copy)  # else a power cut could leave every later project a damaged store
+            copy.replace(kept)
 
 
 def _write_without_waiting(connection: object, _record: object) -> None:

@@ -6,6 +6,10 @@ import sys
 import time
 from pathlib import Path
 
+import numba
+import pytest
+
+from aimbot_lab.foundation.kernels import jit
 from aimbot_lab.foundation.kernels.jit import PACKAGE, kernel_sources
 
 DAY = 24 * 3600.0
@@ -39,6 +43,18 @@ def test_compiled_code_is_kept_by_every_source_that_it_may_come_from() -> None:
     }
     assert len(compiled) > 20
     assert compiled <= set(kernel_sources())
+
+
+def test_a_process_that_was_halted_while_it_compiled_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(numba.config), "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "SECONDS_TO_COMPILE", 0.1)
+
+    def total() -> None: ...
+
+    with jit._alone_with(total), jit._alone_with(total):  # as two processes: two open files
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 KERNEL = """

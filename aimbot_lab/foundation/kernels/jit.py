@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
@@ -23,6 +23,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from aimbot_lab.foundation.user_cache import user_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
+SECONDS_TO_COMPILE = 120.0  # a kernel, on a busy machine
 KEPT_SECONDS = 30 * 24 * 3600.0
 PACKAGE = Path(__file__).parents[2]
 
@@ -104,7 +105,10 @@ def kernel(function: F) -> F:
 
 @contextmanager
 def _alone_with(function: Callable[..., Any]) -> Iterator[None]:
-    """No other process compiles `function` in the block, where files can be locked."""
+    """No other process compiles `function` in the block, where files can be locked.
+
+    One that takes too long may have been halted: it is not waited for any longer.
+    """
     name = f"{function.__module__}.{function.__qualname__}.lock"
     try:
         file = (Path(vars(numba.config)["CACHE_DIR"]) / name).open("ab")
@@ -112,9 +116,21 @@ def _alone_with(function: Callable[..., Any]) -> Iterator[None]:
         yield
         return
     with file:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+        until = time.monotonic() + SECONDS_TO_COMPILE
+        while not _locked(file) and time.monotonic() < until:
+            time.sleep(0.05)
         yield
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Whether `file` is locked now, or can't be here; False: another process holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def inlined(function: F) -> F:
