@@ -55,7 +55,7 @@ HOMES = {
     "matplotlib": [
         "sweep/results/plots.py",
         "experiment/analysis/charts.py",
-        "experiment/analysis/curve_picture.py",
+        "experiment/analysis/learning_curve.py",
     ],
     "omegaconf": ["experiment/config/interpolation.py"],
     "pettingzoo": ["adapters/duel_v0.py"],
@@ -130,7 +130,7 @@ def test_every_package_has_a_layer() -> None:
     [
         ("curriculum/bad.py", "from aimbot_lab.experiment.runs.run import run_curriculum"),
         ("curriculum/bad.py", "import aimbot_lab.tracking.tracker"),
-        ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.html_page"),
+        ("experiment/runs/bad.py", "import aimbot_lab.experiment.analysis.charts"),
         ("experiment/runs/bad.py", "import aimbot_lab.experiment.ml_agents.conversion"),
         ("worlds/bad.py", "from aimbot_lab import cli"),
         ("curriculum/bad.py", "def f():\n    import torch"),

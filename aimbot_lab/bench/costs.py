@@ -22,9 +22,8 @@ from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_rat
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.replay.episode import RowRecorder, as_replay
 from aimbot_lab.replay.files import replay_text
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
 from aimbot_lab.tracking.runs.control_channel import ControlChannel

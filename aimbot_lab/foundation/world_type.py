@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aimbot_lab.foundation.named_code import NamedCode
-from aimbot_lab.foundation.opponents.protocol import Opponents
+from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.scenes.world_scenes import WorldScenes

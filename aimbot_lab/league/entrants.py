@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.evaluation.matches import MatchPlayer
-from aimbot_lab.experiment.analysis.match_scores import unlike_settings
-from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
+from aimbot_lab.experiment.analysis.matches import fetch_snapshots, unlike_settings
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world_type import WorldSettings

@@ -5,7 +5,7 @@ from typing import Any
 
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.tracked_pool import TrackedPool
+from aimbot_lab.experiment.analysis.matches import TrackedPool
 from aimbot_lab.experiment.config.validation import MayRun
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError

@@ -14,9 +14,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.world import seats_of, step_buffers
 from aimbot_lab.league.opponents import as_player, shown_name
-from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, as_replay, recorders
 from aimbot_lab.worlds.registry import make_world, type_of
 
 

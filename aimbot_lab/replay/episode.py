@@ -1,14 +1,21 @@
-"""An episode as it is kept: how it began, and what was done."""
+"""An episode as it is kept, how it began and what was done: recorded, and played again."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.replays import RowArrays, WorldReplays
-from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
+import numpy as np
+import numpy.typing as npt
+
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.replays import ReplayRow, ReplayWorld, RowArrays, Scene, WorldReplays
+from aimbot_lab.foundation.result_lines import EpisodeResult, parse_line, result_line
+from aimbot_lab.foundation.world import BatchWorld, Float32Array, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.worlds.registry import spec_of, type_of
+from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 About = Mapping[str, str | int | float]  # what a person should know: run, lesson, step
 
@@ -75,3 +82,152 @@ class Replay:
     episode: RecordedEpisode
     about: About
     trajectory_sha256: str
+
+
+class RowRecorder:
+    """Records the episodes of one row of `world`, from one that begins on.
+
+    Copies a row's actions each step, and the row where an episode begins. Raises ReplayError where
+    the world has no replays.
+    """
+
+    def __init__(self, world: BatchWorld, row: int) -> None:
+        if not world.spec.can("replay"):
+            raise ReplayError("this world has no replays: its episodes can't be kept")
+        self._world = cast(ReplayWorld, world)
+        self._replays = replays_of(self._world.settings)
+        self._row = row
+        self._settings = self._replays.row_settings(self._world.settings)
+        self._start: RowArrays | None = None
+        self._actions: list[Float32Array] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Record the episode that is about to begin; one under way is left out."""
+        self._actions = []
+        self._start = self._replays.row_start(self._world, self._row)
+
+    def add(self, actions: Float32Array, ended: EpisodeBatch) -> RecordedEpisode | None:
+        """The row's episode, where the last step ended it.
+
+        `actions` [N, A] are those of the last step, `ended` is what it gave.
+        """
+        self._actions.append(self._replays.row_actions(self._world, self._row, actions).ravel())
+        if not ended or self._row not in ended.row:
+            return None
+        place = int(np.flatnonzero((ended.row == self._row) & (ended.agent == 0))[0])
+        episode = None
+        if self._start is not None:
+            line = result_line(ended, place, self._world.spec.result_columns)
+            actions_made = np.stack(self._actions)
+            episode = RecordedEpisode(self._settings, self._start, actions_made, line)
+        self.begin()
+        return episode
+
+
+def recorders(world: BatchWorld) -> Sequence[RowRecorder]:
+    """A recorder for each row of `world`, which was just reset."""
+    return [RowRecorder(world, row) for row in range(world.num_envs)]
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """An episode after one of its decisions; before the first, where there is no action."""
+
+    scene: Scene  # read what it is drawn from before the next step
+    action: Float32Array | None  # [A] of the first agent
+    observations: Float32Array  # [agents, D] after the decision; zeros before the first
+    rewards: Float32Array  # [agents]
+    earned: npt.NDArray[np.float64]  # [T] what each reward term gave for this decision
+    line: str | None  # the result line of the first agent, once the episode has ended
+
+
+def replay_steps(episode: RecordedEpisode) -> Iterator[ReplayStep]:
+    """The beginning of `episode` and the moment after each of its decisions.
+
+    Raises ReplayError where it can't be played, or does not end with its last action.
+    """
+    try:
+        row = episode.world.replay_row(episode.settings, episode.start, make_world)
+    except MisuseError as error:
+        raise ReplayError(f"the replay's initial state is invalid: {error}") from error
+    last = len(episode.actions) - 1
+    for number, step in enumerate(_steps(row, episode.actions), -1):
+        if number >= 0 and (step.line is not None) != (number == last):
+            raise _other_end(number, last)
+        yield step
+
+
+def _steps(row: ReplayRow, actions: Float32Array) -> Iterator[ReplayStep]:
+    world, buffers = row.world, step_buffers(row.world)
+    scene = row.beginning()
+    nothing = np.zeros_like(scene.terms)
+    yield ReplayStep(scene, None, buffers.observations, buffers.rewards, nothing, None)
+    for number, action in enumerate(actions):
+        before = scene.terms
+        by_agent = action.reshape(world.spec.agents, -1)
+        try:
+            scene, batch = row.decide(by_agent, buffers)
+        except ActionError as error:
+            raise ReplayError(f"the replay's action {number} is invalid: {error}") from error
+        yield ReplayStep(
+            scene=scene,
+            action=by_agent[0],
+            observations=buffers.final_observations if batch else buffers.observations,
+            rewards=buffers.rewards.copy(),
+            earned=scene.terms - before,
+            line=_line(world.spec, batch) if batch else None,
+        )
+
+
+def _line(spec: WorldSpec, batch: EpisodeBatch) -> str:
+    """The result line of the first agent in `batch`, which is of a single row."""
+    return result_line(batch, int(np.flatnonzero(batch.agent == 0)[0]), spec.result_columns)
+
+
+def _other_end(number: int, last: int) -> ReplayError:
+    return ReplayError(
+        f"the replay plays another episode than was recorded: it had {last + 1} decisions, here "
+        f"it {'ends after' if number < last else 'goes on after'} {number + 1}"
+    )
+
+
+def trajectory_sha256(episode: RecordedEpisode) -> str:
+    """The hash of all that happens: poses, observations, rewards, the result.
+
+    Raises ReplayError where the episode does not end as it was recorded.
+    """
+    digest = hashlib.sha256()
+    for step in replay_steps(episode):
+        add_to(digest, step)
+        if step.line is not None and step.line != episode.line:
+            raise ReplayError(
+                "the replay plays another episode than was recorded: it ended with "
+                f"{episode.line!r:.120}, here with {step.line!r}"
+            )
+    return digest.hexdigest()
+
+
+def add_to(digest: "hashlib._Hash", step: ReplayStep) -> None:
+    """Count `step` into the hash of a trajectory."""
+    for array in step.scene.trajectory:
+        digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    digest.update(step.observations.astype("<f4", copy=False).tobytes())
+    digest.update(step.rewards.astype("<f8").tobytes())
+    digest.update((step.line or "").encode())
+
+
+def as_replay(episode: RecordedEpisode, about: About) -> Replay:
+    """`episode` with its hash, played once. Raises ReplayError where it plays otherwise."""
+    return Replay(episode, about, trajectory_sha256(episode))
+
+
+def verify(replay: Replay) -> None:
+    """Raise ReplayError unless `replay` plays to the trajectory that was recorded."""
+    found = trajectory_sha256(replay.episode)
+    if found != replay.trajectory_sha256:
+        raise ReplayError(
+            "the replay plays another episode than was recorded (trajectory "
+            f"{found[:12]}, recorded {replay.trajectory_sha256[:12]}): it is of another version "
+            "of the simulator"
+        )

@@ -23,8 +23,8 @@ from aimbot_lab.replay.episode import (
     ReplayError,
     ReplayFileError,
     replays_of,
+    verify,
 )
-from aimbot_lab.replay.playback import verify
 from aimbot_lab.version import full_version
 from aimbot_lab.worlds.registry import (
     DEFAULT,

@@ -8,9 +8,7 @@ import numpy as np
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.terminal_play import GameRequest, GameView, TerminalPlay
 from aimbot_lab.foundation.world import step_buffers
-from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, RowRecorder, as_replay
 from aimbot_lab.worlds.registry import make_world, world_types
 
 

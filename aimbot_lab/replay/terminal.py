@@ -11,10 +11,9 @@ from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.replays import Scene
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import Picture
-from aimbot_lab.replay.captions import cell_words, lesson_title, player_words
-from aimbot_lab.replay.episode import Replay
+from aimbot_lab.replay.episode import Replay, ReplayStep, replay_steps
 from aimbot_lab.replay.frames import term_scale
-from aimbot_lab.replay.playback import ReplayStep, replay_steps
+from aimbot_lab.replay.summary import cell_words, lesson_title, player_words
 
 UPPER_HALF = "▀"
 RESET = "\x1b[0m"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from aimbot_lab.evaluation.evaluate import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
-from aimbot_lab.experiment.analysis.evaluation_task import last_lesson, play_task, player_at
+from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
 from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.result import RunResult, cell_name
 from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs

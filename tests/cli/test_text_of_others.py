@@ -13,13 +13,12 @@ from aimbot_lab.cli.commands.replay import _show_summary
 from aimbot_lab.cli.commands.weights import _text
 from aimbot_lab.cli.views.text import table
 from aimbot_lab.curriculum.reports import LessonReport
-from aimbot_lab.experiment.analysis.curve_picture import draw_curves
-from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve
+from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.note import note
 from aimbot_lab.experiment.runs.result import RunResult
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.replay.episode_summary import EpisodeSummary
+from aimbot_lab.replay.summary import EpisodeSummary
 from aimbot_lab.tracking.limits import checked_run_name
 
 HOSTILE = "x\x1b]0;owned\x07\r\ny\u202e"

@@ -7,11 +7,8 @@ import pytest
 
 from aimbot_lab.foundation.scenes.view import Fighter
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.frames import FrameStyle, frames
-from aimbot_lab.replay.panes import Grid, grid_frames
-from aimbot_lab.replay.playback import as_replay, replay_steps
-from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.replay.episode import Replay, RowRecorder, as_replay, replay_steps
+from aimbot_lab.replay.frames import FrameStyle, Grid, frames, grid_frames
 from aimbot_lab.worlds.duel.duel import Duel
 from aimbot_lab.worlds.duel.film.eyes import cast_walls, seen_picture
 from aimbot_lab.worlds.duel.film.palette import AGENTS, DRAWN, PAPER

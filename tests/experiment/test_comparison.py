@@ -16,8 +16,8 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.evaluation.temperature import SAMPLED
 from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest, compare_agents
-from aimbot_lab.experiment.analysis.comparison_page import comparison_page
-from aimbot_lab.experiment.analysis.comparison_tables import (
+from aimbot_lab.experiment.analysis.comparison_page import (
+    comparison_page,
     difference_head,
     lesson_rows,
     method,

@@ -1,6 +1,6 @@
 """What configurations are called in tables and charts."""
 
-from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
+from aimbot_lab.experiment.analysis.configurations import NamedRun, configuration_names
 
 
 def runs(name: str, curriculum: str = "goto") -> list[NamedRun]:

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from aimbot_lab.experiment.analysis.curve_picture import draw_curves, mean_curve
-from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve
+from aimbot_lab.experiment.analysis.learning_curve import (
+    CurvePoint,
+    LearningCurve,
+    draw_curves,
+    mean_curve,
+)
 from aimbot_lab.foundation import metric_names as names
 
 

@@ -11,8 +11,8 @@ import pytest
 import aimbot_lab.envs  # noqa: F401  registers the ids
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.result_lines import parse_result
+from aimbot_lab.replay.episode import replay_steps
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.replay.playback import replay_steps
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial_training import TrialTraining

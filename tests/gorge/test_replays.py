@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import Replay, ReplayError
+from aimbot_lab.replay.episode import Replay, ReplayError, as_replay, recorders, replay_steps
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
 from aimbot_lab.replay.frames import FrameStyle, frames
-from aimbot_lab.replay.playback import as_replay, replay_steps
-from aimbot_lab.replay.recorder import recorders
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.world_type import GORGE

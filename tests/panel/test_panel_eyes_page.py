@@ -14,11 +14,8 @@ from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.scenes.editing import Placement
-from aimbot_lab.panel.server.games.actors import Actor, playable_settings
-from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame
-from aimbot_lab.panel.server.games.game import Keys
-from aimbot_lab.panel.server.games.rivals import match_target, set_up
-from aimbot_lab.panel.server.games.scene_game import SceneGame
+from aimbot_lab.panel.server.games.actors import Actor, match_target, playable_settings, set_up
+from aimbot_lab.panel.server.games.game import ChosenEpisode, EpisodeGame, Keys, SceneGame
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.worlds.registry import type_of
 

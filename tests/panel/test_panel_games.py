@@ -19,9 +19,13 @@ from aimbot_lab.panel.server.games.actors import (
     playable_settings,
     present_agent,
 )
-from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame, played_by
-from aimbot_lab.panel.server.games.game import Keys
-from aimbot_lab.panel.server.games.scene_game import SceneGame
+from aimbot_lab.panel.server.games.game import (
+    ChosenEpisode,
+    EpisodeGame,
+    Keys,
+    SceneGame,
+    played_by,
+)
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.tracking.runs.control_channel import ControlChannel

@@ -9,12 +9,17 @@ from page_audit import AUDIT, AXE, axe_script
 from panel_server import PanelUnderTest, running_panel
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.games.actors import PERSON, Actor, resting_of
-from aimbot_lab.panel.server.games.episode_game import ChosenEpisode, EpisodeGame
-from aimbot_lab.panel.server.games.game import Keys
-from aimbot_lab.panel.server.games.rivals import match_target, rival_lines, set_up
+from aimbot_lab.panel.server.games.actors import (
+    PERSON,
+    Actor,
+    match_target,
+    resting_of,
+    rival_lines,
+    set_up,
+)
+from aimbot_lab.panel.server.games.game import ChosenEpisode, EpisodeGame, Keys
 from aimbot_lab.panel.server.loading import Loader
-from aimbot_lab.panel.server.replays.played_replay import PlayedReplay
+from aimbot_lab.panel.server.replays import PlayedReplay
 from aimbot_lab.panel.server.runs.run_list import RunLine
 from aimbot_lab.replay.files import load_replay
 

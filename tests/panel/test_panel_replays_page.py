@@ -9,9 +9,8 @@ from browser_page import MS, Browser, needs_chromium, wait_for_text
 from panel_server import PanelUnderTest, running_panel
 
 from aimbot_lab.foundation.world import Scenario, step_buffers
+from aimbot_lab.replay.episode import as_replay, recorders
 from aimbot_lab.replay.files import replay_text
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import recorders
 from aimbot_lab.worlds.registry import make_world, settings_with, type_of
 
 pytestmark = needs_chromium

@@ -8,8 +8,7 @@ import pytest
 
 from aimbot_lab.experiment.config.document import parse_curriculum
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.panel.server.watching.live_match import NoPastAgents, drawn_cell
-from aimbot_lab.panel.server.watching.live_play import LivePlay
+from aimbot_lab.panel.server.watching.live_play import LivePlay, drawn_cell
 from aimbot_lab.panel.server.watching.watched_agent import shown_mix
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
@@ -70,7 +69,7 @@ def opponents(ratio: float, weights: Mapping[str, float], *, past: bool = True) 
         config,
         lambda: saved,
         lambda: given,
-        lambda _: Past(agent) if past else NoPastAgents(),
+        lambda _: Past(agent) if past else None,
         seed=3,
     )
     found: set[str] = set()

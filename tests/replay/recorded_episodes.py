@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.replay.episode import RecordedEpisode, Replay
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.replay.episode import RecordedEpisode, Replay, as_replay, recorders
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings

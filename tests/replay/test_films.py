@@ -14,11 +14,19 @@ from PIL import Image
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.replay import caption_panel
 from aimbot_lab.replay.caption_panel import bar_scale
-from aimbot_lab.replay.captions import lesson_title, player_words
+from aimbot_lab.replay.episode import replay_steps
 from aimbot_lab.replay.film import Film, check_film, write_film
-from aimbot_lab.replay.frames import PANEL_SHARE, FrameStyle, colours, frames, frames_held
-from aimbot_lab.replay.panes import Grid, frame_count, grid_frames
-from aimbot_lab.replay.playback import replay_steps
+from aimbot_lab.replay.frames import (
+    PANEL_SHARE,
+    FrameStyle,
+    Grid,
+    colours,
+    frame_count,
+    frames,
+    frames_held,
+    grid_frames,
+)
+from aimbot_lab.replay.summary import lesson_title, player_words
 from aimbot_lab.replay.terminal import Screen, half_blocks, screens
 from aimbot_lab.worlds.arena.core.state import (
     DISTANCE,

@@ -13,12 +13,17 @@ from aimbot_lab.experiment.analysis.recording import RecordingRequest, record_ag
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay import caption_panel, files
-from aimbot_lab.replay.episode import Replay, ReplayError
-from aimbot_lab.replay.episode_summary import summarize
+from aimbot_lab.replay.episode import (
+    Replay,
+    ReplayError,
+    RowRecorder,
+    as_replay,
+    recorders,
+    replay_steps,
+)
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
 from aimbot_lab.replay.frames import FrameStyle, colours, frames
-from aimbot_lab.replay.playback import as_replay, replay_steps
-from aimbot_lab.replay.recorder import RowRecorder, recorders
+from aimbot_lab.replay.summary import summarize
 from aimbot_lab.replay.terminal import Screen, screens
 from aimbot_lab.worlds import registry
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule

@@ -8,10 +8,15 @@ import pytest
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.samplers import Uniform
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.replay.episode import ReplayError
-from aimbot_lab.replay.episode_summary import summarize
-from aimbot_lab.replay.playback import as_replay, replay_steps, trajectory_sha256, verify
-from aimbot_lab.replay.recorder import RowRecorder
+from aimbot_lab.replay.episode import (
+    ReplayError,
+    RowRecorder,
+    as_replay,
+    replay_steps,
+    trajectory_sha256,
+    verify,
+)
+from aimbot_lab.replay.summary import summarize
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.replays.words import FIRED, HIT, action_words
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings

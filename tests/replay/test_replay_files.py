@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.replay.episode import ReplayError
+from aimbot_lab.replay.episode import ReplayError, as_replay
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
-from aimbot_lab.replay.playback import as_replay
 from tests.replay.recorded_episodes import ABOUT, played, replay_of
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aimbot_lab.training.self_play.running_rating import RunningRating, expected
+from aimbot_lab.training.self_play.scores import RunningRating, expected
 
 INITIAL, WINDOW, CURRENT = 1200.0, 4, -1
 

@@ -18,8 +18,8 @@ from aimbot_lab.training.callbacks import checkpoint_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.self_play.recent_scores import RecentScores
-from aimbot_lab.training.self_play.sampling import (
+from aimbot_lab.training.self_play.scores import RecentScores
+from aimbot_lab.training.self_play.session import (
     Standing,
     candidates,
     chances_of,

@@ -93,7 +93,7 @@ def _configurations_output(
     as_json: bool,
 ) -> Output:
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
-    from aimbot_lab.experiment.analysis.configuration_tables import configuration_page
+    from aimbot_lab.experiment.analysis.configurations import configuration_page
 
     found = compared_configurations(runs, which, ComparisonRequest(**given), place)
     print_json(found.as_json()) if as_json else show_configurations(found)
@@ -140,8 +140,8 @@ def _compared(
 
 
 def _show(found: "Comparison") -> None:
-    from aimbot_lab.experiment.analysis import comparison_tables as tables
-    from aimbot_lab.experiment.analysis.match_scores import HEAD as MATCH_HEAD
+    from aimbot_lab.experiment.analysis import comparison_page as tables
+    from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
 
     first, *others = map(tables.label, found.runs)
     click.echo(table(tables.RUN_HEAD, tables.run_rows(found)))

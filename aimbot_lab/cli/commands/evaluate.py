@@ -58,7 +58,7 @@ def evaluate(
     Example:
       aimbot-lab evaluate latest --episodes 500
     """
-    from aimbot_lab.experiment.analysis.evaluation_record import evaluation_record
+    from aimbot_lab.experiment.analysis.evaluation import evaluation_record
     from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
@@ -93,10 +93,10 @@ def _evaluated(
 def _show(found: "Evaluated", measures: "Sequence[Measure]") -> None:
     click.echo(_scores(found, measures))
     if found.matches:
-        from aimbot_lab.experiment.analysis import match_scores
+        from aimbot_lab.experiment.analysis import matches
 
         click.echo()
-        click.echo(table(match_scores.HEAD, match_scores.match_rows(found.matches)))
+        click.echo(table(matches.HEAD, matches.match_rows(found.matches)))
     for line in found.left_out:
         click.echo(one_line(f"left out: {line}"), err=True)
     click.echo(_explained(found, measures), err=True)

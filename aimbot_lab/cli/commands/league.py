@@ -61,7 +61,7 @@ def league(
       aimbot-lab league 3f2a 9c01 --games 400 -o league.html
     """
     from aimbot_lab.league.league import LeagueRequest, plan_league
-    from aimbot_lab.league.tables import league_page
+    from aimbot_lab.league.result import league_page
 
     if output is not None:
         check_output(output)
@@ -83,7 +83,7 @@ def _played(plan: "PlannedLeague", request: "LeagueRequest") -> "League":
 
 
 def _show(found: "League") -> None:
-    from aimbot_lab.league.tables import HEAD, rating_rows, score_rows
+    from aimbot_lab.league.result import HEAD, rating_rows, score_rows
 
     click.echo(table(HEAD, rating_rows(found)))
     click.echo()

@@ -39,7 +39,7 @@ def plot(
       aimbot-lab plot 3f2a 9c01 -o curve.png
       aimbot-lab plot --filter experiment=goto -o curves.svg
     """
-    from aimbot_lab.experiment.analysis.curve_picture import SUFFIXES, draw_curves, mean_curve
+    from aimbot_lab.experiment.analysis.learning_curve import SUFFIXES, draw_curves, mean_curve
     from aimbot_lab.foundation.errors import ConfigurationError
 
     if output.suffix.lower() not in SUFFIXES:
@@ -54,8 +54,11 @@ def plot(
 
 def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCurve]]":
     """The curves of each configuration by its name."""
-    from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
-    from aimbot_lab.experiment.analysis.configurations import CONFIG_TAG
+    from aimbot_lab.experiment.analysis.configurations import (
+        CONFIG_TAG,
+        NamedRun,
+        configuration_names,
+    )
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
     from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
     from aimbot_lab.tracking.runs.history import download_artifact, find_run

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
     from aimbot_lab.foundation.world import Picture
     from aimbot_lab.replay.episode import Replay
-    from aimbot_lab.replay.panes import Grid
+    from aimbot_lab.replay.frames import Grid
 
 REPLAY_SUFFIX, DEMO_SUFFIX = ".json", ".demo"
 SIZE, SMALL_SIZE = 480, 320  # of one picture, of each of several
@@ -29,7 +29,7 @@ class GridType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> "Grid":
         """The grid that `value` says."""
-        from aimbot_lab.replay.panes import Grid
+        from aimbot_lab.replay.frames import Grid
 
         match = re.fullmatch(r"([1-8])x([1-8])", value)
         if match is None:
@@ -270,8 +270,7 @@ def _film(
     replays: "Sequence[Replay]", output: Path, *, grid: "Grid", size: int | None, speed: float
 ) -> None:
     from aimbot_lab.replay.film import Film, write_film
-    from aimbot_lab.replay.frames import FrameStyle, colours
-    from aimbot_lab.replay.panes import frame_count, grid_frames
+    from aimbot_lab.replay.frames import FrameStyle, colours, frame_count, grid_frames
 
     small = grid.panes > 1 or output.suffix.lower() == ".gif"
     style = FrameStyle(size or (SMALL_SIZE if small else SIZE))

@@ -17,7 +17,7 @@ from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
 
 if TYPE_CHECKING:
     from aimbot_lab.replay.episode import Replay
-    from aimbot_lab.replay.episode_summary import EpisodeSummary
+    from aimbot_lab.replay.summary import EpisodeSummary
 
 SECONDS_AT_THE_END = 1.5
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, no cursor
@@ -49,8 +49,8 @@ def replay(file: Path, folder: Path | None, size: int | None, speed: float, as_j
       aimbot-lab replay episode.json --frames pictures
     """
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.replay.episode_summary import summarize
     from aimbot_lab.replay.files import load_replay
+    from aimbot_lab.replay.summary import summarize
 
     if not file.is_file():
         raise ConfigurationError(f"{file}: no such replay; aimbot-lab record makes one")

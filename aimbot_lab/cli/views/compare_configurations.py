@@ -33,7 +33,7 @@ def compared_configurations(
 
 def show_configurations(found: "ComparedConfigurations") -> None:
     """Print the trainings of every configuration, then the configurations."""
-    from aimbot_lab.experiment.analysis import configuration_tables as tables
+    from aimbot_lab.experiment.analysis import configurations as tables
 
     for one in found.configurations:
         click.echo(one.label)

@@ -8,16 +8,17 @@ from aimbot_lab.evaluation.differences import Difference, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
 from aimbot_lab.evaluation.evaluate import score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.evaluation import PlayerScores, drop_empty_measures
-from aimbot_lab.experiment.analysis.evaluation_task import (
+from aimbot_lab.experiment.analysis.evaluation import (
     EvaluationTask,
+    PlayerScores,
+    drop_empty_measures,
     last_lesson,
     play_task,
     player_at,
     trace,
 )
 from aimbot_lab.experiment.analysis.learning_curve import LearningCurve, common_steps, mean_win_rate
-from aimbot_lab.experiment.analysis.match_scores import (
+from aimbot_lab.experiment.analysis.matches import (
     MatchPlan,
     MatchScore,
     as_match_player,

@@ -1,6 +1,8 @@
-"""A comparison as a page with charts."""
+"""A comparison as a person reads it: sentences and rows for a terminal, and a page with charts."""
 
+from collections.abc import Iterator, Mapping
 from itertools import cycle
+from types import MappingProxyType
 
 from aimbot_lab.evaluation.differences import Difference
 from aimbot_lab.experiment.analysis.charts import (
@@ -8,27 +10,210 @@ from aimbot_lab.experiment.analysis.charts import (
     Curve,
     Interval,
     curve_chart,
+    heading,
+    html_table,
     interval_chart,
+    page,
+    paragraph,
 )
-from aimbot_lab.experiment.analysis.comparison import Comparison
-from aimbot_lab.experiment.analysis.comparison_tables import (
-    RUN_HEAD,
-    cell_of,
-    curve_note,
-    difference_head,
-    difference_rows,
-    label,
-    lesson_rows,
-    match_parts,
-    method,
-    run_rows,
-    verdicts,
-)
-from aimbot_lab.experiment.analysis.html_page import heading, html_table, page, paragraph
-from aimbot_lab.experiment.analysis.match_scores import HEAD as MATCH_HEAD
+from aimbot_lab.experiment.analysis.comparison import ComparedRun, Comparison
+from aimbot_lab.experiment.analysis.learning_curve import LessonPassed
+from aimbot_lab.experiment.analysis.matches import HEAD as MATCH_HEAD
+from aimbot_lab.experiment.analysis.matches import match_rows
+from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.shown_text import one_line
+from aimbot_lab.foundation.statistics.intervals import shown_difference, shown_rate
+
+Rows = list[tuple[str, ...]]
 
 _VERDICT_COLOURS = {"better": "#2a9d5c", "worse": "#c1121f", "alike": "#4269d0"}
 UNCLEAR = "#777777"
+
+
+def difference_head(found: Comparison, run: ComparedRun) -> tuple[str, ...]:
+    """The heads of `difference_rows` of `run` against the first: their names, where they differ."""
+    names = [found.runs[0].name, run.name]
+    if names[0] == names[1]:
+        names = [label(found.runs[0]), label(run)]
+    measures = [f"{name}: difference [95 %]" for name in _measures(found.differences[0][0])]
+    return ("cell", *names, "difference [95 %]", *measures, "p (Holm)", "verdict", "more")
+
+
+def _measures(row: Difference) -> list[str]:
+    """What else the world measures whose differences are told."""
+    return [name for name in row.measures if not name.endswith(("_lower", "_upper"))]
+
+
+def _measured(row: Difference, name: str) -> str:
+    value, lower, upper = (row.measures[key] for key in (name, f"{name}_lower", f"{name}_upper"))
+    interval = "" if lower is None or upper is None else f" [{lower:+.3f}, {upper:+.3f}]"
+    return f"{value:+.3f}{interval}"
+
+
+RUN_HEAD = ("run", "name", "seed", "status", "agent", "win rate [95 %]", "mean while learning")
+ALL = "all"
+_OF_LESSONS = "of which a run that is further ahead meets harder ones"
+CURVES: Mapping[str, str] = MappingProxyType(
+    {
+        names.EVAL_WIN_RATE: "the same episodes at every step",
+        names.LEARNING_WIN_RATE: f"the episodes of the lesson in force, {_OF_LESSONS}",
+        names.LESSON_WIN_RATE: f"the last episodes of the lesson in force, {_OF_LESSONS}",
+    }
+)
+"""What the points of a curve are of, by its measure."""
+
+
+def label(run: ComparedRun) -> str:
+    """A run as charts and heads name it."""
+    return one_line(f"{run.name} ({run.run_id[:8]})")
+
+
+def cell_of(row: Difference) -> str:
+    """What a row is about."""
+    return ALL if row.cell is None else cell_name(*row.cell)
+
+
+def run_rows(found: Comparison) -> Rows:
+    """The runs, under RUN_HEAD."""
+    return [
+        (
+            run.run_id[:8],
+            run.name,
+            str(run.seed),
+            run.status,
+            f"{run.agent}, step {run.step:,}, {run.temperature.label}",
+            shown_rate(one.win_rate, one.lower, one.upper),
+            "-" if run.mean_win_rate is None else f"{run.mean_win_rate:.3f}",
+        )
+        for run in found.runs
+        for one in [run.scores.overall]
+    ]
+
+
+def difference_rows(rows: tuple[Difference, ...]) -> Rows:
+    """One run against the first, under `difference_head`."""
+    return [
+        (
+            cell_of(row),
+            f"{row.first_win_rate:.3f}",
+            f"{row.second_win_rate:.3f}",
+            shown_difference(row.difference, row.lower, row.upper),
+            *(_measured(row, name) for name in _measures(row)),
+            _p_value(row.adjusted_p_value),
+            row.verdict,
+            f"{row.more_episodes:,}" if row.more_episodes else "-",
+        )
+        for row in rows
+    ]
+
+
+def match_parts(found: Comparison) -> list[tuple[str, Rows]]:
+    """A heading and rows of each direct match, or why there is none and no rows."""
+    first = label(found.runs[0])
+    return [
+        (
+            f"{label(run)} in matches against {first}" + (f": none, {why}" if why else ""),
+            match_rows(scores),
+        )
+        for run, scores, why in zip(found.runs[1:], found.matches, found.unmatched, strict=False)
+    ]
+
+
+def lesson_rows(found: Comparison) -> Rows:
+    """When each run passed each lesson; first a row of heads."""
+    head = ("lesson", *(label(run) for run in found.runs))
+    shared = min(len(run.curve.lessons) for run in found.runs)
+    most = max(len(run.curve.lessons) for run in found.runs)
+    rows = [tuple(_lesson_row(found, number)) for number in range(shared)]
+    return [head, *rows, *([tuple(_lacking_row(found, shared, most))] if most > shared else [])]
+
+
+def _lesson_row(found: Comparison, number: int) -> Iterator[str]:
+    at = [run.curve.lessons[number] for run in found.runs]
+    yield f"{number + 1} {' / '.join(dict.fromkeys(lesson.name for lesson in at))}"
+    yield from map(_passed, at)
+
+
+def _lacking_row(found: Comparison, shared: int, most: int) -> Iterator[str]:
+    """The lessons that not all runs have, in one row: how far each run that has them came."""
+    first = shared + 1
+    yield f"lesson {most} alone" if first == most else f"lessons {first} to {most}"
+    for run in found.runs:
+        own = run.curve.lessons[shared:]
+        passed = [lesson for lesson in own if lesson.step is not None]
+        last = f", the last at {_passed(passed[-1])}" if passed else ""
+        yield f"{len(passed)} of {len(own)} passed{last}" if own else "no such lessons"
+
+
+def _passed(lesson: LessonPassed) -> str:
+    if lesson.step is None or lesson.seconds is None:
+        return "not passed"
+    return f"{lesson.step:,} steps, {lesson.seconds:,.0f} s"
+
+
+def verdicts(found: Comparison) -> list[str]:
+    """What can be said, one sentence per run but the first."""
+    first, *others = found.runs
+    return [
+        f"{label(run)} against {label(first)}: {_sentence(rows, found)}"
+        for run, rows in zip(others, found.differences, strict=True)
+    ]
+
+
+def _sentence(rows: tuple[Difference, ...], found: Comparison) -> str:
+    together, *cells = rows
+    clear = [f"{row.verdict} in {cell_of(row)}" for row in cells if row.verdict in _CLEAR]
+    overall = {
+        "better": f"better over all cells by {together.difference:.3f}",
+        "worse": f"worse over all cells by {-together.difference:.3f}",
+        "alike": f"alike over all cells, within {found.request.margin:g}",
+        "unclear": "no clear answer over all cells",
+    }[together.verdict]
+    more = max(row.more_episodes for row in rows)
+    asked = f"; about {more:,} more episodes a cell would settle what is unclear" if more else ""
+    return "; ".join([overall, *clear]) + asked + "."
+
+
+def method(found: Comparison) -> str:
+    """How it was compared, and what that does not say."""
+    request = found.request
+    left = f" Left out, because not all end on it: {', '.join(found.left_out)}." * bool(
+        found.left_out
+    )
+    met, test = "every run met the same episodes", "McNemar's"
+    if found.unpaired:
+        met = f"every run met episodes of its own, because {found.unpaired}"
+        test = "Fisher's, of unpaired episodes"
+    return (
+        f"{request.episodes:,} episodes of each cell, seed {request.seed}, in the world of the "
+        f"first; {met}.{left} "
+        f"p is {test} (mid-p), by Holm over the cells; more is how many more episodes of a cell "
+        "would probably make it clear. Look once: for a second look take another --seed. This "
+        "compares the agents; what settings do shows only over several training seeds."
+    )
+
+
+def curve_note(found: Comparison) -> str:
+    """What the mean win rate while learning is taken over."""
+    if found.common_steps is None:
+        return "The runs have no steps in common to take a mean win rate over."
+    low, high = found.common_steps
+    measure = found.runs[0].curve.measure
+    of_episodes = CURVES[measure]
+    if found.unpaired and measure == names.EVAL_WIN_RATE:
+        of_episodes = "as many episodes at every step"
+    return (
+        f"The mean while learning is the area under {measure} ({of_episodes}) from step "
+        f"{low:,} to {high:,}, divided by its width."
+    )
+
+
+def _p_value(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+_CLEAR = ("better", "worse")
 
 
 def comparison_page(found: Comparison) -> str:
@@ -41,7 +226,7 @@ def comparison_page(found: Comparison) -> str:
             heading("Runs"),
             html_table(RUN_HEAD, run_rows(found)),
             *_against_the_first(found),
-            *_matches(found),
+            *_match_sections(found),
             heading("Win rate while learning"),
             curve_chart(_curves(found), x_name="environment steps; ticks: a lesson was passed"),
             paragraph(curve_note(found), quiet=True),
@@ -60,14 +245,16 @@ def _against_the_first(found: Comparison) -> list[str]:
         widest = max(abs(end) for row in rows for end in (row.lower, row.upper))
         parts += [
             heading(f"{label(run)} against {label(first)}"),
-            interval_chart(list(map(_interval, rows)), low=-widest, high=widest, zero=0.0),
+            interval_chart(
+                list(map(_difference_interval, rows)), low=-widest, high=widest, zero=0.0
+            ),
             paragraph("Difference of win rates: right of 0 the run wins more often.", quiet=True),
             html_table(difference_head(found, run), difference_rows(rows)),
         ]
     return parts
 
 
-def _matches(found: Comparison) -> list[str]:
+def _match_sections(found: Comparison) -> list[str]:
     return [
         part
         for text, rows in match_parts(found)
@@ -75,7 +262,7 @@ def _matches(found: Comparison) -> list[str]:
     ]
 
 
-def _interval(row: Difference) -> Interval:
+def _difference_interval(row: Difference) -> Interval:
     colour = _VERDICT_COLOURS.get(row.verdict, UNCLEAR)
     return Interval(cell_of(row), row.difference, row.lower, row.upper, colour)
 

@@ -1,10 +1,10 @@
-"""Trainings that differ in their seed alone as one result, and several such results compared."""
+"""Trainings that differ in their seed alone as one result: compared, in tables, and as a page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import cycle, islice
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,21 +19,62 @@ from aimbot_lab.evaluation.training_aggregates import (
     mean,
     probability_of_improvement,
 )
+from aimbot_lab.experiment.analysis.charts import (
+    COLOURS,
+    Interval,
+    heading,
+    html_table,
+    interval_chart,
+    page,
+    paragraph,
+)
 from aimbot_lab.experiment.analysis.comparison import (
     ComparisonRequest,
     common_task,
     play_run,
     why_unpaired,
 )
-from aimbot_lab.experiment.analysis.configuration_names import NamedRun, configuration_names
 from aimbot_lab.experiment.analysis.evaluation import PlayerScores
 from aimbot_lab.experiment.runs.description import config_hash
 from aimbot_lab.experiment.runs.differing import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
-from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
+
+TAG_LETTERS = 6
 
 CONFIG_TAG = "lab.config"
+
+SEED_HEAD = ("seed", "run", "status", "steps", "took, s", "win rate [95 %]")
+HEAD = ("configuration", "trainings", "mean [95 %]", "interquartile mean [95 %]", "beats the first")
+
+
+class NamedRun(NamedTuple):
+    """What a run of a configuration is called."""
+
+    name: str  # its own, as `--name` gave it
+    seed: int
+    curriculum: str  # the name in its curriculum
+
+
+def configuration_names(groups: Mapping[str, Sequence[NamedRun]]) -> dict[str, str]:
+    """The name of each configuration by its tag: the one that all its runs were given.
+
+    Without their seeds, which `--seeds` and runs without `--name` append. Runs of different names
+    have that of their curriculum. Where several configurations have the same name, the beginning
+    of the tag follows.
+    """
+    names = {tag: _common_name(runs) for tag, runs in groups.items()}
+    several = {name for name in names.values() if [*names.values()].count(name) > 1}
+    return {
+        tag: f"{name} ({tag[:TAG_LETTERS]})" if name in several else name
+        for tag, name in names.items()
+    }
+
+
+def _common_name(runs: Sequence[NamedRun]) -> str:
+    given = {run.name.removesuffix(f" seed {run.seed}") for run in runs}
+    return given.pop() if len(given) == 1 else runs[0].curriculum
 
 
 @dataclass(frozen=True)
@@ -181,3 +222,109 @@ def _labels(groups: Mapping[str, Sequence[TrackedAgent]]) -> dict[str, str]:
             for key, group in groups.items()
         }
     )
+
+
+def shown(found: Estimate | None) -> str:
+    """A value with its interval over trainings, where there is one."""
+    if found is None:
+        return "-"
+    if not isfinite(found.lower):
+        return f"{found.value:.3f}"
+    return shown_rate(found.value, found.lower, found.upper)
+
+
+def seed_row(run: SeedRun) -> tuple[str, ...]:
+    """One training, under SEED_HEAD."""
+    score = run.scores.overall
+    return (
+        str(run.seed),
+        run.run_id[:12],
+        run.status,
+        f"{run.step:,}",
+        "-" if run.seconds is None else f"{run.seconds:,.0f}",
+        shown_rate(score.win_rate, score.lower, score.upper),
+    )
+
+
+def configuration_row(one: Configuration) -> tuple[str, ...]:
+    """One configuration, under HEAD."""
+    return (
+        one.label,
+        str(len(one.runs)),
+        shown(one.mean),
+        shown(one.iqm),
+        shown(one.improvement),
+    )
+
+
+def method(found: ComparedConfigurations) -> str:
+    """How the numbers came about."""
+    request = found.request
+    few = min(len(one.runs) for one in found.configurations)
+    warning = " Intervals over fewer than five trainings are rough." if few < 5 else ""
+    met = (
+        f"each met its own, because {found.unpaired}" if found.unpaired else "all met the same ones"
+    )
+    return (
+        f"{request.episodes:,} episodes of each of {', '.join(found.cells)}, seed {request.seed} "
+        f"({_ways(found)}); {met}. A training's interval is "
+        "over its episodes (Wilson); those of a configuration are over trainings (bootstrap of "
+        "whole trainings; where these are all alike, the mean's is over their episodes and the "
+        "others have none). The interquartile mean is that of the middle half of all win rates. "
+        "'Beats the first' is how probable it is that a training of this configuration has a "
+        f"higher win rate than one of the first.{warning}"
+    )
+
+
+def configuration_page(found: ComparedConfigurations) -> str:
+    """The whole page, in one text."""
+    settings = [(key, *values) for key, values in found.settings.items()]
+    labels = [one.label for one in found.configurations]
+    return page(
+        "Comparison of " + ", ".join(labels),
+        [
+            html_table(HEAD, list(map(configuration_row, found.configurations))),
+            heading("Win rate, interquartile mean over trainings"),
+            interval_chart(_intervals(found), low=0.0, high=1.0, zero=None),
+            *_better(found),
+            paragraph(method(found), quiet=True),
+            heading("Trainings"),
+            html_table(
+                ("configuration", *SEED_HEAD),
+                [(one.label, *seed_row(run)) for one in found.configurations for run in one.runs],
+            ),
+            heading("Settings that differ"),
+            html_table(("setting", *labels), settings) if settings else paragraph("None."),
+        ],
+    )
+
+
+def _better(found: ComparedConfigurations) -> list[str]:
+    intervals = [
+        _interval(one.label, one.improvement, "#333")
+        for one in found.configurations
+        if one.improvement is not None
+    ]
+    if not intervals:
+        return []
+    title = f"Probability that a training beats one of {found.configurations[0].label}"
+    return [heading(title), interval_chart(intervals, low=0.0, high=1.0, zero=0.5)]
+
+
+def _intervals(found: ComparedConfigurations) -> list[Interval]:
+    pairs = zip(found.configurations, cycle(COLOURS), strict=False)
+    return [_interval(one.label, one.iqm, colour) for one, colour in pairs]
+
+
+def _interval(label: str, found: Estimate, colour: str) -> Interval:
+    """One training has no interval: its bar has no length."""
+    lower, upper = (
+        (found.lower, found.upper) if isfinite(found.lower) else (found.value, found.value)
+    )
+    return Interval(label, found.value, lower, upper, colour)
+
+
+def _ways(found: ComparedConfigurations) -> str:
+    """How the agents drew their actions."""
+    labels = (run.temperature.label for one in found.configurations for run in one.runs)
+    return "actions: " + ", ".join(dict.fromkeys(labels))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from aimbot_lab.evaluation.episodes import cell_scenario, endless, evaluation_seed, longest_episode
-from aimbot_lab.experiment.analysis.evaluation_task import max_steps_of
+from aimbot_lab.experiment.analysis.evaluation import max_steps_of
 from aimbot_lab.experiment.analysis.recording import OnEpisode, RecordingRequest, wanted_cells
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent

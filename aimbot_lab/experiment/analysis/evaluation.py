@@ -1,32 +1,128 @@
-"""A tracked run's agent, evaluated on new seeds beside the baselines."""
+"""An agent of a tracked run, evaluated on new seeds beside the baselines, and what is kept."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from aimbot_lab.curriculum.cells import lesson_cells
+from aimbot_lab.evaluation.episodes import CellEpisodes, play, traced
 from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
-from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.evaluation_task import (
-    EvaluationTask,
-    baselines,
-    last_lesson,
-    play_task,
-    policies,
-)
-from aimbot_lab.experiment.analysis.match_scores import (
+from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
+from aimbot_lab.experiment.analysis.matches import (
+    HEAD,
     MatchPlan,
     MatchScore,
     as_match_player,
+    match_rows,
     opponents_of,
     play_matches,
 )
-from aimbot_lab.experiment.runs.result import cell_name
+from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
+from aimbot_lab.experiment.runs.result import cell_name, percent
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
-from aimbot_lab.foundation.world_type import MakePlayer
+from aimbot_lab.foundation import metric_names as names
+from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.foundation.samplers import ParameterValue
+from aimbot_lab.foundation.seeds import derive_seed
+from aimbot_lab.foundation.world import closing
+from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.worlds.registry import content_of, spec_of
+from aimbot_lab.tracking.runs.addition import Addition
+from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of
+
+TRACED_EPISODES = 8
 
 OnCell = Callable[[str, str], None]  # player, cell
+
+FOLDER = "evaluation"  # among a run's artifacts
+
+
+@dataclass(frozen=True)
+class EvaluationTask:
+    """Cells to be played in a world, so many episodes of each."""
+
+    env: WorldSettings
+    cells: tuple[Cell, ...]
+    parameters: Mapping[str, ParameterValue]
+    episodes: int  # of each cell
+    seed: int
+    max_steps: int | None = None  # of an episode, beyond which it is an error; None: the world's
+
+
+def last_lesson(
+    config: CurriculumFile, *, episodes: int, seed: int, max_steps: int | None = None
+) -> EvaluationTask:
+    """The cells and parameters of the last lesson, in the curriculum's world.
+
+    Without `max_steps` what the curriculum says of its own evaluation counts.
+    """
+    lesson = config.lessons[-1]
+    cells = lesson_cells(lesson, spec_of(config.env).difficulties)
+    parameters, limit = dict(lesson.parameters), max_steps_of(config, max_steps)
+    return EvaluationTask(evaluated(config.env), cells, parameters, episodes, seed, limit)
+
+
+def max_steps_of(config: CurriculumFile, asked: int | None) -> int | None:
+    """Steps of an episode beyond which it is an error, if `asked` or the curriculum says."""
+    if asked is not None or config.evaluation is None:
+        return asked
+    return config.evaluation.max_steps
+
+
+def play_task(
+    task: EvaluationTask, make_player: MakePlayer, *, on_cell: Callable[[Cell], None]
+) -> tuple[CellEpisodes, ...]:
+    """The episodes of every cell in order; `on_cell` is called after each.
+
+    Each cell has a player of its own, which remembers nothing of the cell before.
+    """
+    played = []
+    with closing(make_world(task.env, task.episodes)) as world:
+        for cell in task.cells:
+            player = make_player(world, derive_seed(task.seed, "player", *cell))
+            parameters, limit = task.parameters, task.max_steps
+            played.append(
+                play(world, player, cell, seed=task.seed, parameters=parameters, max_steps=limit)
+            )
+            on_cell(cell)
+    return tuple(played)
+
+
+def trace(task: EvaluationTask, make_player: MakePlayer) -> tuple[bytes, ...]:
+    """Hashes of how a few episodes of each cell begin; see `evaluation.episodes.traced`."""
+    world = make_world(task.env, min(task.episodes, TRACED_EPISODES))
+    found = []
+    for cell in task.cells:
+        player = make_player(world, derive_seed(task.seed, "player", *cell))
+        found.append(traced(world, player, cell, seed=task.seed, parameters=task.parameters))
+    return tuple(found)
+
+
+def player_at(saved: SavedAgent, temperature: Temperature) -> MakePlayer:
+    """The agent as it plays at `temperature`."""
+    return lambda world, seed: saved.agent.player(world, temperature=temperature, seed=seed)
+
+
+def policies(saved: SavedAgent, asked: Temperature | None = None) -> dict[str, MakePlayer]:
+    """The agent's ways to play by their labels, first the one at the temperature `asked`.
+
+    Where none is asked for that is the one it is advised to play at. The others are actions
+    sampled as in training, those at a lower temperature, and the likeliest each time. Agents of
+    algorithms that only rank actions have but the last; ConfigurationError where they are asked
+    for another.
+    """
+    first = saved.agent.temperature(asked)
+    others = (SAMPLED, COOLER, LIKELIEST) if saved.agent.samples else (LIKELIEST,)
+    return {way.label: player_at(saved, way) for way in (first, *others)}
+
+
+def baselines(env: WorldSettings) -> Mapping[str, MakePlayer]:
+    """The scripted players of the world."""
+    return type_of(env).baselines(env)
 
 
 @dataclass(frozen=True)
@@ -171,3 +267,87 @@ def cells_to_play(
     players = len(policies(agent.saved, request.temperature))
     players += request.baselines * len(baselines(task.env))
     return players * len(task.cells) + (0 if matches is None else matches.parts)
+
+
+def evaluation_record(evaluated: Evaluated, note: str) -> Addition:
+    """What the run is to keep; `note` is its note so far."""
+    document = json.dumps(evaluated.as_json(), indent=1)
+    return Addition(
+        step=0,  # the page draws bars beside each other for these, and else a dot per chart
+        metrics=_metrics(evaluated),
+        tags={NOTE_TAG: with_section(note, "Evaluation", _section(evaluated))},
+        texts={f"{FOLDER}/{evaluated.agent}.json": document},
+    )
+
+
+def _metrics(evaluated: Evaluated) -> dict[str, float]:
+    (_, first), *others = evaluated.players.items()
+    known = {
+        names.TEST_WIN_RATE: first.overall.win_rate,
+        names.TEST_WIN_RATE_LOWER: first.overall.lower,
+        names.TEST_WIN_RATE_UPPER: first.overall.upper,
+        names.TEST_SECONDS_TO_WIN: first.overall.median_seconds_to_win,
+        names.TEST_RETURN: first.overall.mean_return,
+        names.TEST_TEMPERATURE: evaluated.temperature,
+        **_draw_rates(evaluated, first),
+        **{
+            names.of_cell(names.TEST_WIN_RATE, Cell(score.target, score.difficulty)): score.win_rate
+            for score in first.cells
+        },
+        **{names.player_win_rate(name): scores.overall.win_rate for name, scores in others},
+        **{names.test_measure(name): value for name, value in first.overall.measures.items()},
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _draw_rates(evaluated: Evaluated, player: PlayerScores) -> dict[str, float]:
+    """Shares of drawn episodes, of all cells and of each, where the world has draws."""
+    if not evaluated.has_draws:
+        return {}
+    cells = {Cell(one.target, one.difficulty): one for one in player.cells}
+    return {
+        names.TEST_DRAW_RATE: player.overall.draws / player.overall.episodes,
+        **{
+            names.of_cell(names.TEST_DRAW_RATE, cell): score.draws / score.episodes
+            for cell, score in cells.items()
+        },
+    }
+
+
+def _section(evaluated: Evaluated) -> str:
+    columns = list(evaluated.players.values())
+    rows = [
+        (cell_name(cell.target, cell.difficulty), *(_shown(player.cells[i]) for player in columns))
+        for i, cell in enumerate(columns[0].cells)
+    ]
+    if len(rows) > 1:
+        rows.append(("**all**", *(_shown(player.overall) for player in columns)))
+    run = evaluated.run_id
+    return (
+        f"{evaluated.agent.capitalize()} agent, saved at step {evaluated.step:,}; "
+        f"{evaluated.episodes:,} episodes of each cell; win rate with its 95 % interval.\n\n"
+        + markdown_table(("cell", *evaluated.players), rows)
+        + _matches_section(evaluated)
+        + f"\n\nAgain: `aimbot-lab evaluate {run} --agent {evaluated.agent} "
+        f"--episodes {evaluated.episodes} --seed {evaluated.seed} "
+        f"--temperature {evaluated.temperature:g}`"
+    )
+
+
+def _matches_section(evaluated: Evaluated) -> str:
+    """Scores in matches, where there are any."""
+    if not evaluated.matches:
+        return ""
+    return "\n\nMatches:\n\n" + markdown_table(HEAD, match_rows(evaluated.matches))
+
+
+def _shown(score: Score) -> str:
+    drawn = f", {score.draws:,} drawn" if score.draws else ""
+    numbers = score.measures
+    told = [
+        f"; {name} {value:.3f}"
+        for name, value in numbers.items()
+        if f"{name}_lower" in numbers and value is not None
+    ]
+    rate = f"{percent(score.win_rate)} ({interval(score.lower, score.upper)})"
+    return f"{rate}{drawn}{''.join(told)}"

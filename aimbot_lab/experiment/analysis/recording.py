@@ -12,16 +12,14 @@ from aimbot_lab.evaluation.episodes import (
     longest_episode,
 )
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.evaluation_task import last_lesson, max_steps_of
+from aimbot_lab.experiment.analysis.evaluation import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, closing, seats_of, step_buffers
-from aimbot_lab.replay.episode import About, RecordedEpisode, Replay
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import recorders
+from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, as_replay, recorders
 from aimbot_lab.worlds.registry import make_world, spec_of
 
 OnEpisode = Callable[[str], None]  # what was played

@@ -13,7 +13,7 @@ from aimbot_lab.panel.server.curricula import Curricula
 from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.loading import Loader, in_thread
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
-from aimbot_lab.panel.server.replays.replay_list import ReplayList
+from aimbot_lab.panel.server.replays import ReplayList
 from aimbot_lab.panel.server.runs.live_run import LiveRun
 from aimbot_lab.panel.server.runs.run_list import Listed, RunList
 from aimbot_lab.panel.server.runs.trainings import Started, Trainings

@@ -9,10 +9,15 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
-from aimbot_lab.replay.episode import About, RecordedEpisode, ReplayError, replays_of
+from aimbot_lab.replay.episode import (
+    About,
+    RecordedEpisode,
+    ReplayError,
+    RowRecorder,
+    as_replay,
+    replays_of,
+)
 from aimbot_lab.replay.files import replay_text
-from aimbot_lab.replay.playback import as_replay
-from aimbot_lab.replay.recorder import RowRecorder
 from aimbot_lab.training.run_hooks import TextSink
 
 FOLDER = "replays"

@@ -10,11 +10,9 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.fused.actor_stack import Past
-from aimbot_lab.training.self_play.games import GamesTable
 from aimbot_lab.training.self_play.players import NOBODY, Players, Seen, new_players
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
-from aimbot_lab.training.self_play.recent_scores import RecentScores
-from aimbot_lab.training.self_play.running_rating import RunningRating
+from aimbot_lab.training.self_play.scores import GamesTable, RecentScores, RunningRating
 from aimbot_lab.training.settings import TrainSettings
 
 REFERENCE = "reference"

@@ -1,10 +1,12 @@
 """The self-play of one training: its world, pool, opponents, and when they change."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.seeds import derive_seed
@@ -14,13 +16,69 @@ from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.self_play.past_selves import PastSelves
-from aimbot_lab.training.self_play.pool import Snapshot, SnapshotPool, Weights, snapshot_name
-from aimbot_lab.training.self_play.pool_files import save_pool
-from aimbot_lab.training.self_play.rated import Rated, rated_players
-from aimbot_lab.training.self_play.sampling import Standing, drawn_line_up
-from aimbot_lab.training.self_play.settings import SelfPlaySettings
+from aimbot_lab.training.self_play.pool import (
+    Snapshot,
+    SnapshotPool,
+    Weights,
+    save_pool,
+    snapshot_name,
+)
+from aimbot_lab.training.self_play.scores import Rated, rated_players
+from aimbot_lab.training.self_play.settings import (
+    SamplingByNewest,
+    SamplingByRating,
+    SamplingByScore,
+    SelfPlaySettings,
+)
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import type_of
+
+Floats = npt.NDArray[np.float64]
+MIN_SHARE = 0.02  # that each candidate keeps, or an even share where there are too many for that
+
+
+class Standing(NamedTuple):
+    """What is known of the snapshots, by their numbers; asked for where it is needed."""
+
+    scores: Callable[[], Floats]  # [N] the learner's expected score against each
+    points: Callable[[], Floats]  # [N] how far each one's rating is above the learner's
+
+
+def candidates(settings: SelfPlaySettings, count: int) -> range:
+    """Numbers of the snapshots that may be drawn, of `count`."""
+    if isinstance(settings.sampling, SamplingByNewest):
+        newest = ceil(settings.sampling.newest.share * count)
+    else:
+        newest = count if settings.window == "all" else min(settings.window, count)
+    return range(count - newest, count)
+
+
+def chances_of(settings: SelfPlaySettings, numbers: range, standing: Standing) -> Floats:
+    """The chance of each of `numbers` to be drawn; they sum to 1."""
+    sampling, chosen = settings.sampling, np.array(numbers)
+    weights = np.ones(len(numbers))
+    if isinstance(sampling, SamplingByScore):
+        score = standing.scores()[chosen]
+        hard = sampling.pfsp.weighting == "hard"
+        weights = (1.0 - score) ** sampling.pfsp.power if hard else score * (1.0 - score)
+    elif isinstance(sampling, SamplingByRating):
+        apart = standing.points()[chosen] / sampling.rating.spread
+        weights = np.exp(-0.5 * (apart**2 - (apart**2).min()))
+    total = weights.sum()
+    share = weights / total if total > 0 else np.full(len(numbers), 1.0 / len(numbers))
+    least = min(MIN_SHARE, 1.0 / len(numbers))
+    return np.asarray(least + (1.0 - least * len(numbers)) * share)
+
+
+def drawn_line_up(
+    settings: SelfPlaySettings, count: int, random: np.random.Generator, standing: Standing
+) -> tuple[int, ...]:
+    """The snapshots, of `count`, that matches are drawn from until the next swap: all different."""
+    numbers = candidates(settings, count)
+    chances = chances_of(settings, numbers, standing)
+    some = min(settings.at_once, len(numbers))
+    places = random.choice(len(numbers), size=some, replace=False, p=chances / chances.sum())
+    return tuple(numbers[place] for place in sorted(places.tolist()))
 
 
 class SelfPlay:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from aimbot_lab.foundation.opponents.protocol import Opponents
+from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType

@@ -1,19 +1,33 @@
-"""A row of a world that goes on decision by decision, by an actor or a person."""
+"""A row of a world that goes on decision by decision: an episode, a match, or a scene at rest."""
 
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.result_lines import result_line
+from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.result_lines import parse_result, result_line
+from aimbot_lab.foundation.scenes.editing import Placement, SceneEditor
 from aimbot_lab.foundation.scenes.view import SceneView
+from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
-from aimbot_lab.panel.server.games.actors import Actor, scenes_of
+from aimbot_lab.panel.server.games.actors import Actor, resting_of, scenes_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.matches import MatchPlayer
+    from aimbot_lab.replay.episode import RecordedEpisode
+
+
+MAX_DECISIONS = 10_000  # of an episode that another plays beside
+ANY = 0  # difficulty: any of the target's
+
+MAX_UNDONE = 100  # edits
+ROW = 0
 
 
 @dataclass(frozen=True)
@@ -141,3 +155,181 @@ class Game:
 def line_of(batch: EpisodeBatch) -> ResultLine:
     """How the episode in `batch` ended."""
     return readable(result_line(batch, 0))
+
+
+@dataclass(frozen=True)
+class ChosenEpisode:
+    """Which episode is played."""
+
+    target: str
+    difficulty: int  # 0: any, or the target has none
+    seed: int
+
+
+def scenario_of(chosen: ChosenEpisode, difficulties: Mapping[str, int]) -> Scenario:
+    """Episodes of that target and difficulty."""
+    levels = difficulties[chosen.target]
+    if chosen.difficulty == ANY or not levels:
+        return Scenario({chosen.target: 1.0})
+    weights = tuple(float(level == chosen.difficulty) for level in range(1, levels + 1))
+    return Scenario({chosen.target: 1.0}, {chosen.target: weights})
+
+
+@dataclass
+class Score:
+    """How often episodes of a cell were won, and how long that took."""
+
+    wins: int = 0
+    episodes: int = 0
+    seconds: list[float] = field(default_factory=list)  # of those that were won
+
+    def add(self, batch: EpisodeBatch) -> None:
+        """Count the episode in `batch`."""
+        result = parse_result(result_line(batch, 0))
+        self.episodes += 1
+        self.wins += result.won
+        if result.won and result.seconds is not None:
+            self.seconds.append(result.seconds)
+
+    def row(self, who: str, cell: Cell) -> "TableRow":
+        """The same for the page."""
+        rate = wilson(self.wins, self.episodes)
+        return TableRow(
+            who=who,
+            cell=cell.shown,
+            wins=self.wins,
+            episodes=self.episodes,
+            low=rate.lower,
+            high=rate.upper,
+            seconds=sum(self.seconds) / len(self.seconds) if self.seconds else None,
+        )
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A player's result in one cell."""
+
+    who: str
+    cell: str
+    wins: int
+    episodes: int
+    low: float  # of the win rate's 95 % interval
+    high: float
+    seconds: float | None  # to win, on average
+
+
+class EpisodeGame:
+    """One episode of what was `chosen`, recorded as it is played; a match against `rival`."""
+
+    def __init__(
+        self, actor: Actor, chosen: ChosenEpisode, rival: "MatchPlayer | None" = None
+    ) -> None:
+        from aimbot_lab.replay.episode import RowRecorder
+        from aimbot_lab.worlds.registry import spec_of
+
+        scenario = scenario_of(chosen, spec_of(actor.settings).difficulties)
+        self.chosen = chosen
+        self.rival = rival
+        self.game = Game(actor, scenario, seed=chosen.seed, rival=rival)
+        self._recorder = RowRecorder(self.game.world, 0)
+        self._recorded: RecordedEpisode | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._recorded is not None
+
+    def decide(self) -> EpisodeBatch | None:
+        """One more decision; what it ended."""
+        if self.over:
+            return None
+        batch = self.game.decide()
+        self._recorded = self._recorder.add(self.game.actions, batch)
+        return batch if self.over else None
+
+    def replay(self) -> str:
+        """The episode as a replay file. Raises MisuseError before its end."""
+        from aimbot_lab.replay.episode import About, as_replay
+        from aimbot_lab.replay.files import replay_text
+
+        if self._recorded is None:
+            raise MisuseError("no replay is saved: the episode has not ended")
+        about: About = {
+            "player": "a person",
+            "behavior_type": "heuristic",
+            "seed": self.chosen.seed,
+            **({} if self.rival is None else {"home": "a person", "away": self.rival.name}),
+        }
+        return replay_text(as_replay(self._recorded, about))
+
+
+def played_by(actor: Actor, chosen: ChosenEpisode) -> EpisodeBatch:
+    """How the episode of `chosen` ends as `actor` plays it, at once."""
+    game = EpisodeGame(actor, chosen)
+    for _ in range(MAX_DECISIONS):
+        batch = game.decide()
+        if batch is not None:
+            return batch
+    raise LabError(f"{actor.key} has not ended the episode within {MAX_DECISIONS} decisions")
+
+
+class SceneGame:
+    """A game of the actor's world that rests until something is assigned.
+
+    What is won or lost leaves everything standing, at rest again.
+    """
+
+    def __init__(self, actor: Actor, *, seed: int = 0) -> None:
+        self.game = Game(actor, resting_of(actor.settings), seed=seed)
+        self.editor: SceneEditor = self.game.scenes.editor(self.game.world)
+        self._floors: deque[Any] = deque(maxlen=MAX_UNDONE)
+
+    @property
+    def over(self) -> bool:
+        """Never: a scene goes on as long as its page."""
+        return False
+
+    def decide(self) -> ResultLine | None:
+        """One more decision; the line of what it won or lost. A script waits for a target."""
+        self.game.holds_still = self.game.actor.is_script and self.editor.rests(ROW)
+        batch = self.game.decide()
+        if not batch:
+            return None
+        self.editor.carry_on(ROW)
+        self.refresh(shown=False)  # how it ended is shown first
+        return line_of(batch)
+
+    def place(self, placement: Placement) -> None:
+        """Place a thing. Raises MisuseError where it can't be."""
+        floor = self.editor.floor(ROW)
+        self.editor.place(ROW, placement)
+        self._edited(floor)
+
+    def press(self, button: str) -> None:
+        """Do what a button does. Raises MisuseError where there is none such."""
+        floor = self.editor.floor(ROW)
+        self.editor.press(ROW, button)
+        self._edited(floor)
+
+    def load(self, text: str) -> None:
+        """Make the row what the file `text` says. Raises ConfigurationError, MisuseError."""
+        floor = self.editor.floor(ROW)
+        self.editor.load(ROW, text)
+        self._edited(floor)
+
+    def undo(self) -> None:
+        """Take the last edit back. Raises MisuseError: there is none, or the agent is there."""
+        if not self._floors:
+            raise MisuseError("there is nothing to undo")
+        self.editor.restore_floor(ROW, self._floors[-1])
+        self._floors.pop()
+        self.refresh()
+
+    def _edited(self, floor: Any) -> None:
+        self._floors.append(floor)
+        self.refresh()
+
+    def refresh(self, *, shown: bool = True) -> None:
+        """Let who acts see the row as it is now; and show it, if it is to be."""
+        self.editor.observe(ROW, self.game.buffers.observations)
+        self.game.edited(shown=shown)

@@ -12,22 +12,26 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.panel.server.games.actors import (
     PERSON,
+    USUAL,
     Actor,
     ActorLine,
     actor_lines,
     find_actor,
+    match_target,
     playable_settings,
+    rival_lines,
+    set_up,
 )
-from aimbot_lab.panel.server.games.episode_game import (
+from aimbot_lab.panel.server.games.game import (
     ChosenEpisode,
     EpisodeGame,
+    Frame,
     Score,
     TableRow,
+    line_of,
     played_by,
 )
-from aimbot_lab.panel.server.games.game import Frame, line_of
 from aimbot_lab.panel.server.games.real_time import RealTime
-from aimbot_lab.panel.server.games.rivals import USUAL, match_target, rival_lines, set_up
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving

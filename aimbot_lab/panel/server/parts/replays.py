@@ -9,12 +9,12 @@ from aimbot_lab.panel.server.loading import KERNELS, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
-from aimbot_lab.panel.server.replays.replay_list import ReplayLine
+from aimbot_lab.panel.server.replays import ReplayLine
 from aimbot_lab.panel.server.session import Session
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
-    from aimbot_lab.panel.server.replays.played_replay import PlayedReplay
+    from aimbot_lab.panel.server.replays import PlayedReplay
 
 Key = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -77,7 +77,7 @@ async def moments(session: Session, asked: From) -> Portion:
 
 def _played(lab: "Lab", key: str) -> "PlayedReplay":
     lab.loader.need(*KERNELS)
-    from aimbot_lab.panel.server.replays.played_replay import PlayedReplay
+    from aimbot_lab.panel.server.replays import PlayedReplay
 
     with lab.replays.path(key) as path:
         return PlayedReplay(path)

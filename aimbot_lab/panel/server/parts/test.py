@@ -13,9 +13,8 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import COMMAND_LINE
 from aimbot_lab.foundation.scenes.editing import Placement
 from aimbot_lab.panel.server.games.actors import RUN, Actor, ActorLine, actor_lines, find_actor
-from aimbot_lab.panel.server.games.game import Frame
+from aimbot_lab.panel.server.games.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.games.real_time import RealTime
-from aimbot_lab.panel.server.games.scene_game import ROW, SceneGame
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
 from aimbot_lab.panel.server.part import Ask, Part, leaving

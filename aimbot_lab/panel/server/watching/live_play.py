@@ -1,29 +1,38 @@
-"""The newest agent of a run at play, in real time, as long as somebody watches."""
+"""The newest agent of a run at play, in real time, as long as a page watches."""
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from aimbot_lab.curriculum.cells import lesson_scenario
+from aimbot_lab.evaluation.episodes import cell_scenario
+from aimbot_lab.evaluation.matches import MatchPlayer, Sides, script_player
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.result_lines import result_line
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, step_buffers
+from aimbot_lab.foundation.world_type import Act
+from aimbot_lab.league.opponents import Store, pool_of, snapshots_of
 from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
-from aimbot_lab.panel.server.watching.live_match import (
-    NoPastAgents,
-    OpenedRow,
-    PastAgents,
-    opened_match,
-)
+from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.self_play.pool import read_part
+from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of
+
+PART = "part-"  # what the files of a checkpoint's parts begin with
+SNAPSHOTS = "snapshot-*"
+
+ITSELF = "itself"
 
 MAX_LINES = 8  # results that are shown
 PAUSE_DECISIONS = 8  # for which an end is shown
@@ -31,25 +40,108 @@ MATCH_PAUSE = 25  # the same of a match, of which there is more to read
 SLOWEST, FASTEST = 0.25, 0.05  # seconds of a decision on the page
 LatestAgent = Callable[[], SavedAgent]
 LatestMix = Callable[[], Scenario | None]
-PastOf = Callable[[SavedAgent], PastAgents]
+PastOf = Callable[[SavedAgent], "PastAgents | None"]
+
+
+class KeptSnapshots:
+    """Those of a run that is over, among its artifacts."""
+
+    def __init__(self, agent: TrackedAgent, store: Store) -> None:
+        self._pool = pool_of(agent, store=store)
+        self._listed = snapshots_of(agent, store=store)
+
+    def names(self) -> list[str]:
+        """What they are called, the first first."""
+        return [name for name, _ in self._listed]
+
+    def agent(self, name: str) -> Agent:
+        """One of them. Raises LabError where it can't be read."""
+        return self._pool.read(name)
+
+
+class SnapshotParts:
+    """Those of a run that trains, in its checkpoints; `saved` is any agent of it."""
+
+    def __init__(self, checkpoints: Path, saved: SavedAgent) -> None:
+        self._checkpoints, self._saved = checkpoints, saved
+
+    def names(self) -> list[str]:
+        """What they are called, the first first; none before the first checkpoint."""
+        found = self._checkpoints.glob(PART + SNAPSHOTS)
+        return sorted(path.name.removeprefix(PART) for path in found)
+
+    def agent(self, name: str) -> Agent:
+        """One of them. Raises LabError where it can't be read."""
+        saved = self._saved
+        return read_part(self._checkpoints / f"{PART}{name}", saved.train, saved.agent.spec)
+
+
+class PastAgents(Protocol):
+    """Past selves of an agent, by their names."""
+
+    def names(self) -> list[str]:
+        """What they are called, the first first."""
+        ...
+
+    def agent(self, name: str) -> Agent:
+        """One of them. Raises LabError where it can't be read."""
+        ...
+
+
+def drawn_cell(mix: Scenario, random: np.random.Generator) -> tuple[str, int]:
+    """A target and a difficulty, as often as `mix` weighs them."""
+    target = _drawn(mix.targets, random)
+    weights = mix.difficulty.get(target, (1.0,))
+    return target, _drawn(dict(enumerate(weights, start=1)), random)
+
+
+def _drawn(weights: Mapping[Any, float], random: np.random.Generator) -> Any:
+    shares = np.array([*weights.values()], np.float64)
+    return [*weights][int(random.choice(len(shares), p=shares / shares.sum()))]
+
+
+def _opponent(
+    config: CurriculumFile,
+    saved: SavedAgent,
+    target: str,
+    past: PastAgents | None,
+    *,
+    random: np.random.Generator,
+) -> MatchPlayer:
+    """The opponent in a match of `target`; in the share of mirrored ones the agent itself."""
+    kind, own = type_of(config.env), config.self_play
+    scripts = kind.baselines(config.env)
+    mirrored = own is not None and random.random() < own.play_against_latest_model_ratio
+    if target in scripts and not mirrored:
+        single = make_world(kind.single_settings(config.env), 1)
+        return script_player(target, scripts[target], single)
+    names = [] if mirrored or past is None else past.names()
+    if past is None or not names:
+        return agent_player(ITSELF, saved.agent, step=0, run="")
+    name = names[int(random.integers(len(names)))]
+    return agent_player(name, past.agent(name), step=0, run="")
 
 
 @dataclass
 class _Episode:
-    """An episode under way."""
+    """An episode under way, of the world of `settings` in `row`."""
 
     row: ReplayRow
-    player: Any
-    show: Show
+    settings: Any
+    player: Act
     buffers: StepBuffers
-    scene: Scene
-    starts: Any
     number: int
     step: int  # at which the weights that play were saved
+    names: tuple[str, ...] = ()  # of the agents of a match
     earned: Any = None
     line: ResultLine | None = None
     held: int = 0  # decisions since its end
-    names: tuple[str, ...] = ()  # of the agents of a match
+
+    def __post_init__(self) -> None:
+        """Show its beginning."""
+        self.show: Show = shower(self.settings)
+        self.scene: Scene = self.row.beginning()
+        self.starts: BoolArray = np.ones(self.row.world.spec.agents, np.bool_)
 
 
 @dataclass
@@ -59,7 +151,7 @@ class LivePlay:
     config: CurriculumFile
     agent: LatestAgent
     mix: LatestMix
-    past: PastOf = lambda _: NoPastAgents()  # the past selves of an agent
+    past: PastOf = lambda _: None  # the past selves of an agent, where it has any
     seed: int = field(default_factory=lambda: time.time_ns() % 2**31)
     _episode: _Episode | None = None
     _lines: deque[ResultLine] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
@@ -85,35 +177,35 @@ class LivePlay:
         return self._document(episode)
 
     def _begun(self, number: int) -> _Episode:
-        saved = self.agent()
-        opened = self._opened(saved, number)
-        return _Episode(
-            row=opened.row,
-            player=opened.player,
-            show=shower(opened.settings),
-            buffers=opened.buffers,
-            scene=opened.row.beginning(),
-            starts=np.ones(opened.row.world.spec.agents, np.bool_),
-            number=number,
-            step=int(saved.about.get("step", 0)),
-            names=opened.names,
-        )
-
-    def _opened(self, saved: SavedAgent, number: int) -> OpenedRow:
-        env, seed = self.config.env, derive_seed(self.seed, "panel", number)
-        if type_of(env).self_play_targets:
-            return opened_match(self.config, saved, self._mix(), self.past(saved), seed=seed)
-        world = make_world(env, 1, one_thread=True)
-        world.set_scenario(self._mix())
+        """The next episode, of the newest agent: one of the world, or a match."""
+        saved, env = self.agent(), self.config.env
+        kind, step = type_of(env), int(saved.about.get("step", 0))
+        seed, mix = derive_seed(self.seed, "panel", number), self._mix()
+        replays, is_match = kind.replays, bool(kind.self_play_targets)
+        settings: Any = env
+        random = np.random.default_rng(seed)
+        if is_match:
+            assert replays is not None
+            settings = replays.row_settings(env)
+            target, level = drawn_cell(mix, random)
+            opponent = _opponent(self.config, saved, target, self.past(saved), random=random)
+            own, levels = next(iter(kind.targets(settings).items()))
+            mix = cell_scenario(Cell(own, level), levels, mix.parameters)
+        world = make_world(settings, 1, one_thread=True)
+        world.set_scenario(mix)
         buffers = step_buffers(world)
         world.reset(seed, buffers.observations)
-        replays = type_of(env).replays
         row: ReplayRow = RestoredRow(world)
-        settings: Any = env
         if replays is not None and (start := replays.row_start(world, 0)) is not None:
             settings = replays.row_settings(env)
             row = replays.replay_row(settings, start, make_world)
-        return OpenedRow(row, saved.agent.player(row.world, seed=number), settings, buffers)
+        if not is_match:
+            player: Act = saved.agent.player(row.world, seed=number)
+            return _Episode(row, settings, player, buffers, number, step)
+        home = agent_player("home", saved.agent, step=0, run="").sit(derive_seed(seed, "home"))
+        player = Sides(row.world, home, opponent.sit(derive_seed(seed, "away")))
+        names = f"agent, step {step:,}", opponent.name
+        return _Episode(row, settings, player, buffers, number, step, names)
 
     def _mix(self) -> Scenario:
         mix = self.mix()

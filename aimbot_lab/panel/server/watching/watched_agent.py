@@ -14,9 +14,12 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.league.opponents import Store
-from aimbot_lab.panel.server.watching.live_match import NoPastAgents, PastAgents
-from aimbot_lab.panel.server.watching.live_play import LivePlay
-from aimbot_lab.panel.server.watching.past_agents import KeptSnapshots, SnapshotParts
+from aimbot_lab.panel.server.watching.live_play import (
+    KeptSnapshots,
+    LivePlay,
+    PastAgents,
+    SnapshotParts,
+)
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import LAST
 from aimbot_lab.tracking.runs.history import download_artifact
@@ -78,6 +81,7 @@ class WatchedAgent:
         self._time = 0
         self._tracked: TrackedAgent | None = None
         self._kept: PastAgents | None = None
+        self._looked = False  # for those that were kept
         self.folder = None if name else self._live_folder()
         self.config = self._config()
         self.play = LivePlay(self.config, self.newest, self.mix, self.past)
@@ -94,19 +98,17 @@ class WatchedAgent:
             raise NotYetError(NOT_YET)
         return self._loaded
 
-    def past(self, saved: SavedAgent) -> PastAgents:
-        """The past selves of `saved` that there are."""
+    def past(self, saved: SavedAgent) -> PastAgents | None:
+        """The past selves of `saved`; None where it has none."""
         if self.config.self_play is None:
-            return NoPastAgents()
+            return None
         if self.folder is not None:
             return SnapshotParts(self.folder / "checkpoints", saved)
         assert self._tracked is not None
-        if self._kept is None:
-            try:
-                store = Store(self._data_folder, self._uri)
-                self._kept = KeptSnapshots(self._tracked, store)
-            except LabError:  # a run that was stopped has kept none
-                self._kept = NoPastAgents()
+        if not self._looked:
+            self._looked = True
+            with suppress(LabError):  # a run that was stopped has kept none
+                self._kept = KeptSnapshots(self._tracked, Store(self._data_folder, self._uri))
         return self._kept
 
     def mix(self) -> Scenario | None:

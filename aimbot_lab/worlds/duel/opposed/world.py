@@ -12,7 +12,7 @@ from aimbot_lab.foundation.argument_checks import (
     checked_row,
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.opponents.protocol import Opponents
+from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.step_checks import check_buffers
 from aimbot_lab.foundation.world import (

@@ -1,4 +1,4 @@
-"""What happened in a replay, in words and numbers."""
+"""What a replay is of and what happened in it, in words and numbers."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -8,10 +8,32 @@ import numpy as np
 import numpy.typing as npt
 
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
-from aimbot_lab.replay.episode import Replay
-from aimbot_lab.replay.playback import replay_steps
+from aimbot_lab.replay.episode import Replay, replay_steps
 
 OUTCOMES = {WIN: "won", DRAW: "drawn", LOSS: "lost"}
+
+
+def lesson_title(replay: Replay) -> str:
+    """The lesson that `replay` is of, else the run's name."""
+    about = replay.about
+    if "lesson" not in about:
+        return str(about.get("name", ""))
+    name = about.get("lesson_name")
+    return f"lesson {about['lesson']}" + (f": {name}" if name else "")
+
+
+def player_words(replay: Replay) -> str:
+    """Who played `replay`, as far as it says: which agent, and how its actions were drawn."""
+    about = replay.about
+    agent = f"{about['agent']} agent" if "agent" in about else ""
+    return ", ".join(str(words) for words in (agent, about.get("player")) if words)
+
+
+def cell_words(replay: Replay) -> str:
+    """Target and difficulty of `replay` in words."""
+    result = replay.episode.result
+    level = f", difficulty {result.difficulty}" if result.difficulty else ""
+    return f"{result.target}{level}"
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,107 @@
-"""Agents in matches against opponents: a score for each and for each difficulty."""
+"""Matches of tracked agents: snapshots read back, and a score for each opponent and difficulty."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
 from aimbot_lab.evaluation.side_by_side import play_pair
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.analysis.tracked_pool import fetch_snapshots
 from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import BEST
+from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.self_play.pool import (
+    POOL_FOLDER,
+    STEPS_NAME,
+    SUFFIX,
+    read_snapshot,
+    read_steps,
+)
 from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import as_dict, make_world, type_of
 
+SHORT_ID = 8
+
 UNLIKE = ("num_envs", "threads", "learner")  # settings in which worlds of one match may differ
+
+
+class TrackedSnapshot(NamedTuple):
+    """A snapshot of a run."""
+
+    name: str
+    step: int  # environment steps
+    agent: Agent
+
+
+class TrackedSnapshots(NamedTuple):
+    """Those that can be read, and of the others why not, each with its run."""
+
+    whole: tuple[TrackedSnapshot, ...]
+    damaged: tuple[str, ...]
+
+
+class TrackedPool:
+    """All snapshots of the run that `last` is of, among the run's artifacts."""
+
+    def __init__(
+        self, last: TrackedAgent, *, data_folder: DataFolder, tracking_uri: str | None = None
+    ) -> None:
+        self._saved, self._run_id = last.saved, last.run.run_id
+        self._data_folder, self._tracking_uri = data_folder, tracking_uri
+
+    def _fetch(self, name: str) -> Path:
+        path = f"{POOL_FOLDER}/{name}"
+        return download_artifact(
+            self._data_folder, self._run_id, name=path, tracking_uri=self._tracking_uri
+        )
+
+    def listed(self) -> list[tuple[str, int]]:
+        """Names and steps. Raises LabError, which says why, where their list can't be read."""
+        try:
+            return read_steps(self._fetch(STEPS_NAME).read_text(encoding="utf-8"))
+        except (StoreError, OSError, ValueError) as error:
+            raise LabError(str(error)) from error
+
+    def read(self, name: str) -> Agent:
+        """One of them. Raises LabError where it can't be read."""
+        return read_snapshot(self._fetch(name + SUFFIX), self._saved.train, self._saved.agent.spec)
+
+
+def fetch_snapshots(
+    last: TrackedAgent,
+    chosen: Callable[[int], Iterable[int]],
+    *,
+    data_folder: DataFolder,
+    tracking_uri: str | None = None,
+) -> TrackedSnapshots:
+    """Of the N snapshots of the run that `last` is of those at the places `chosen(N)`.
+
+    None of a run without self-play.
+    """
+    if last.config.self_play is None:
+        return TrackedSnapshots((), ())
+    pool = TrackedPool(last, data_folder=data_folder, tracking_uri=tracking_uri)
+    shown = f"run {last.run.run_id[:SHORT_ID]}"
+    try:
+        listed = pool.listed()
+    except LabError as error:
+        return TrackedSnapshots((), (f"{shown}: {POOL_FOLDER}: {error}",))
+    whole, damaged = [], []
+    for place in chosen(len(listed)):
+        name, step = listed[place]
+        try:
+            whole.append(TrackedSnapshot(name, step, pool.read(name)))
+        except LabError as error:
+            damaged.append(f"{shown}: {error}")
+    return TrackedSnapshots(tuple(whole), tuple(damaged))
 
 
 @dataclass(frozen=True)

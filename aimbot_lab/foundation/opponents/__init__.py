@@ -1,1 +1,0 @@
-"""Who plays the seats that the learner does not: worlds ask, trainings answer."""

@@ -1,1 +1,0 @@
-"""Recorded episodes: which there are, and their moments as a page plays them."""
