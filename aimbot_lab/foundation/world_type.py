@@ -25,6 +25,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     step_buffers,
 )
+from aimbot_lab.foundation.yaml_files import FileFormat
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -79,10 +80,8 @@ class KeptFiles(NamedTuple):
     """
 
     key: str  # of the settings, whose value is a list of paths, or a path where `single`
+    form: FileFormat
     read: Callable[[Sequence[Path | str]], str]  # files, folders and kept texts as one text
-    holds: Callable[[Path], bool]  # whether a folder has any such file
-    name: Callable[[str], str]  # a text to the name that it is kept under, with its hash
-    is_name: Callable[[str], bool]
     listed: Callable[[Sequence[Path]], FileTable]
     count: Callable[[Sequence[Path]], int]  # how many they hold, each fit to use beside the world's
     draw: Callable[[Sequence[Path]], "Image"]  # all that they hold on one sheet

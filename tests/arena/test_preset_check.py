@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.worlds.arena.presets import files
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.check import (
+from aimbot_lab.worlds.arena.presets.block import (
+    Preset,
     Walls,
     closed_chains,
     gaps,

@@ -11,10 +11,8 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, DIFFICULTY_COUNT
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.check import TARGETS, preset_faults
-from aimbot_lab.worlds.arena.presets.files import load_presets, preset_files
-from aimbot_lab.worlds.arena.presets.source import MAX_BYTES
+from aimbot_lab.worlds.arena.presets.block import TARGETS, Preset, preset_faults
+from aimbot_lab.worlds.arena.presets.files import FORM, load_presets
 
 Floats = npt.NDArray[np.float64]
 SHIPPED = load_presets()
@@ -185,7 +183,7 @@ MALFORMED = {
     "goto: {}\n---\ngoto: {}": "2:1: not YAML: but found another document",
     "goto: \x07": "1:7: not YAML: special characters are not allowed",
     "a: *b": "1:4: not YAML: found undefined alias 'b'",
-    "[" * 1000: "1:1: not a preset file: nested too deeply",
+    "[" * 1000: "1:21: not a preset file: nested too deeply",
     "just text": "1:1: the file: must be a mapping of goto, attack, scene (got text)",
     "gotoo: {}": "1:1: the file: unknown key 'gotoo', did you mean goto? allowed: goto, attack",
     "goto: {6: []}": "1:8: goto: unknown key '6', allowed: 1, 2, 3, 4, 5",
@@ -240,7 +238,7 @@ def test_bytes_that_are_not_text_are_refused_at_their_place(tmp_path: Path) -> N
 
 def test_a_name_with_a_nul_is_a_fault_and_no_other_error() -> None:
     with pytest.raises(ConfigurationError, match="NUL"):
-        preset_files(["mine\0.yaml"])
+        FORM.sources(["mine\0.yaml"])
     assert faults_of(Path("mine\0.yaml")) == ["mine\0.yaml:1:1: cannot be read: embedded null byte"]
 
 
@@ -248,17 +246,17 @@ def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
     pipe, device, large = (tmp_path / name for name in ("pipe", "device", "large"))
     os.mkfifo(pipe)
     device.symlink_to("/dev/zero")
-    large.write_bytes(b"#" * (MAX_BYTES + 1))
+    large.write_bytes(b"#" * (FORM.max_bytes + 1))
     for path in (pipe, device):
         assert faults_of(path) == [f"{path}:1:1: cannot be read: is not a regular file"]
     assert faults_of(large) == [
-        f"{large}:1:1: cannot be read: is larger than {MAX_BYTES} bytes",
+        f"{large}:1:1: cannot be read: is larger than {FORM.max_bytes} bytes",
     ]
 
 
 def test_a_character_that_does_not_exist_is_a_fault(tmp_path: Path) -> None:
     path = write(tmp_path, 'goto: "\\U00110000"')
-    assert faults_of(path)[0].startswith(f"{path}:1:1: cannot be read: chr()")
+    assert faults_of(path)[0].startswith(f"{path}:1:10: not YAML: a number or an escape")
 
 
 def test_random_damage_never_gets_through_as_another_error(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.duel.layouts.check import layout_faults
 from aimbot_lab.worlds.duel.layouts.files import load_layouts, shipped_layouts
-from aimbot_lab.worlds.duel.layouts.layout import Layout, twin
+from aimbot_lab.worlds.duel.layouts.layout import Layout, layout_faults, twin
 
 
 def hall(*boxes: tuple[float, float, float, float], level: int = 1, start=(15.0, 3.0)) -> Layout:

@@ -8,11 +8,11 @@ import pytest
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.duel.duel import Duel
-from aimbot_lab.worlds.duel.layouts.files import shipped_layouts
-from aimbot_lab.worlds.duel.layouts.own_layouts import (
+from aimbot_lab.worlds.duel.layouts.files import (
     OWN_LAYOUTS,
     chosen_layouts,
     kept_layouts,
+    shipped_layouts,
 )
 from aimbot_lab.worlds.duel.settings import DuelSettings
 
@@ -64,7 +64,7 @@ def test_the_run_keeps_their_text_and_reads_it_again(project: Path) -> None:
     loaded = load_curriculum(project / "halls.yaml")
     ((name, text),) = loaded.files.items()
     assert name.startswith("layouts-")
-    assert OWN_LAYOUTS.is_name(name)
+    assert OWN_LAYOUTS.form.is_kept_name(name)
     assert kept_layouts([text]) == text
     for kept, content in {"resolved.yaml": loaded.resolved_text, name: text}.items():
         Path(kept).write_text(content, encoding="utf-8")

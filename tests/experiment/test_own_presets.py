@@ -19,11 +19,11 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.presets.files import (
     FOLDER,
+    FORM,
     SHIPPED_FILES,
+    kept_presets,
     load_presets,
-    preset_files,
 )
-from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
 
 STORY = "## In a curriculum"
 BLOCKS = """\
@@ -118,7 +118,7 @@ def test_a_kept_text_gives_the_same_arena(project: Path) -> None:
     text = kept_presets(paths)
     assert kept_presets([text]) == text
     assert load_presets([*SHIPPED_FILES, project / "blocks" / "yard.yaml"]) == load_presets(
-        [*SHIPPED_FILES, *preset_files([text])]
+        [*SHIPPED_FILES, *FORM.sources([text])]
     )
     settings = load_curriculum(project / "yard.yaml").config.env
     from_files = Arena(replace(settings, presets=(str(project / "blocks"),)))

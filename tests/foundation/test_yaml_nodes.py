@@ -1,15 +1,15 @@
-"""One reader of YAML nodes, with positions, below curricula, sweeps and target presets."""
+"""One reader of YAML nodes, with positions, below every kind of file."""
 
 import ast
 from pathlib import Path
 
 import pytest
-import yaml
 
 from aimbot_lab.foundation.yaml_nodes import (
-    NodeLoader,
     Position,
     TooDeepError,
+    YamlError,
+    compose,
     position_after,
     position_of,
 )
@@ -17,22 +17,30 @@ from aimbot_lab.foundation.yaml_nodes import (
 PACKAGE = Path(__file__).parent.parent.parent / "aimbot_lab"
 
 
-def bases(path: Path) -> set[str]:
-    """The base classes named in the file at `path`."""
+def composers(path: Path) -> bool:
+    """Whether the file at `path` has PyYAML read a text, or derives a reader of its own."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    return {ast.unparse(base) for node in classes for base in node.bases}
+    names = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return any(
+        name.startswith("yaml.") and name.endswith(("Loader", "load", "compose")) for name in names
+    )
 
 
-def test_every_loader_of_yaml_derives_from_the_one_reader() -> None:
-    own = [path.name for path in PACKAGE.rglob("*.py") if "yaml.SafeLoader" in bases(path)]
-    assert own == ["yaml_nodes.py"]
+def test_every_kind_of_file_is_read_by_the_one_reader() -> None:
+    assert [path.name for path in PACKAGE.rglob("*.py") if composers(path)] == ["yaml_nodes.py"]
 
 
-def test_deep_nesting_is_refused_where_it_goes_too_deep() -> None:
-    with pytest.raises(TooDeepError, match="nested deeper than 40 levels") as refused:
-        yaml.compose("a:\n  " + "[" * 100, Loader=NodeLoader)
-    assert refused.value.position == Position(2, 42)
+@pytest.mark.parametrize("levels", [20, 40])
+def test_deep_nesting_is_refused_where_it_goes_too_deep(levels: int) -> None:
+    with pytest.raises(TooDeepError, match=f"nested deeper than {levels} levels") as refused:
+        compose("a:\n  " + "[" * 100, max_levels=levels)
+    assert refused.value.position == Position(2, levels + 2)
+
+
+def test_an_escape_beyond_unicode_is_refused_at_its_place() -> None:
+    with pytest.raises(YamlError, match="an escape is too large") as refused:
+        compose('a: 1\nb: "\\UFFFFFFFF"')
+    assert refused.value.position.line == 2
 
 
 @pytest.mark.parametrize("text", ["", "a: 1", "a: 1\n", "a:\n  b: é"])

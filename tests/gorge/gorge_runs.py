@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aimbot_lab.worlds.gorge import map_choice
 from aimbot_lab.worlds.gorge.maps import files
-from aimbot_lab.worlds.gorge.maps.listing import made_map
+from aimbot_lab.worlds.gorge.maps.files import made_map
 
 CURRICULUM = """
 name: tiny gorge

@@ -10,9 +10,8 @@ import pytest
 from slow_walks import steps_from
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.gorge.maps.check import broken_rules
 from aimbot_lab.worlds.gorge.maps.generated import generated_maps
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap, broken_rules
 
 SHARES = (0.0, 0.2, 0.4, 0.55, 0.65)
 PRINT_HASHES = """

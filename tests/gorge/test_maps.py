@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from slow_walks import steps_from
 
-from aimbot_lab.worlds.gorge.maps.distances import distances
-from aimbot_lab.worlds.gorge.maps.files import SHIPPED, load_map
+from aimbot_lab.worlds.gorge.maps.files import SHIPPED, load_map, map_text, rows_of
 from aimbot_lab.worlds.gorge.maps.generated import generated_maps
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
-from aimbot_lab.worlds.gorge.maps.kept_text import map_text
-from aimbot_lab.worlds.gorge.maps.rows import rows_of
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap, distances
 from aimbot_lab.worlds.gorge.optimum import optimum
 
 GORGE = load_map("gorge")

@@ -9,10 +9,13 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import is_seen
-from aimbot_lab.worlds.gorge.maps.files import SHIPPED_FILES, load_map
+from aimbot_lab.worlds.gorge.maps.files import (
+    FORM,
+    SHIPPED_FILES,
+    kept_map,
+    load_map,
+)
 from aimbot_lab.worlds.gorge.maps.grid import SIZE
-from aimbot_lab.worlds.gorge.maps.kept_text import kept_map
-from aimbot_lab.worlds.gorge.maps.source import MAX_BYTES, is_kept_name, kept_name
 
 GORGE = SHIPPED_FILES[0].read_text(encoding="utf-8")
 FIRST_ROW = GORGE.splitlines().index("rows: |") + 2  # line in the file, from 1
@@ -165,7 +168,10 @@ FILES = {
     "list": (b"[1, 2]", "1:1: the file must be a mapping of name, points, rows (got a list)"),
     "secret": (b"s3cret", "1:1: the file must be a mapping of name, points, rows (got text)"),
     "bytes": (b"name: \xff", "1:7: not UTF-8 text"),
-    "large": (b"#" * (MAX_BYTES + 1), f"1:1: cannot be read: is larger than {MAX_BYTES} bytes"),
+    "large": (
+        b"#" * (FORM.max_bytes + 1),
+        f"1:1: cannot be read: is larger than {FORM.max_bytes} bytes",
+    ),
     "deep": (b"[" * 999, "1:21: not a map file: nested too deeply"),
     "tag": (
         b"name: !!python/object:os.system x\npoints: 1\nrows: 1",
@@ -210,7 +216,7 @@ def test_a_text_that_a_run_keeps_is_read_as_the_map_it_was_made_from() -> None:
     text = kept_map("gorge")
     assert load_map(text) == load_map("gorge")
     assert kept_map(text) == text
-    assert is_kept_name(kept_name(text))
+    assert FORM.is_kept_name(FORM.kept_name(text))
 
 
 def test_an_altered_text_of_a_run_is_refused(tmp_path: Path) -> None:
@@ -220,7 +226,7 @@ def test_an_altered_text_of_a_run_is_refused(tmp_path: Path) -> None:
             continue
         with pytest.raises(ConfigurationError, match="altered since a run kept it"):
             load_map(altered)
-    path = tmp_path / kept_name(text)
+    path = tmp_path / FORM.kept_name(text)
     path.write_text(GORGE, encoding="utf-8")
     with pytest.raises(ConfigurationError, match="altered since a run kept it"):
         load_map(path)

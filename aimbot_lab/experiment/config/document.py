@@ -23,7 +23,6 @@ from aimbot_lab.experiment.config.own_files import (
 from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import MayRun, never, validate
-from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import (
     MAX_NODES,
     YamlDocument,
@@ -33,7 +32,7 @@ from aimbot_lab.experiment.config.yaml_reader import (
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.foundation.yaml_nodes import Position
+from aimbot_lab.foundation.yaml_nodes import Position, dump
 from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
 from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, spec_of

@@ -19,6 +19,7 @@ from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import is_of_the_kernel
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import KeptFiles
+from aimbot_lab.foundation.yaml_files import yaml_files
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.worlds.registry import knows_spec, named_type, type_of
 
@@ -50,7 +51,7 @@ def with_located_file(data: dict[str, Any], *, file: str, find: Find | None = No
     if not isinstance(entry, str) or not files.is_own(entry):
         return Located(data, ())
     folder = Path(file).parent
-    if (find is not None and files.is_name(entry)) or _is_there(folder / entry):
+    if (find is not None and files.form.is_kept_name(entry)) or _is_there(folder / entry):
         found = str(_source(entry, folder, find, files))
         return Located({**data, "env": {**env, files.key: found}}, ())
     if isabs(entry) or not _is_there(Path(entry)):
@@ -107,7 +108,7 @@ def own_files(config: CurriculumFile) -> dict[str, str]:
     files = type_of(config.env).files
     if files is None:
         return {}
-    return {files.name(text): text for text in _entries(config) if "\n" in text}
+    return {files.form.kept_name(text): text for text in _entries(config) if "\n" in text}
 
 
 def plain_settings(config: CurriculumFile) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def plain_settings(config: CurriculumFile) -> dict[str, Any]:
         data["tracking"]["uri"] = without_password(config.tracking.uri)
     files, entries = type_of(config.env).files, _entries(config)
     if files is not None and entries:
-        named = tuple(files.name(entry) if "\n" in entry else entry for entry in entries)
+        named = tuple(files.form.kept_name(entry) if "\n" in entry else entry for entry in entries)
         data["env"][files.key] = named[0] if files.single else named
     return data
 
@@ -137,7 +138,7 @@ def _entries(config: CurriculumFile) -> tuple[str, ...]:
 
 def _refusal(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> str | None:
     """What is wrong with the path `entry`, None where there is such a file or folder."""
-    if "\n" in entry or "\0" in entry or (find is not None and files.is_name(entry)):
+    if "\n" in entry or "\0" in entry or (find is not None and files.form.is_kept_name(entry)):
         return None  # what is wrong with these is found where they are read
     try:
         if (folder / entry).exists():
@@ -151,7 +152,7 @@ def _refusal(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> s
 def _useless(path: Path, files: KeptFiles) -> str | None:
     """Why no preset can come from what is at `path`, None where one might."""
     if path.is_dir() and not files.single:
-        return None if files.holds(path) else "the folder holds no *.yaml or *.yml file"
+        return None if yaml_files(path) else "the folder holds no *.yaml or *.yml file"
     regular = path.is_file() and not is_of_the_kernel(path)
     return None if regular else "is not a regular file"
 
@@ -159,7 +160,7 @@ def _useless(path: Path, files: KeptFiles) -> str | None:
 def _source(entry: str, folder: Path, find: Find | None, files: KeptFiles) -> Path | str:
     if "\n" in entry:
         return entry
-    if find is not None and files.is_name(entry):
+    if find is not None and files.form.is_kept_name(entry):
         with suppress(KeyError):
             return find(entry)
     return folder / entry

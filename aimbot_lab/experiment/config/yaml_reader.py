@@ -6,12 +6,11 @@ from typing import Any
 
 import yaml
 
-from aimbot_lab.experiment.config import yaml_loader as dialect
 from aimbot_lab.experiment.config.diagnostics import Diagnostic
 from aimbot_lab.experiment.config.key_path import KeyPath, is_seen, shown_value
-from aimbot_lab.experiment.config.yaml_loader import YamlError, compose, place_of
+from aimbot_lab.foundation import yaml_nodes as dialect
 from aimbot_lab.foundation.settings import MAX_DIGITS
-from aimbot_lab.foundation.yaml_nodes import Position
+from aimbot_lab.foundation.yaml_nodes import Position, YamlError, compose, place_of
 
 MAX_NODES = 5_000
 

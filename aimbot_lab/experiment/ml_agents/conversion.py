@@ -17,7 +17,6 @@ from aimbot_lab.experiment.config.keys import advice
 from aimbot_lab.experiment.config.parameter_lessons import SECTION
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.config.validation import validate
-from aimbot_lab.experiment.config.yaml_loader import dump
 from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
 from aimbot_lab.experiment.ml_agents.counterparts import (
     BATCH,
@@ -52,6 +51,7 @@ from aimbot_lab.experiment.ml_agents.trainer_file import (
 from aimbot_lab.experiment.ml_agents.written import written
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
+from aimbot_lab.foundation.yaml_nodes import dump
 from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import default_type, world_types

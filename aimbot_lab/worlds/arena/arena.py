@@ -45,7 +45,7 @@ from aimbot_lab.worlds.arena.core.state import ArenaState, ArenaTables, Scenario
 from aimbot_lab.worlds.arena.enemy_capacity import enemy_room, with_room, write_state
 from aimbot_lab.worlds.arena.episode_results import episode_batch
 from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.choice import chosen_presets
+from aimbot_lab.worlds.arena.presets.files import chosen_presets
 from aimbot_lab.worlds.arena.recall import ALLOWED, has_recall, held_rows, may_recall
 from aimbot_lab.worlds.arena.scenario import scenario_tables, with_difficulty
 from aimbot_lab.worlds.arena.scenes.records import (

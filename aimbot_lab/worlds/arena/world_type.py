@@ -17,7 +17,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     new_step_buffers,
 )
-from aimbot_lab.foundation.world_type import Bounds, KeptFiles, MakePlayer, StepParts, WorldType
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.parameters import (
     DECLARED,
@@ -26,14 +26,7 @@ from aimbot_lab.worlds.arena.parameters import (
     parameter_bounds,
     parameter_fault,
 )
-from aimbot_lab.worlds.arena.presets.choice import lacking_presets
-from aimbot_lab.worlds.arena.presets.kept_text import kept_presets
-from aimbot_lab.worlds.arena.presets.listing import drawn_presets, listed_presets, preset_count
-from aimbot_lab.worlds.arena.presets.source import (
-    holds_presets,
-    is_kept_name,
-    kept_name,
-)
+from aimbot_lab.worlds.arena.presets.files import OWN_PRESETS, lacking_presets
 from aimbot_lab.worlds.arena.replays.world_replays import ArenaReplays
 from aimbot_lab.worlds.arena.scenario import DIFFICULTIES
 from aimbot_lab.worlds.arena.scenes.world_scenes import ArenaScenes
@@ -46,16 +39,7 @@ class ArenaType(WorldType):
 
     name = "arena"
     settings = ArenaSettings
-    files = KeptFiles(
-        key="presets",
-        read=kept_presets,
-        holds=holds_presets,
-        name=kept_name,
-        is_name=is_kept_name,
-        listed=listed_presets,
-        count=preset_count,
-        draw=drawn_presets,
-    )
+    files = OWN_PRESETS
     benched = True
     shape_keys = ("rays", "observation", "stacked_vectors", "mouse_limit")
     bounding_keys = ("rays", *DECLARED, *GAPS)

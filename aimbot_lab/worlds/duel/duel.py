@@ -39,8 +39,8 @@ from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, DuelState, DuelTab
 from aimbot_lab.worlds.duel.core.step import MASKS, advance_packed, keep_advance, mask_held
 from aimbot_lab.worlds.duel.episode_results import episode_batch
 from aimbot_lab.worlds.duel.kinds import TARGET
+from aimbot_lab.worlds.duel.layouts.files import chosen_layouts
 from aimbot_lab.worlds.duel.layouts.layout import Layout
-from aimbot_lab.worlds.duel.layouts.own_layouts import chosen_layouts
 from aimbot_lab.worlds.duel.scenario import scenario_tables
 from aimbot_lab.worlds.duel.settings import DuelSettings
 from aimbot_lab.worlds.duel.snapshots import (

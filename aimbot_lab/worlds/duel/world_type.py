@@ -13,7 +13,7 @@ from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, World
 from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
 from aimbot_lab.worlds.duel.core.state import AWAY, LEVELS
 from aimbot_lab.worlds.duel.kinds import LEARNED, SCRIPTS, TARGET
-from aimbot_lab.worlds.duel.layouts.own_layouts import OWN_LAYOUTS, lacking_fault
+from aimbot_lab.worlds.duel.layouts.files import OWN_LAYOUTS, lacking_fault
 from aimbot_lab.worlds.duel.parameters import (
     DECLARED,
     parameter_bounds,

@@ -101,7 +101,7 @@ def too_short(steps: int, map_name: str) -> str:
 @lru_cache(maxsize=16)
 def longest_way(maps: Maps) -> tuple[int, str]:
     """The most steps that the shortest way from start to end takes, and the map's name."""
-    from aimbot_lab.worlds.gorge.maps.check import shortest_way
+    from aimbot_lab.worlds.gorge.maps.grid import shortest_way
 
     return max((shortest_way(one), one.name) for one in maps)
 

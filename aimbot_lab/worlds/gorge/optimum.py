@@ -20,8 +20,7 @@ from aimbot_lab.worlds.gorge.core.optimum import (
     fill_bests,
     fill_routes,
 )
-from aimbot_lab.worlds.gorge.maps.distances import distances
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap, distances
 
 Cell = tuple[int, int]
 KEPT_MAPS = 256

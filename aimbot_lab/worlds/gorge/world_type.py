@@ -17,7 +17,7 @@ from aimbot_lab.foundation.world_type import Act, Bounds, Content, MakePlayer, S
 from aimbot_lab.worlds.gorge.explorer import Explorer
 from aimbot_lab.worlds.gorge.features import block_size
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of
-from aimbot_lab.worlds.gorge.maps.listing import MAP_FILES
+from aimbot_lab.worlds.gorge.maps.files import MAP_FILES
 from aimbot_lab.worlds.gorge.parameters import BOUNDS, TEXTS, form_fault, world_fault
 from aimbot_lab.worlds.gorge.play.terminal_play import GorgeTerminalPlay
 from aimbot_lab.worlds.gorge.replays.world_replays import GorgeReplays

@@ -1,45 +1,48 @@
-"""Target blocks as data: YAML files of presets, shipped with the package or a user's own.
+"""Preset files: read and checked, chosen by settings, listed, kept with a run.
 
-The form of a file is described in `data/README.md`.
+Shipped with the package or a user's own. The form of a file is described in `data/README.md`.
 """
 
-import math
-from collections.abc import Sequence
-from difflib import get_close_matches
+import json
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.yaml_nodes import (
-    Position,
-    TooDeepError,
-    position_after,
-    position_of,
+from aimbot_lab.foundation.world_type import FileTable, KeptFiles
+from aimbot_lab.foundation.yaml_files import (
+    MAX_NAME_LENGTH,
+    WHOLE,
+    FileFormat,
+    FileReader,
+    Source,
+    name_of,
 )
 from aimbot_lab.worlds.arena.core.state import DIFFICULTY_COUNT
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.check import TARGETS, broken_rules
-from aimbot_lab.worlds.arena.presets.source import (
-    Source,
-    compose,
-    name_of,
-    place_of,
-    read_source,
-    source_files,
-)
+from aimbot_lab.worlds.arena.presets.block import TARGETS, Preset, broken_rules, preset_faults
+from aimbot_lab.worlds.arena.settings import ArenaSettings
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORM = FileFormat(
+    noun="preset",
+    kept="presets",
+    head="# own target blocks, kept with a run; SHA-256 of all lines below: ",
+    max_bytes=2**20,
+)
 FOLDER = Path(__file__).parent / "data"
 SHIPPED_FILES = tuple(FOLDER / f"{target}.yaml" for target in TARGETS)
 PRESET_KEYS = ("name", "fire_base", "obstacles", "enemies")
 FIRE_BASE_KEYS = ("center", "diameter")
 DIFFICULTIES = tuple(str(number + 1) for number in range(DIFFICULTY_COUNT))
-MAX_NAME_LENGTH = 60
-WHOLE = "the file"
 SCENE = "scene"  # key of what a scene's file holds beside its block
 NOT_ONE = "the scene does not hold one block, which could be a preset"
-MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
+HEAD = ("name", "target", "difficulty", "FireBase", "obstacles", "enemies")
+WIDTHS = {"obstacles": 4, "enemies": 2}  # numbers of each of them
 
 
 def load_presets(
@@ -55,10 +58,12 @@ def load_presets(
     places: dict[tuple[str, str], str] = {}
     presets: list[Preset] = []
     wanted = SHIPPED_FILES if files is None else tuple(files)
-    own = [place_of(source) for source in wanted]
-    others = [path for path in beside if place_of(path) not in own]
+    own = [os.path.abspath(name_of(source)) for source in wanted]
+    others = [path for path in beside if os.path.abspath(path) not in own]
     for path in (*others, *wanted):
-        for preset, place in FileReader(path, faults).presets():
+        for preset, place in _PresetReader(
+            path, faults, form=FORM, is_own=path in SHIPPED_FILES
+        ).presets():
             key = (preset.target, preset.name)
             if key in places:
                 reason = f"another {preset.target} preset has this name, at {places[key]}"
@@ -71,38 +76,20 @@ def load_presets(
     return tuple(presets)
 
 
-def preset_files(entries: Sequence[Path | str]) -> tuple[Source, ...]:
-    """The files and texts that `entries` name, each once; folders as their *.yaml and *.yml.
-
-    A folder's files come in the order of their names. Raises ConfigurationError for a folder
-    that holds none, and a name that no file can have.
-    """
-    faults: list[str] = []
-    files = tuple(dict.fromkeys(source_files(entries, faults)))
-    if faults:
-        raise ConfigurationError(*faults)
-    return files
-
-
-class FileReader:
-    """Reads one file and adds a line to `faults` for everything that is wrong with it."""
-
-    def __init__(self, source: Source, faults: list[str]) -> None:
-        self.source, self.path = source, name_of(source)
-        self.faults = faults
+class _PresetReader(FileReader):
+    """Reads one file of presets."""
 
     def presets(self) -> list[tuple[Preset, str]]:
         """The presets without a fault, each with its place, `file:line:column`."""
         faults_before = len(self.faults)
-        root = self.root()
         found: list[tuple[Preset, str]] = []
-        whole = self.fields(root, WHOLE, allowed=(*TARGETS, SCENE))
+        whole = self.fields(self.root(), WHOLE, allowed=(*TARGETS, SCENE))
         scene = whole.pop(SCENE, None)
         for target, difficulties in whole.items():
             cells = self.fields(difficulties, target, allowed=DIFFICULTIES)
             for difficulty, listed in cells.items():
                 for node in self.items(listed, f"{target}: {difficulty}"):
-                    preset = self.preset(node, target, difficulty=int(difficulty))
+                    preset = self._preset(node, target, difficulty=int(difficulty))
                     if preset is not None:
                         found.append((preset, self.place(node)))
         if not found and len(self.faults) == faults_before:
@@ -110,32 +97,7 @@ class FileReader:
             self.faults.append(f"{self.path}:1:1: {why}")
         return found
 
-    def root(self) -> Node | None:
-        """The YAML tree of the file, or None where there is none."""
-        text = ""
-        try:
-            text = read_source(self.source)
-            root = compose(text, trusted=self.path in SHIPPED_FILES)
-        except OSError as error:
-            self.faults.append(f"{self.path}:1:1: cannot be read: {error.strerror}")
-        except UnicodeDecodeError as error:
-            before = error.object[: error.start].decode("utf-8")
-            self.faults.append(f"{self.at(position_after(before))}: not UTF-8 text")
-        except yaml.reader.ReaderError as error:
-            place = self.at(position_after(text[: error.position]))
-            self.faults.append(f"{place}: not YAML: {error.reason}")
-        except yaml.MarkedYAMLError as error:
-            place = self.at(position_of(error.problem_mark))
-            self.faults.append(f"{place}: not YAML: {error.problem}")
-        except TooDeepError:
-            self.faults.append(f"{self.path}:1:1: not a preset file: nested too deeply")
-        except ValueError as error:
-            self.faults.append(f"{self.path}:1:1: cannot be read: {error}")
-        else:
-            return root
-        return None
-
-    def preset(self, node: Node, target: str, *, difficulty: int) -> Preset | None:
+    def _preset(self, node: Node, target: str, *, difficulty: int) -> Preset | None:
         """The preset at `node`, or None where it has a fault."""
         faults_before = len(self.faults)
         label = f"preset {_name_in(node)}"
@@ -163,91 +125,6 @@ class FileReader:
             self.fault(fields.get(rule.field, node), f"{label}: {rule.reason}")
         return preset if len(self.faults) == faults_before else None
 
-    def fields(
-        self,
-        node: Node | None,
-        where: str,
-        *,
-        allowed: Sequence[str],
-        required: Sequence[str] = (),
-    ) -> dict[str, Node]:
-        """The values at `node` by key; empty where there is no node."""
-        found: dict[str, Node] = {}
-        if node is None:
-            return found
-        if not isinstance(node, MappingNode):
-            keys = ", ".join(allowed)
-            # Of a file that is none of presets nothing is repeated: it may be anyone's.
-            got = "text" if isinstance(node, ScalarNode) and where == WHOLE else _shown(node)
-            self.fault(node, f"{where}: must be a mapping of {keys} (got {got})")
-            return found
-        for key, value in node.value:
-            if not isinstance(key, ScalarNode) or key.value not in allowed:
-                self.fault(key, f"{where}: unknown key {_shown(key)}, {_advice(key, allowed)}")
-            elif key.value in found:
-                self.fault(key, f"{where}: {key.value} is given twice")
-            else:
-                found[key.value] = value
-        given = [key.value for key, _ in node.value]
-        for name in required:
-            if name not in given:
-                self.fault(node, f"{where}: {name} is missing")
-        return found
-
-    def items(self, node: Node | None, where: str) -> list[Node]:
-        """The entries of the list at `node`; none where there is no node."""
-        if node is None:
-            return []
-        if not isinstance(node, SequenceNode):
-            self.fault(node, f"{where}: must be a list (got {_shown(node)})")
-            return []
-        return list(node.value)
-
-    def points(self, node: Node | None, where: str, *, count: int) -> list[tuple[float, ...]]:
-        """The entries of the list at `node`, each `count` numbers."""
-        return [
-            self.numbers(item, f"{where}: number {index + 1}", count=count)
-            for index, item in enumerate(self.items(node, where))
-        ]
-
-    def numbers(self, node: Node | None, where: str, *, count: int) -> tuple[float, ...]:
-        """The `count` numbers at `node`."""
-        items = self.items(node, where)
-        if isinstance(node, SequenceNode) and len(items) != count:
-            self.fault(node, f"{where}: must be {count} numbers (got {len(items)})")
-        return tuple(self.number(item, where) for item in items)
-
-    def number(self, node: Node | None, where: str) -> float:
-        """The finite number at `node`; NaN where there is no node or no such number."""
-        if node is None:
-            return math.nan
-        value = _as_float(node)
-        if not math.isfinite(value):
-            self.fault(node, f"{where}: must be a finite number (got {_shown(node)})")
-        return value
-
-    def name(self, node: Node | None, where: str) -> str:
-        """The name at `node`, one short line that can be printed."""
-        if node is None:
-            return ""
-        name = node.value if isinstance(node, ScalarNode) else ""
-        if not (name.strip() and name.isprintable() and len(name) <= MAX_NAME_LENGTH):
-            wanted = f"must be text of 1 to {MAX_NAME_LENGTH} printable characters"
-            self.fault(node, f"{where}: name: {wanted} (got {_shown(node)})")
-        return str(name)
-
-    def fault(self, node: Node, text: str) -> None:
-        """Add one fault at the place of `node`."""
-        self.faults.append(f"{self.place(node)}: {text}")
-
-    def place(self, node: Node) -> str:
-        """`file:line:column` of `node`."""
-        return self.at(position_of(node.start_mark))
-
-    def at(self, position: Position) -> str:
-        """`file:line:column` of `position`."""
-        return f"{self.path}:{position.line}:{position.column}"
-
 
 def _name_in(node: Node) -> str:
     """The name to blame in faults, also where the rest of the preset is broken."""
@@ -259,24 +136,136 @@ def _name_in(node: Node) -> str:
     return "without a name"
 
 
-def _as_float(node: Node) -> float:
-    """The number of a plain scalar, NaN for everything else."""
-    if not isinstance(node, ScalarNode) or node.style:
-        return math.nan
-    try:
-        return float(node.value)
-    except ValueError:
-        return math.nan
+def chosen_presets(settings: ArenaSettings, given: Sequence[Preset] | None) -> Sequence[Preset]:
+    """`given`, or else the shipped presets, where they are wanted, and those that `settings` name.
+
+    Raises ConfigurationError with every rule that any of them breaks.
+    """
+    if given is None:
+        shipped = SHIPPED_FILES if settings.shipped_presets else ()
+        return load_presets([*shipped, *FORM.sources(settings.presets)])
+    faults = [fault for preset in given for fault in _given_faults(preset)]
+    if faults:
+        raise ConfigurationError(*faults)
+    return given
 
 
-def _shown(node: Node) -> str:
-    """A wrong value in the words of a fault: one short printable line."""
-    if isinstance(node, ScalarNode):
-        return ascii(node.value[:MAX_SHOWN]) if node.value else "nothing"
-    return "a list" if isinstance(node, SequenceNode) else "a mapping"
+def lacking_presets(settings: ArenaSettings, target: str, weights: Sequence[float]) -> list[int]:
+    """The difficulties of `target` that have a weight and no preset among those of `settings`."""
+    if settings.shipped_presets:  # which have one of each
+        return []
+    there = {(one.target, one.difficulty) for one in chosen_presets(settings, None)}
+    drawn = (level for level, weight in enumerate(weights, start=1) if weight > 0)
+    return [level for level in drawn if (target, level) not in there]
 
 
-def _advice(key: Node, allowed: Sequence[str]) -> str:
-    text = key.value if isinstance(key, ScalarNode) else ""
-    guess = "".join(f"did you mean {name}? " for name in get_close_matches(text, allowed, n=1))
-    return f"{guess}allowed: {', '.join(allowed)}"
+def _given_faults(preset: object) -> list[str]:
+    """What is wrong with a preset of a caller, the form of its fields first."""
+    if not isinstance(preset, Preset):
+        return [f"preset {preset!r}: must be a Preset"]
+    faults = []
+    if type(preset.difficulty) is not int:
+        faults.append(f"difficulty {preset.difficulty!r} is not 1 to 5")
+    if not _is_numbers(preset.fire_base, 3):
+        faults.append(f"fire_base: must be three numbers (got {preset.fire_base!r})")
+    for name, width in WIDTHS.items():
+        items = getattr(preset, name)
+        if not isinstance(items, tuple | list) or not all(_is_numbers(i, width) for i in items):
+            faults.append(f"{name}: must each be {width} numbers (got {items!r})")
+    return [f"preset {preset.name}: {reason}" for reason in faults] or preset_faults(preset)
+
+
+def _is_numbers(value: object, count: int) -> bool:
+    return (
+        isinstance(value, tuple | list)
+        and len(value) == count
+        and all(isinstance(number, int | float) for number in value)
+    )
+
+
+def kept_presets(entries: Sequence[Path | str]) -> str:
+    """A preset file, as text, with all that the `entries` of `env.presets` hold, in that order.
+
+    The text of such a text is the same. Raises ConfigurationError with every fault of every file.
+    """
+    files = FORM.sources(entries)
+    body = "".join(f"{line}\n" for line in _lines(load_presets(files, beside=SHIPPED_FILES)))
+    if len(body.encode()) > FORM.max_bytes // 2:
+        what = f"all own presets together are larger than {FORM.max_bytes // 2} bytes"
+        raise ConfigurationError(f"{name_of(files[-1])}:1:1: {what}")
+    return FORM.with_hash(body)
+
+
+def _lines(presets: Sequence[Preset]) -> Iterator[str]:
+    """The file: within a target and a difficulty the order stays, as an arena draws by it."""
+    cells: dict[str, dict[int, list[Preset]]] = {}
+    for preset in presets:
+        cells.setdefault(preset.target, {}).setdefault(preset.difficulty, []).append(preset)
+    for target in sorted(cells):
+        yield f"{target}:"
+        for difficulty in sorted(cells[target]):
+            yield f"  {difficulty}:"
+            for preset in cells[target][difficulty]:
+                yield f"  - {json.dumps(preset_fields(preset), ensure_ascii=False)}"
+
+
+def preset_fields(preset: Preset) -> dict[str, Any]:
+    """`preset` as plain values, as a preset file holds them."""
+    x, z, diameter = preset.fire_base
+    listed = {"obstacles": preset.obstacles, "enemies": preset.enemies}
+    return {
+        "name": preset.name,
+        "fire_base": {"center": [x, z], "diameter": diameter},
+        **{key: items for key, items in listed.items() if items},
+    }
+
+
+def listed_presets(paths: Sequence[Path]) -> FileTable:
+    """The presets of `paths`, or the shipped ones, one a row."""
+    found = _load(paths)
+    documents = tuple(
+        {
+            "name": one.name,
+            "target": one.target,
+            "difficulty": one.difficulty,
+            "fire_base_diameter": one.fire_base[2],
+            "obstacles": len(one.obstacles),
+            "enemies": len(one.enemies),
+        }
+        for one in found
+    )
+    rows = tuple(
+        (
+            *(one.name, one.target, one.difficulty, f"{one.fire_base[2]:g} m"),
+            *(len(one.obstacles), len(one.enemies)),
+        )
+        for one in found
+    )
+    return FileTable(HEAD, rows, documents)
+
+
+def preset_count(paths: Sequence[Path]) -> int:
+    """How many presets `paths` hold, none of which has the name of another or a shipped one."""
+    wanted = FORM.sources(paths) if paths else SHIPPED_FILES
+    return len(load_presets(wanted, beside=SHIPPED_FILES))
+
+
+def drawn_presets(paths: Sequence[Path]) -> "Image":
+    """The presets of `paths`, or the shipped ones, on one sheet."""
+    from aimbot_lab.worlds.arena.presets.sheet import draw_preset_sheet
+
+    return draw_preset_sheet(_load(paths))
+
+
+def _load(paths: Sequence[Path]) -> tuple[Preset, ...]:
+    return load_presets(FORM.sources(paths) if paths else None)
+
+
+OWN_PRESETS = KeptFiles(
+    key="presets",
+    form=FORM,
+    read=kept_presets,
+    listed=listed_presets,
+    count=preset_count,
+    draw=drawn_presets,
+)

@@ -20,12 +20,10 @@ from yaml.nodes import Node, ScalarNode
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.worlds.arena.presets.block import Preset
-from aimbot_lab.worlds.arena.presets.check import TARGETS as OF_BLOCKS
-from aimbot_lab.worlds.arena.presets.check import preset_faults
-from aimbot_lab.worlds.arena.presets.files import SCENE, WHOLE, FileReader
-from aimbot_lab.worlds.arena.presets.kept_text import preset_fields
-from aimbot_lab.worlds.arena.presets.source import PresetText
+from aimbot_lab.foundation.yaml_files import WHOLE, FileReader, FileText
+from aimbot_lab.worlds.arena.presets.block import TARGETS as OF_BLOCKS
+from aimbot_lab.worlds.arena.presets.block import Preset, preset_faults
+from aimbot_lab.worlds.arena.presets.files import FORM, SCENE, preset_fields
 from aimbot_lab.worlds.arena.scenario import TARGETS
 from aimbot_lab.worlds.arena.scenes.placing import HALF, place_in_block
 from aimbot_lab.worlds.arena.scenes.records import NOBODY
@@ -120,7 +118,7 @@ def scene_preset(editor: "RowEditor", row: int, name: str) -> Preset:
 def read_scene(text: str, name: str = "scene.yaml") -> ArenaScene:
     """The scene in `text`. Raises ConfigurationError with every fault, `name:line:column: what`."""
     faults: list[str] = []
-    scene = _SceneReader(PresetText(Path(name), text), faults).scene()
+    scene = _SceneReader(FileText(Path(name), text), faults, form=FORM).scene()
     if faults or scene is None:
         raise ConfigurationError(*(faults or [f"{name}:1:1: the file holds no scene"]))
     return scene

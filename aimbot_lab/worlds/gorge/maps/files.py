@@ -1,33 +1,60 @@
-"""Maps by the names that settings give them: shipped ones, files of a user's, kept texts.
+"""Map files: read and checked, listed, made, kept with a run.
 
-The form of a file is described in `data/README.md`.
+Maps are named as settings name them: shipped ones, files of a user's, kept texts. The form of a
+file is described in `data/README.md`.
 """
 
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-from yaml.nodes import Node
+import numpy as np
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.yaml_nodes import (
-    NodeLoader,
-    Position,
-    TooDeepError,
-    position_after,
-    position_of,
+from aimbot_lab.foundation.world_type import FileTable, KeptFiles
+from aimbot_lab.foundation.yaml_files import (
+    START,
+    FileFormat,
+    FileReader,
+    FileText,
+    Source,
+    kind_of,
+    name_of,
+    shown,
 )
-from aimbot_lab.worlds.gorge.maps.document import MapDocument
-from aimbot_lab.worlds.gorge.maps.grid import GorgeMap
-from aimbot_lab.worlds.gorge.maps.source import MapText, Source, as_source, name_of, read_source
+from aimbot_lab.foundation.yaml_nodes import Position, place_of
+from aimbot_lab.worlds.gorge.maps.grid import (
+    MAX_SITES,
+    SIZE,
+    GorgeMap,
+    broken_rules,
+    shortest_way,
+)
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORM = FileFormat(
+    noun="map",
+    kept="map",
+    head="# a map, kept with a run; SHA-256 of all lines below: ",
+    max_bytes=2**16,
+    own="map",
+)
 FOLDER = Path(__file__).parent / "data"
 SHIPPED_FILES = tuple(sorted(FOLDER.glob("*.yaml")))
 SHIPPED = tuple(path.stem for path in SHIPPED_FILES)
-MAX_LEVELS = 20  # of lists and mappings in each other; a map has two
-
-
-class _Loader(NodeLoader):
-    max_levels = MAX_LEVELS
+KEYS = ("name", "points", "rows")
+MAX_POINTS = 1000
+OBSTACLE, ROAD, BEGIN, END = "#.SE"
+DIGITS = "0123456789"
+ALLOWED = {OBSTACLE, ROAD, BEGIN, END, *DIGITS}
+HEAD = ("name", "start", "end", "shortest way", "obstacles", "sites", "points", "hash")
+HASH_DIGITS = 6  # that a table shows
+DEFAULT_SHARE = 0.4  # of obstacles on a map that is made
 
 
 def load_map(entry: str | Path) -> GorgeMap:
@@ -36,56 +63,17 @@ def load_map(entry: str | Path) -> GorgeMap:
     Raises ConfigurationError with every fault of the file, each `file:line:column: what`; where
     there is no such map without a place.
     """
-    return read_map(source_of(entry))
-
-
-def source_of(entry: str | Path) -> Source:
-    """The file or text that `entry` names. Raises ConfigurationError where there is none."""
-    if str(entry) in SHIPPED:
-        return FOLDER / f"{entry}.yaml"
-    source = as_source(entry)
-    if not isinstance(source, MapText) and not (str(entry) and _exists(source)):
-        shipped = ", ".join(SHIPPED)
-        raise ConfigurationError(f"no shipped map and no file {_shown(entry)} (shipped: {shipped})")
-    return source
-
-
-def read_map(source: Source) -> GorgeMap:
-    """The map of `source`. Raises ConfigurationError as `load_map` does."""
+    source: Source = FOLDER / f"{entry}.yaml" if str(entry) in SHIPPED else FORM.source(entry)
+    if not isinstance(source, FileText) and not (str(entry) and _exists(source)):
+        name = str(entry)[:200]
+        name = name if name.isprintable() and name else ascii(name)
+        known = ", ".join(SHIPPED)
+        raise ConfigurationError(f"no shipped map and no file {name} (shipped: {known})")
     faults: list[str] = []
-    path = name_of(source)
-    text, root = _text_and_root(source, faults)
-    if not faults:
-        document = MapDocument(root, text)
-        grid = document.read()
-        faults += [_line(path, fault.position, fault.text) for fault in document.faults]
-        if grid is not None and not faults:
-            return grid
-    raise ConfigurationError(*faults)
-
-
-def _text_and_root(source: Source, faults: list[str]) -> tuple[str, Node | None]:
-    """The text of `source` and its YAML tree; adds a line to `faults` where it has none."""
-    text, path, root = "", name_of(source), None
-    try:
-        text = read_source(source)
-        root = yaml.compose(text, Loader=_Loader)
-    except OSError as error:
-        faults.append(_line(path, Position(1, 1), f"cannot be read: {error.strerror or error}"))
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start].decode("utf-8")
-        faults.append(_line(path, position_after(before), "not UTF-8 text"))
-    except yaml.reader.ReaderError as error:
-        place = position_after(text[: error.position])
-        faults.append(_line(path, place, f"not YAML: {error.reason}"))
-    except yaml.MarkedYAMLError as error:
-        place = position_of(error.problem_mark)
-        faults.append(_line(path, place, f"not YAML: {error.problem}"))
-    except TooDeepError as error:
-        faults.append(_line(path, error.position, "not a map file: nested too deeply"))
-    except ValueError as error:
-        faults.append(_line(path, Position(1, 1), f"cannot be read: {error}"))
-    return text, root
+    grid = _MapReader(source, faults, form=FORM, is_own=source in SHIPPED_FILES).map()
+    if grid is None:
+        raise ConfigurationError(*faults)
+    return grid
 
 
 def _exists(path: Path) -> bool:
@@ -95,11 +83,254 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _shown(entry: str | Path) -> str:
-    """A name that nothing is called by, on one short line."""
-    text = str(entry)[:200]
-    return text if text.isprintable() and text else ascii(text)
+class _MapReader(FileReader):
+    """Reads the file of one map."""
+
+    def map(self) -> GorgeMap | None:
+        """The map; None where the file has a fault."""
+        root = self.root()
+        if self.faults:
+            return None
+        if not isinstance(root, MappingNode):
+            got, place = ("nothing", START) if root is None else (kind_of(root), place_of(root))
+            what = f"the file must be a mapping of {', '.join(KEYS)} (got {got})"
+            self.fault_at(place, what)
+            return None
+        fields = self.fields(root, "", allowed=KEYS, required=KEYS)
+        name = self.name(fields.get("name"), "")
+        rows = self._rows(fields.get("rows"))
+        points = self._points(fields.get("points"), sites=_site_count(rows))
+        if self.faults:
+            return None
+        grid = _map_of_rows(rows, name=name, points=points)
+        for rule in broken_rules(grid):
+            place = self._place_in(fields["rows"], SIZE - 1 - rule.cell[1], rule.cell[0])
+            self.fault_at(place, f"map {name}: {rule.reason}")
+        return None if self.faults else grid
+
+    def _rows(self, node: Node | None) -> Sequence[str]:
+        """The lines of the grid; empty where they have a fault."""
+        if node is None:
+            return ()
+        if not isinstance(node, ScalarNode):
+            self.fault(node, f"rows: must be text of 64 lines (got {kind_of(node)})")
+            return ()
+        rows = node.value.removesuffix("\n").split("\n")
+        faults = rows_faults(rows)
+        for line, column, reason in faults:
+            self.fault_at(self._place_in(node, line, column), f"rows: {reason}")
+        return () if faults else rows
+
+    def _points(self, node: Node | None, *, sites: int) -> Sequence[int]:
+        """What each treasure is worth; `sites` of them, unless that is 0 and not known."""
+        items = self.items(node, "points")
+        if isinstance(node, SequenceNode) and sites and len(items) != sites:
+            wanted = f"{sites} number{'' if sites == 1 else 's'}"
+            what = f"must hold {wanted}, one for each site (got {len(items)})"
+            self.fault(node, f"points: {what}")
+        return [self._whole(item, f"points.{k}") for k, item in enumerate(items)]
+
+    def _whole(self, node: Node, where: str) -> int:
+        """The whole number at `node`; 0 where there is none."""
+        text = node.value if isinstance(node, ScalarNode) and not node.style else ""
+        value = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else -1
+        if not 0 <= value <= MAX_POINTS:
+            wanted = f"must be a whole number from 0 to {MAX_POINTS}"
+            self.fault(node, f"{where}: {wanted} (got {shown(node)})")
+        return max(value, 0)
+
+    def _place_in(self, node: Node, line: int, column: int) -> Position:
+        """The place of a character of the text at `node`; the node's where it can't be told."""
+        start = place_of(node)
+        if line < 0 or not isinstance(node, ScalarNode) or node.style != "|":
+            return start
+        number, lines = start.line + line, self.text.splitlines()  # the text begins a line later
+        if number >= len(lines):
+            return start
+        indent = len(lines[number]) - len(node.value.split("\n")[line])
+        return Position(number + 1, max(indent, 0) + column + 1)
 
 
-def _line(path: Path, position: Position, text: str) -> str:
-    return f"{path}:{position.line}:{position.column}: {text}"
+class RowsFault(NamedTuple):
+    """What is wrong with the rows, and where, both counted from 0; -1: with all of them."""
+
+    line: int
+    column: int
+    reason: str
+
+
+def rows_of(grid: GorgeMap) -> tuple[str, ...]:
+    """The lines of `grid`."""
+    signs = np.where(grid.walls, OBSTACLE, ROAD)
+    signs[grid.start], signs[grid.end] = BEGIN, END
+    for number, (x, z) in enumerate(grid.sites):
+        signs[x, z] = DIGITS[number]
+    return tuple("".join(line) for line in signs.T[::-1])
+
+
+def rows_faults(rows: Sequence[str]) -> list[RowsFault]:
+    """Everything that is wrong with `rows`: their shape and, where that is right, their marks."""
+    return list(_shape_faults(rows)) or list(_mark_faults(rows))
+
+
+def _site_count(rows: Sequence[str]) -> int:
+    """How many treasure sites `rows` hold."""
+    return sum(line.count(digit) for line in rows for digit in DIGITS)
+
+
+def _map_of_rows(rows: Sequence[str], *, name: str, points: Sequence[float]) -> GorgeMap:
+    """The map of `rows` without a fault."""
+    signs = np.array([list(line) for line in rows])[::-1].T  # [x, z]
+    return GorgeMap(
+        name=name,
+        walls=np.ascontiguousarray(signs == OBSTACLE),
+        start=_cell_of(signs, BEGIN),
+        end=_cell_of(signs, END),
+        sites=np.array([_cell_of(signs, DIGITS[k]) for k in range(_site_count(rows))], np.int64),
+        points=np.array(points, np.float64),
+    )
+
+
+def _cell_of(signs: "np.ndarray[tuple[int, ...], np.dtype[np.str_]]", sign: str) -> tuple[int, int]:
+    (x, z), *_ = np.argwhere(signs == sign).tolist()
+    return x, z
+
+
+def _shape_faults(rows: Sequence[str]) -> Iterator[RowsFault]:
+    if len(rows) != SIZE:
+        yield RowsFault(-1, -1, f"must hold {SIZE} lines (got {len(rows)})")
+    for number, line in enumerate(rows[:SIZE]):
+        where = f"line {number + 1}"
+        if len(line) != SIZE:
+            what = f"{where} must have {SIZE} characters (got {len(line)})"
+            yield RowsFault(number, min(len(line), SIZE), what)
+        wrong = next((k for k, sign in enumerate(line) if sign not in ALLOWED), None)
+        if wrong is not None:
+            what = (
+                f"{where}, character {wrong + 1} is {line[wrong]!a}; allowed are # . S E and 0 to 9"
+            )
+            yield RowsFault(number, wrong, what)
+
+
+def _mark_faults(rows: Sequence[str]) -> Iterator[RowsFault]:
+    counts = Counter("".join(rows))
+    for mark in (BEGIN, END):
+        if counts[mark] != 1:
+            yield RowsFault(*_last_of(rows, mark), f"must hold one {mark} (got {counts[mark]})")
+    last = max((k for k in range(MAX_SITES) if counts[DIGITS[k]]), default=-1)
+    if last < 0:
+        yield RowsFault(-1, -1, "must hold a site at least: site 0 is missing")
+    for number in range(last + 1):
+        found = counts[DIGITS[number]]
+        if found == 0:
+            yield RowsFault(
+                *_last_of(rows, DIGITS[last]), f"site {number} is missing (there is a {last})"
+            )
+        elif found > 1:
+            often = "twice" if found == 2 else f"{found} times"
+            what = f"site {number} is there {often}"
+            yield RowsFault(*_last_of(rows, DIGITS[number]), what)
+
+
+def _last_of(rows: Sequence[str], sign: str) -> tuple[int, int]:
+    """Line and column of the last `sign`; -1 and -1 where there is none."""
+    line = max((k for k, row in enumerate(rows) if sign in row), default=-1)
+    return (line, rows[line].rindex(sign)) if line >= 0 else (-1, -1)
+
+
+def map_text(grid: GorgeMap) -> str:
+    """The file of `grid`, which reads back as the same map."""
+    points = ", ".join(f"{value:.0f}" for value in grid.points)
+    rows = "".join(f"  {line}\n" for line in rows_of(grid))
+    name = json.dumps(grid.name, ensure_ascii=False)
+    return f"name: {name}\npoints: [{points}]\nrows: |\n{rows}"
+
+
+def kept_map(entry: str | Path) -> str:
+    """The map that `entry` names as text, from which a run repeats; of that text the same.
+
+    Raises ConfigurationError with every fault of the file.
+    """
+    return FORM.with_hash(map_text(load_map(entry)))
+
+
+def made_map(seed: int, numbers: Mapping[str, float]) -> str:
+    """The file of a generated map; `numbers` may hold `obstacle_share` and `sites`.
+
+    Raises ConfigurationError where no map with that share of obstacles is found.
+    """
+    from aimbot_lab.worlds.gorge.maps.generated import generated_maps
+
+    (grid,) = generated_maps(
+        1,
+        seed=seed,
+        obstacle_share=numbers.get("obstacle_share", DEFAULT_SHARE),
+        sites=int(numbers.get("sites", MAX_SITES)),
+    )
+    return map_text(grid)
+
+
+def listed_maps(paths: Sequence[Path]) -> FileTable:
+    """The maps of `paths`, or the shipped ones, one a row."""
+    documents = tuple(map(_document, _load(paths)))
+    return FileTable(HEAD, tuple(map(_row, documents)), documents)
+
+
+def _document(grid: GorgeMap) -> dict[str, Any]:
+    return {
+        "name": grid.name,
+        "start": list(grid.start),
+        "end": list(grid.end),
+        "shortest_way": shortest_way(grid),
+        "obstacle_share": float(grid.walls.mean()),
+        "sites": grid.sites.tolist(),
+        "points": grid.points.tolist(),
+        "hash": grid.content_hash,
+    }
+
+
+def _row(document: Mapping[str, Any]) -> tuple[str | int, ...]:
+    return (
+        document["name"],
+        "{}, {}".format(*document["start"]),
+        "{}, {}".format(*document["end"]),
+        f"{document['shortest_way']} steps",
+        f"{document['obstacle_share']:.1%}",
+        len(document["sites"]),
+        f"{sum(document['points']):g}",
+        document["hash"][:HASH_DIGITS],
+    )
+
+
+def drawn_maps(paths: Sequence[Path]) -> "Image":
+    """The maps of `paths`, or the shipped ones, on one sheet."""
+    from aimbot_lab.worlds.gorge.maps.sheet import draw_map_sheet
+
+    return draw_map_sheet(_load(paths))
+
+
+def _load(paths: Sequence[Path]) -> list[GorgeMap]:
+    """The maps of files and folders. Raises ConfigurationError with every fault of every file."""
+    faults: list[str] = []
+    found: list[GorgeMap] = []
+    for path in FORM.find(paths, faults) if paths else SHIPPED_FILES:
+        try:
+            found.append(load_map(name_of(path)))
+        except ConfigurationError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigurationError(*faults)
+    return found
+
+
+MAP_FILES = KeptFiles(
+    key="map",
+    form=FORM,
+    read=lambda entries: kept_map(*entries),
+    listed=listed_maps,
+    count=lambda paths: len(_load(paths)),
+    draw=drawn_maps,
+    single=True,
+    is_own=lambda entry: bool(entry) and entry not in SHIPPED,
+    make=made_map,
+)

@@ -6,9 +6,7 @@ import numpy.typing as npt
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.kernels.rng import UInt64Array, seed_streams
 from aimbot_lab.worlds.gorge.core.generator import draw_heights, draw_index
-from aimbot_lab.worlds.gorge.maps.check import MIN_STEPS, broken_rules
-from aimbot_lab.worlds.gorge.maps.distances import steps_to
-from aimbot_lab.worlds.gorge.maps.grid import SIZE, GorgeMap
+from aimbot_lab.worlds.gorge.maps.grid import MIN_STEPS, SIZE, GorgeMap, broken_rules, steps_to
 
 MAX_TRIES = 1000  # of a map
 POINT_STEP, POINT_LEVELS = 50, 4  # 50, 100, 150, 200

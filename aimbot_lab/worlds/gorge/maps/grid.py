@@ -1,19 +1,27 @@
-"""A map: where the obstacles, the start, the end and the treasure sites of a game are."""
+"""A map: where the obstacles, the start, the end and the treasure sites of a game are.
+
+And the ways that it must have, so that every game on it can be won.
+"""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 SIZE = 64  # cells each way
 MAX_SITES = 10
+MIN_STEPS = 8  # from start to end
+
+Cell = tuple[int, int]  # (x, z)
 
 
 @dataclass(frozen=True, eq=False)
 class GorgeMap:
-    """A map on which games are played; nobody writes to its arrays.
+    """A map on which games are played; its arrays are read-only.
 
     A cell is (x, z), x to the right, z up, (0, 0) the bottom left corner. Two maps are equal where
     their names and contents are.
@@ -47,3 +55,60 @@ class GorgeMap:
     def __hash__(self) -> int:
         """Equal for equal maps."""
         return hash((self.name, self.content_hash))
+
+
+def distances(grid: GorgeMap, target: Cell, *, through_end: bool = False) -> npt.NDArray[np.int32]:
+    """Steps [64, 64] by [x, z] of the shortest way from each cell to `target`; -1: no way.
+
+    The game is over at the end, so that no way leads through it, unless `through_end`.
+    """
+    closed = None if through_end or target == grid.end else grid.end
+    return steps_to(target, grid.walls, closed=closed)
+
+
+def steps_to(
+    target: Cell, walls: npt.NDArray[np.bool_], *, closed: Cell | None
+) -> npt.NDArray[np.int32]:
+    """As `distances`, on `walls` [W, H] alone; `closed` is a cell that counts as one of them."""
+    from aimbot_lab.worlds.gorge.core.distances import NO_CELL, fill_distances  # loads numba
+
+    width, height = walls.shape
+    closed_cell = NO_CELL if closed is None else height * closed[0] + closed[1]
+    found = np.empty((width, height), np.int32)
+    scratch = np.empty(width * height, np.int32)
+    fill_distances(walls, height * target[0] + target[1], closed_cell, scratch, found)
+    return found
+
+
+class BrokenRule(NamedTuple):
+    """What is wrong with a map, and the cell to blame."""
+
+    cell: tuple[int, int]  # (x, z)
+    reason: str
+
+
+def broken_rules(grid: GorgeMap) -> list[BrokenRule]:
+    """Every rule that the map breaks; road that can't be reached is allowed."""
+    return [*_sites_without_a_way(grid), *_end_too_near_or_far(grid)]
+
+
+def shortest_way(grid: GorgeMap) -> int:
+    """Steps from start to end; -1: no way."""
+    return int(distances(grid, grid.end)[grid.start])
+
+
+def _sites_without_a_way(grid: GorgeMap) -> Iterator[BrokenRule]:
+    from_start = distances(grid, grid.start)
+    for number, (x, z) in enumerate(grid.sites.tolist()):
+        if from_start[x, z] < 0:
+            what = f"site {number} at ({x}, {z}) can't be reached from the start without the end"
+            yield BrokenRule((x, z), what)
+
+
+def _end_too_near_or_far(grid: GorgeMap) -> Iterator[BrokenRule]:
+    steps = shortest_way(grid)
+    if steps < 0:
+        yield BrokenRule(grid.end, "the end can't be reached")
+    elif steps < MIN_STEPS:
+        what = f"start and end must be {MIN_STEPS} steps apart (got {steps})"
+        yield BrokenRule(grid.end, what)

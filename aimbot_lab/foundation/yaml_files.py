@@ -1,0 +1,287 @@
+"""YAML files that settings of a world name: target blocks, scenes, layouts, maps.
+
+A `FileFormat` says which files there are of a kind, and how a run keeps them: as text under a name
+that holds its hash. A `FileReader` reads one of them and notes every fault with its place.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.yaml_nodes import (
+    Position,
+    TooDeepError,
+    YamlError,
+    compose,
+    compose_own,
+    place_of,
+    position_after,
+)
+
+START = Position(1, 1)
+MAX_LEVELS = 20  # of lists and mappings in each other; no kind of file has more than seven
+MAX_NAME_LENGTH = 60
+MAX_SHOWN = 40  # characters of a wrong value that a fault repeats
+WHOLE = "the file"
+
+
+class FileText(NamedTuple):
+    """What a file holds as text, and the name by which faults call it."""
+
+    name: Path
+    text: str
+
+
+Source = Path | FileText
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A kind of file, and how a run keeps what a user's own files hold."""
+
+    noun: str  # what such a file is of
+    kept: str  # beginning of the name under which a run keeps it
+    head: str  # of a kept text's first line, before the hash of all lines below
+    max_bytes: int  # of a file
+    own: str = "file"  # what it is called that a user writes
+
+    def source(self, entry: str | Path) -> Source:
+        """What settings name: text where it has several lines, a path otherwise."""
+        if isinstance(entry, str) and "\n" in entry:
+            return FileText(Path(self.kept_name(entry)), entry)
+        return Path(entry)
+
+    def sources(self, entries: Iterable[Path | str]) -> tuple[Source, ...]:
+        """The files and texts that `entries` name, each once; folders as their *.yaml and *.yml.
+
+        A folder's files come in the order of their names. Raises ConfigurationError for a folder
+        that holds none, and a name that no file can have.
+        """
+        faults: list[str] = []
+        found = self.find(entries, faults)
+        if faults:
+            raise ConfigurationError(*faults)
+        return found
+
+    def find(self, entries: Iterable[Path | str], faults: list[str]) -> tuple[Source, ...]:
+        """As `sources`, with a line added to `faults` for each entry that names nothing."""
+        found: dict[Source, None] = {}
+        for source in map(self.source, entries):
+            if isinstance(source, FileText):
+                found[source] = None
+            elif "\0" in str(source):
+                faults.append(f"{str(source)!a}: a file's name cannot hold a NUL")
+            elif not source.is_dir():
+                found[source] = None
+            elif inside := yaml_files(source):
+                found |= dict.fromkeys(inside)
+            else:
+                faults.append(f"{source}: the folder holds no *.yaml or *.yml file")
+        return tuple(found)
+
+    def text(self, source: Source) -> str:
+        """The text of `source`.
+
+        Raises OSError, UnicodeDecodeError, and ValueError for a kept file that is not what its
+        name or its first line says.
+        """
+        if isinstance(source, FileText):
+            text = source.text
+        else:
+            text = read_bounded(source, self.max_bytes).decode("utf-8")
+        found, name = self._hash(text), self._kept_name.fullmatch(name_of(source).name)
+        is_kept = text.startswith(self.head)
+        said = text.partition("\n")[0].removeprefix(self.head) if is_kept else found
+        if said != found or (name is not None and not found.startswith(name["hash"])):
+            raise ValueError(
+                f"altered since a run kept it; to use it as a {self.own} of your own, delete its "
+                "first line and give it another name"
+            )
+        return text
+
+    def kept_name(self, text: str) -> str:
+        """The file name under which a run keeps `text`: it holds the hash, to notice any change."""
+        return f"{self.kept}-{self._hash(text)[:12]}.yaml"
+
+    def is_kept_name(self, name: str) -> bool:
+        """Whether `name` is one that `kept_name` gives."""
+        return self._kept_name.fullmatch(name) is not None
+
+    def with_hash(self, body: str) -> str:
+        """`body` under a line that holds its hash."""
+        return f"{self.head}{self._hash(body)}\n{body}"
+
+    @property
+    def _kept_name(self) -> re.Pattern[str]:
+        return re.compile(rf"{self.kept}-(?P<hash>[0-9a-f]{{12}})\.yaml")
+
+    def _hash(self, text: str) -> str:
+        """The SHA-256 of `text` without a line of its own hash."""
+        body = text.partition("\n")[2] if text.startswith(self.head) else text
+        return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """The *.yaml and *.yml files in a folder, by name."""
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
+def name_of(source: Source) -> Path:
+    """The path by which faults call `source`."""
+    return source.name if isinstance(source, FileText) else source
+
+
+class FileReader:
+    """Reads one file and adds a line to `faults` for everything that is wrong with it.
+
+    `is_own` says that this package brings the file.
+    """
+
+    def __init__(
+        self, source: Source, faults: list[str], *, form: FileFormat, is_own: bool = False
+    ) -> None:
+        self.path, self.faults, self.text = name_of(source), faults, ""
+        self._source, self._form, self._is_own = source, form, is_own
+
+    def root(self) -> Node | None:
+        """The nodes of the file, or None where it says nothing or has a fault."""
+        try:
+            self.text = self._form.text(self._source)
+            if self._is_own:
+                return compose_own(self.text)
+            return compose(self.text, max_levels=MAX_LEVELS)
+        except OSError as error:
+            self.fault_at(START, f"cannot be read: {error.strerror or error}")
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start].decode("utf-8")
+            self.fault_at(position_after(before), "not UTF-8 text")
+        except ValueError as error:
+            self.fault_at(START, f"cannot be read: {error}")
+        except TooDeepError as error:
+            self.fault_at(error.position, f"not a {self._form.noun} file: nested too deeply")
+        except YamlError as error:
+            self.fault_at(error.position, f"not YAML: {error.problem}")
+        return None
+
+    def fields(
+        self,
+        node: Node | None,
+        where: str,
+        *,
+        allowed: Sequence[str],
+        required: Sequence[str] = (),
+    ) -> dict[str, Node]:
+        """The values at `node` by key; empty where there is no node.
+
+        `where` begins the faults; it may be empty where `node` is known to be a mapping.
+        """
+        found: dict[str, Node] = {}
+        if node is None:
+            return found
+        if not isinstance(node, MappingNode):
+            # Of a file of another kind nothing is repeated: it may be anyone's.
+            got = kind_of(node) if where == WHOLE else shown(node)
+            self.fault(node, f"{where}: must be a mapping of {', '.join(allowed)} (got {got})")
+            return found
+        label = f"{where}: " if where else ""
+        for key, value in node.value:
+            if not isinstance(key, ScalarNode) or key.value not in allowed:
+                self.fault(key, f"{label}unknown key {shown(key)}, {_advice(key, allowed)}")
+            elif key.value in found:
+                self.fault(key, f"{label}{key.value} is given twice")
+            else:
+                found[key.value] = value
+        for name in required:
+            if name not in found:
+                self.fault(node, f"{label}{name} is missing")
+        return found
+
+    def items(self, node: Node | None, where: str) -> list[Node]:
+        """The entries of the list at `node`; none where there is no node."""
+        if node is None:
+            return []
+        if not isinstance(node, SequenceNode):
+            self.fault(node, f"{where}: must be a list (got {shown(node)})")
+            return []
+        return list(node.value)
+
+    def points(self, node: Node | None, where: str, *, count: int) -> list[tuple[float, ...]]:
+        """The entries of the list at `node`, each `count` numbers."""
+        return [
+            self.numbers(item, f"{where}: number {index + 1}", count=count)
+            for index, item in enumerate(self.items(node, where))
+        ]
+
+    def numbers(self, node: Node | None, where: str, *, count: int) -> tuple[float, ...]:
+        """The `count` numbers at `node`."""
+        items = self.items(node, where)
+        if isinstance(node, SequenceNode) and len(items) != count:
+            self.fault(node, f"{where}: must be {count} numbers (got {len(items)})")
+        return tuple(self.number(item, where) for item in items)
+
+    def number(self, node: Node | None, where: str) -> float:
+        """The finite number at `node`; NaN where there is no node or no such number."""
+        if node is None:
+            return math.nan
+        value = math.nan
+        if isinstance(node, ScalarNode) and not node.style:
+            try:
+                value = float(node.value)
+            except ValueError:
+                value = math.nan
+        if not math.isfinite(value):
+            self.fault(node, f"{where}: must be a finite number (got {shown(node)})")
+        return value
+
+    def name(self, node: Node | None, where: str) -> str:
+        """The name at `node`, one short line that can be printed."""
+        if node is None:
+            return ""
+        name = node.value if isinstance(node, ScalarNode) else ""
+        if not (name.strip() and name.isprintable() and len(name) <= MAX_NAME_LENGTH):
+            wanted = f"must be text of 1 to {MAX_NAME_LENGTH} printable characters"
+            label = f"{where}: " if where else ""
+            self.fault(node, f"{label}name: {wanted} (got {shown(node)})")
+        return str(name)
+
+    def fault(self, node: Node, text: str) -> None:
+        """Add one fault at the place of `node`."""
+        self.fault_at(place_of(node), text)
+
+    def fault_at(self, position: Position, text: str) -> None:
+        """Add one fault at `position`."""
+        self.faults.append(f"{self.path}:{position.line}:{position.column}: {text}")
+
+    def place(self, node: Node) -> str:
+        """`file:line:column` of `node`."""
+        line, column = place_of(node)
+        return f"{self.path}:{line}:{column}"
+
+
+def kind_of(node: Node) -> str:
+    """What a node is that should be another; of a text nothing is repeated."""
+    if isinstance(node, ScalarNode):
+        return "text"
+    return "a list" if isinstance(node, SequenceNode) else "a mapping"
+
+
+def shown(node: Node) -> str:
+    """A wrong value in the words of a fault: one short printable line."""
+    if isinstance(node, ScalarNode):
+        return ascii(node.value[:MAX_SHOWN]) if node.value else "nothing"
+    return kind_of(node)
+
+
+def _advice(key: Node, allowed: Sequence[str]) -> str:
+    text = key.value if isinstance(key, ScalarNode) else ""
+    guess = "".join(f"did you mean {name}? " for name in get_close_matches(text, allowed, n=1))
+    return f"{guess}allowed: {', '.join(allowed)}"
