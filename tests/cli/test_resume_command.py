@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ train:
   n_epochs: 2
   network: {layers: [16]}
 """
+ROLLOUT = 32 * 32  # steps of the first one, which a run that is stopped in it begins anew
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,8 @@ def broken_off(folder: Path, number: int, *arguments: str) -> tuple[int, str, st
     process = begin(folder, *arguments)
     assert process.stderr is not None
     for line in process.stderr:
-        if "steps/s" in line:
+        step = re.search(r"step ([\d,]+) of .* steps/s", line)
+        if step is not None and int(step[1].replace(",", "")) > ROLLOUT:
             break
     process.send_signal(number)
     output, messages = process.communicate(timeout=240)
