@@ -40,9 +40,9 @@ def train(
     """
     from aimbot_lab.experiment.config.document import load_curriculum
     from aimbot_lab.experiment.config.validation import always
-    from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.experiment.runs.agents import find_initial_agent
     from aimbot_lab.experiment.runs.run import run_curriculum
-    from aimbot_lab.experiment.runs.starting import find_initial_agent
+    from aimbot_lab.experiment.runs.run_record import RunRequest
     from aimbot_lab.training.observer import SilentObserver
 
     check_training(file, overrides, tags)
@@ -79,7 +79,7 @@ def evaluate(
         evaluate_agent,
         matches_of,
     )
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
 
     check_playing(episodes, agent)
     played = None if temperature is None else Temperature(temperature)
@@ -103,7 +103,7 @@ def compare(
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest, compare_agents
     from aimbot_lab.experiment.analysis.configurations import compare_configurations
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
 
     check_runs(runs, by)
     check_playing(episodes, agent)
@@ -120,7 +120,7 @@ def load(
     source: str | PathLike[str], *, agent: str = "last", data_dir: DataDir = None
 ) -> "SavedAgent":
     """The agent in the folder `source`, or that of the run `source` means."""
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.training.agents.agent_files import load_agent
 
     if Path(source).exists():

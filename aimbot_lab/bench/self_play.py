@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 from aimbot_lab.bench.train import FILE
 from aimbot_lab.bench.turns import Report, Say, Table, student_interval, turns
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
-from aimbot_lab.experiment.runs.resume_checks import check_resume
+from aimbot_lab.experiment.runs.resume import check_resume
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.run_record import RunRequest, close_orphan_runs, resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.training.observer import SilentObserver

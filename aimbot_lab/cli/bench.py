@@ -11,8 +11,8 @@ import aimbot_lab
 from aimbot_lab.bench import ABLATION_TASKS
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
-from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.text import Fit, print_json, table
+from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
     from aimbot_lab.bench.turns import Report

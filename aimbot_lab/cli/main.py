@@ -7,31 +7,22 @@ import click
 
 from aimbot_lab.cli.bench import bench
 from aimbot_lab.cli.commands.compare import compare
-from aimbot_lab.cli.commands.delete import delete
 from aimbot_lab.cli.commands.evaluate import evaluate
 from aimbot_lab.cli.commands.explain import explain
-from aimbot_lab.cli.commands.export import export
-from aimbot_lab.cli.commands.files.check import check
-from aimbot_lab.cli.commands.files.convert import convert
-from aimbot_lab.cli.commands.files.init import init
-from aimbot_lab.cli.commands.files.maps import maps
-from aimbot_lab.cli.commands.files.presets import presets
-from aimbot_lab.cli.commands.files.schema import schema
+from aimbot_lab.cli.commands.export import export, export_player, player
+from aimbot_lab.cli.commands.files import check, convert, init, schema
 from aimbot_lab.cli.commands.league import league
-from aimbot_lab.cli.commands.player import export_player, player
+from aimbot_lab.cli.commands.pages import panel, ui
+from aimbot_lab.cli.commands.play import play
 from aimbot_lab.cli.commands.plot import plot
+from aimbot_lab.cli.commands.presets import maps, presets
 from aimbot_lab.cli.commands.record import record
 from aimbot_lab.cli.commands.replay import replay
-from aimbot_lab.cli.commands.resume import resume
-from aimbot_lab.cli.commands.run import run
-from aimbot_lab.cli.commands.runs import runs
+from aimbot_lab.cli.commands.run import resume, run
+from aimbot_lab.cli.commands.runs import delete, runs, weights
 from aimbot_lab.cli.commands.sweep import sweep
-from aimbot_lab.cli.commands.ui import ui
-from aimbot_lab.cli.commands.weights import weights
 from aimbot_lab.cli.completion import completion
-from aimbot_lab.cli.play.command import play
-from aimbot_lab.cli.processes.streams import guard_streams
-from aimbot_lab.cli.web.panel import panel
+from aimbot_lab.cli.streams import guard_streams
 from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
 INTERRUPTED = 130

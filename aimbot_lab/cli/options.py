@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from aimbot_lab.cli.processes.streams import print_apart
+from aimbot_lab.cli.streams import print_apart
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
 from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
+    from aimbot_lab.experiment.config.settings import CurriculumFile
     from aimbot_lab.foundation.world_type import WorldType
     from aimbot_lab.tracking.data_folder import DataFolder
 
 Result = TypeVar("Result")
+MAX_PROCESSES = 64
+MAX_DIGITS = 18  # which Python reads at once
 
 data_dir = click.option(
     "--data-dir",
@@ -122,7 +125,7 @@ class TargetOption(click.Option):
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         """The target that is meant where none is given."""
         del ctx, call
-        return cast(TargetChoice, self.type).choices[0]
+        return cast("TargetChoice", self.type).choices[0]
 
 
 class Place(NamedTuple):
@@ -149,6 +152,114 @@ def place(command: Callable[..., Result]) -> Callable[..., Result]:
         return command(place=Place(data_dir, tracking_uri), **others)
 
     return placed
+
+
+class Span(NamedTuple):
+    """At least and at most so many processes."""
+
+    least: int
+    most: int
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether there may be fewer or more."""
+        return self.least < self.most
+
+    def __str__(self) -> str:
+        return f"{self.least}:{self.most}" if self.is_elastic else str(self.most)
+
+
+ONE = Span(1, 1)
+
+
+class SpanType(click.ParamType[Span]):
+    """N or MIN:MAX, both from 1 to `highest`."""
+
+    name = "N|MIN:MAX"
+
+    def __init__(self, highest: int) -> None:
+        self._highest = highest
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Span:
+        """The span that `value` says."""
+        if isinstance(value, Span):
+            return value
+        first, colon, last = str(value).partition(":")
+        span = Span(self._number(first, param, ctx), self._number(last or first, param, ctx))
+        if (colon and not last) or span.least > span.most:
+            self.fail(f"{value!r} is not MIN:MAX with MIN at most MAX.", param, ctx)
+        return span
+
+    def _number(self, text: str, param: Any, ctx: Any) -> int:
+        if not (text.isascii() and text.isdigit()):
+            self.fail(f"{text!r} is not a number; N or MIN:MAX is.", param, ctx)
+        if len(text) > MAX_DIGITS or not 1 <= int(text) <= self._highest:
+            self.fail(f"{text} is not in the range 1<=x<={self._highest}.", param, ctx)
+        return int(text)
+
+
+class LaunchOptions(NamedTuple):
+    """In how many processes a training runs, and what places them or its actors."""
+
+    processes: Span
+    on: str | None
+
+    @property
+    def is_one_process(self) -> bool:
+        """Whether nothing is to be shared out."""
+        return self.processes == ONE and self.on is None
+
+    @property
+    def option(self) -> str:
+        """The option that asks for more than this process."""
+        return "--processes" if self.on is None else "--on"
+
+    @property
+    def words(self) -> str:
+        """The options that say so."""
+        on = "" if self.on is None else f" --on {self.on}"
+        return f"--processes {self.processes}{on}"
+
+    def shares(self, config: "CurriculumFile") -> bool:
+        """Whether processes share the training of `config`: Ray may place its actors alone."""
+        if self.processes == ONE and config.train.actors is not None:
+            return False
+        return not self.is_one_process
+
+    def check(self, config: "CurriculumFile") -> None:
+        """Raise ConfigurationError where so many processes can't share the training."""
+        from aimbot_lab.training.processes.sharing import check_sharing
+
+        check_sharing(config, self.processes.most, asked=self.words)
+
+
+def launch(command: Callable[..., Result]) -> Callable[..., Result]:
+    """`command` with the options of several processes, which it is given as `launch`."""
+
+    @click.option(
+        "--processes",
+        type=SpanType(MAX_PROCESSES),
+        default=ONE,
+        show_default="1",
+        help="Train in so many processes of this machine, each on rows of its own: the result is "
+        "the same, to the bit. When one is lost, all begin again from the newest checkpoint. Not "
+        "more than the training has shards (train.shards). MIN:MAX, with --on ray: as many as "
+        "there is room for.",
+    )
+    @click.option(
+        "--on",
+        type=click.Choice(["ray"]),
+        help="Where the processes run, or the actors of train.actors: ray has Ray place them, on "
+        "the cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
+        "[default: this machine]",
+    )
+    @wraps(command)
+    def launched(processes: Span, on: str | None, **others: Any) -> Result:
+        if processes.is_elastic and on is None:
+            raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
+        return command(launch=LaunchOptions(processes, on), **others)
+
+    return launched
 
 
 def place_words(place: Place) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from aimbot_lab.evaluation.matches import MatchPlayer
 from aimbot_lab.experiment.analysis.matches import fetch_snapshots, unlike_settings
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
+from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder

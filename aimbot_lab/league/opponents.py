@@ -7,7 +7,7 @@ from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.matches import TrackedPool
 from aimbot_lab.experiment.config.validation import MayRun
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
+from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
 from aimbot_lab.tracking.data_folder import DataFolder

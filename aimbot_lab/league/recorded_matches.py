@@ -9,7 +9,7 @@ from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, longest, seated
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.recording import wanted_cells
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.foundation.world import seats_of, step_buffers

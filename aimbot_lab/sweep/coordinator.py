@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.sweep import metric_names as names
 from aimbot_lab.sweep.parent import join_parent

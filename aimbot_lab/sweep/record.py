@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
 from aimbot_lab.experiment.config.validation import MayRun, never
-from aimbot_lab.experiment.runs.stored_curriculum import noted_in
+from aimbot_lab.experiment.runs.run_record import noted_in
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep

@@ -6,10 +6,9 @@ from dataclasses import replace
 from aimbot_lab.evaluation.evaluate import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
-from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.result import RunResult, cell_name
-from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest, resumable_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import StoreError

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.metric_names import TRAINING_VALUE, TRIAL_VALUE

@@ -19,7 +19,7 @@ unfinished.rename(sys.argv[1])
 OPENS = """
 import sys, time
 from pathlib import Path
-from aimbot_lab.cli.web.browser import open_privately
+from aimbot_lab.cli.commands.pages import open_privately
 open_privately(sys.argv[2], Path(sys.argv[1]).parent)
 while not Path(sys.argv[1]).exists():
     time.sleep(0.01)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tiny_runs import invoke, invoke_plainly, write
 
-from aimbot_lab.cli.commands.files import check
+from aimbot_lab.cli.commands import files
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import EVERYTHING, TRUST, UntrustedCodeError
 from aimbot_lab.panel.server.curricula import Curricula
@@ -307,7 +307,7 @@ def test_code_that_ends_or_hangs_costs_no_other_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str, what: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(check, "MADE_SECONDS", 2)
+    monkeypatch.setattr(files, "MADE_SECONDS", 2)
     (tmp_path / "ending.py").write_text(ends)
     bad = write(tmp_path, "bad.yaml", CURRICULUM.replace("marking", "ending"))
     worse = write(tmp_path, "worse.yaml", "name: worse\n")

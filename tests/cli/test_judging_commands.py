@@ -13,9 +13,9 @@ from PIL import Image
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs import tracked_agent
-from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs import agents
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -147,8 +147,8 @@ def test_a_run_without_an_agent_is_told_from_a_store_that_fails(
     data_folder: DataFolder, run_id: str, status: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = replace(find_run(data_folder, run_id), status=status)
-    monkeypatch.setattr(tracked_agent, "find_training", lambda *_, **__: run)
-    monkeypatch.setattr(tracked_agent, "AGENT_FOLDER", "none")
+    monkeypatch.setattr(agents, "find_training", lambda *_, **__: run)
+    monkeypatch.setattr(agents, "AGENT_FOLDER", "none")
     with pytest.raises(LabError, match=f"{run_id} has no best agent that can be read: .*{reason}"):
         invoke(data_folder, "evaluate", run_id, "--agent", "best")
 

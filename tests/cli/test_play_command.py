@@ -10,8 +10,7 @@ import pytest
 from terminal_session import TerminalSession
 from tiny_runs import Told, invoke_plainly
 
-from aimbot_lab.cli.play.keyboard import _obey, keys_in
-from aimbot_lab.cli.play.screen import screen_text
+from aimbot_lab.cli.commands.play import _obey, keys_in, screen_text
 from aimbot_lab.foundation.terminal_play import GameRequest
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.replay.play_session import PlaySession, playable_world
@@ -201,7 +200,7 @@ def test_signals_give_the_terminal_back_and_signs_take_the_place_of_colours() ->
 BROKEN = """
 import sys
 from aimbot_lab.cli.main import main
-from aimbot_lab.cli.play import keyboard
+from aimbot_lab.cli.commands import play as keyboard
 draw = keyboard._draw
 def broken(session, size):
     draw(session, size)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
+from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 

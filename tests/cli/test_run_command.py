@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from terminal_session import TerminalSession
 
-from aimbot_lab.cli.processes.stopping import STOPPING
+from aimbot_lab.cli.stopping import STOPPING
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run, list_runs

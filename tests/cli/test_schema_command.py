@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from aimbot_lab.cli.commands.files.schema import DOCUMENTS
+from aimbot_lab.cli.commands.files import DOCUMENTS
 from aimbot_lab.cli.main import cli
 from aimbot_lab.foundation.errors import ConfigurationError
 

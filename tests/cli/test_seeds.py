@@ -12,7 +12,7 @@ import psutil
 import pytest
 from tiny_runs import invoke, train, write
 
-from aimbot_lab.cli.processes import seeds
+from aimbot_lab.cli import seeds
 from aimbot_lab.evaluation.training_aggregates import interquartile_mean
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs

@@ -11,10 +11,9 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 
-import aimbot_lab.cli.processes.server
+import aimbot_lab.cli.commands.pages
 import aimbot_lab.tracking.ui
-from aimbot_lab.cli.commands.ui import _is_loopback, ui
-from aimbot_lab.cli.processes.server import running_server
+from aimbot_lab.cli.commands.pages import _is_loopback, running_server, ui
 from aimbot_lab.tracking.ui import UiCommand, page_of
 
 # Starts a child as MLflow's server does, and tells the child's number when that is at work.
@@ -57,7 +56,7 @@ def test_its_children_end_with_it(
     manner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if manner:
-        monkeypatch.setattr(aimbot_lab.cli.processes.server, "SECONDS_TO_END", 0.5)
+        monkeypatch.setattr(aimbot_lab.cli.commands.pages, "SECONDS_TO_END", 0.5)
     told = tmp_path / "child"
     with running_server(python(PARENT, str(told), manner), {}) as server:
         assert server.wait_until(told.exists)
@@ -104,7 +103,7 @@ def test_the_address_is_told_once_the_page_answers_and_its_log_is_not(
     opened: list[tuple[str, Path]] = []
     monkeypatch.setenv("BROWSER", "any")
     monkeypatch.setattr(
-        aimbot_lab.cli.commands.ui, "open_privately", lambda *given: opened.append(given)
+        aimbot_lab.cli.commands.pages, "open_privately", lambda *given: opened.append(given)
     )
     result = call_ui(ANSWERS_ONCE, port, tmp_path, monkeypatch)
     assert result.return_value == 0
@@ -127,7 +126,7 @@ def test_a_server_that_fails_is_quoted_and_no_address_is_promised(
 OWNER = """
 import sys
 from pathlib import Path
-from aimbot_lab.cli.processes.server import running_server
+from aimbot_lab.cli.commands.pages import running_server
 with running_server([sys.executable, *sys.argv[1:]], {}) as server:
     server.wait()
 """

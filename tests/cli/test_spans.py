@@ -3,7 +3,7 @@
 import pytest
 from click import BadParameter
 
-from aimbot_lab.cli.processes.shared_training import ONE, Span, SpanType
+from aimbot_lab.cli.options import ONE, Span, SpanType
 
 
 @pytest.mark.parametrize("span", [ONE, Span(4, 4), Span(2, 64)])

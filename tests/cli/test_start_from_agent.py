@@ -8,10 +8,10 @@ import pytest
 from tiny_runs import invoke, train, write
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
+from aimbot_lab.experiment.runs.agents import find_initial_agent
+from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.experiment.runs.starting import find_initial_agent
+from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact, find_run, list_runs
 from aimbot_lab.training.agents.agent_files import load_agent

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aimbot_lab.cli.processes.stopping import SIGNALS, stop_on_signals
+from aimbot_lab.cli.stopping import SIGNALS, stop_on_signals
 from aimbot_lab.foundation.errors import AbortedError
 
 

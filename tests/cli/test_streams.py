@@ -12,7 +12,7 @@ COMMAND = """
 import ctypes, json, os, subprocess, sys
 import click
 from aimbot_lab.cli import main, options
-from aimbot_lab.cli.processes import streams
+from aimbot_lab.cli import streams
 from aimbot_lab.cli.views.text import print_json
 
 @main.cli.command()

@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from aimbot_lab.cli.views.sweep_live import LiveSweepView
+from aimbot_lab.cli.views.live import LiveSweepView
 from aimbot_lab.cli.views.sweep_text import report_text, short_names, state_line
-from aimbot_lab.cli.views.sweep_view import PlainSweepView
+from aimbot_lab.cli.views.view import PlainSweepView
 from aimbot_lab.sweep.coordinator import SweepSnapshot
 from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport
 

@@ -9,7 +9,7 @@ from terminal_session import TerminalSession
 
 TELL_FLAGS = """
 import json, subprocess, sys, termios
-from aimbot_lab.cli.processes.terminal import quiet_keys
+from aimbot_lab.cli.stopping import quiet_keys
 
 def flags():
     local = termios.tcgetattr(2)[3]
@@ -61,7 +61,7 @@ def test_a_background_process_leaves_the_terminal_alone_and_is_not_halted() -> N
 
 
 def test_where_there_is_no_terminal_nothing_happens() -> None:
-    code = "from aimbot_lab.cli.processes.terminal import quiet_keys\n"
+    code = "from aimbot_lab.cli.stopping import quiet_keys\n"
     code += "with quiet_keys(2): print('inside')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("inside\n", "")

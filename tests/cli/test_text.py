@@ -57,7 +57,7 @@ def test_every_command_prints_its_tables_by_the_same_function() -> None:
     """Rich draws what lives on the terminal, no result: that looks the same in a file."""
     cli = Path(aimbot_lab.__file__).parent / "cli"
     drawing = {file.name for file in cli.rglob("*.py") if "rich.table" in file.read_text("utf-8")}
-    assert drawing == {"live.py", "sweep_live.py"}
+    assert drawing == {"live.py"}
 
 
 def test_a_number_of_any_size_keeps_three_digits() -> None:

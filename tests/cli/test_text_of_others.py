@@ -10,13 +10,12 @@ import pytest
 
 from aimbot_lab.cli.commands.evaluate import _explained
 from aimbot_lab.cli.commands.replay import _show_summary
-from aimbot_lab.cli.commands.weights import _text
+from aimbot_lab.cli.commands.runs import _text
 from aimbot_lab.cli.views.text import table
 from aimbot_lab.curriculum.reports import LessonReport
 from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, draw_curves
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.note import note
-from aimbot_lab.experiment.runs.result import RunResult
+from aimbot_lab.experiment.runs.result import RunResult, note
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.replay.summary import EpisodeSummary
 from aimbot_lab.tracking.limits import checked_run_name

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from aimbot_lab.cli.commands.ui import _refuse_taken_port, ui
-from aimbot_lab.cli.processes import server
+from aimbot_lab.cli.commands import pages
+from aimbot_lab.cli.commands.pages import _refuse_taken_port, ui
 from aimbot_lab.foundation.errors import ConfigurationError
 
 
@@ -21,7 +21,7 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, host: str) -> str:
     def ended(*_: Any) -> Any:
         yield SimpleNamespace(wait_until=lambda _: False, wait=lambda: 0)
 
-    monkeypatch.setattr(server, "running_server", ended)
+    monkeypatch.setattr(pages, "running_server", ended)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])

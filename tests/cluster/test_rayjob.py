@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from aimbot_lab.cli.commands.run import run
-from aimbot_lab.cli.processes.shared_training import Span
+from aimbot_lab.cli.options import Span
 
 FILE = Path(__file__).parents[2] / "aimbot_lab" / "cluster" / "rayjob.yaml"
 # Of KubeRay's ray.io/v1 (rayjob_types.go, raycluster_types.go), as far as they are of use here.

@@ -5,10 +5,11 @@ from typing import Any
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
-from aimbot_lab.experiment.runs.resumable_runs import ResumableRun, resumable_runs
 from aimbot_lab.experiment.runs.run_record import (
+    ResumableRun,
     RunRecord,
     configuration_hash,
+    resumable_runs,
     write_record,
 )
 from aimbot_lab.tracking.data_folder import DataFolder

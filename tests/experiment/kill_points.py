@@ -18,7 +18,7 @@ from killed_runs import curriculum, forked, fresh_folder, in_fork, tracked
 import aimbot_lab.experiment.runs.run as run_module
 from aimbot_lab.experiment.config.document import LoadedCurriculum
 from aimbot_lab.experiment.runs import checkpoints, run_record
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal import durable, journal, sender
 from aimbot_lab.tracking.journal_tracker import JournalTracker

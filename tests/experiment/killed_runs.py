@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import psutil
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resume_checks import check_resume, newest_resumable
+from aimbot_lab.experiment.runs.resume import check_resume, newest_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
+from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder

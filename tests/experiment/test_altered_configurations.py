@@ -9,9 +9,9 @@ from begun_runs import begun, kept_checkpoint
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.restore import restore
-from aimbot_lab.experiment.runs.resume_checks import (
+from aimbot_lab.experiment.runs.resume import (
     check_resume,
+    restore,
 )
 from aimbot_lab.experiment.runs.run_record import (
     configuration_hash,

@@ -26,7 +26,7 @@ from aimbot_lab.experiment.analysis.comparison_page import (
 from aimbot_lab.experiment.analysis.configurations import compare_configurations
 from aimbot_lab.experiment.analysis.learning_curve import CurvePoint, LearningCurve, LessonPassed
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.training.agents.agent import Agent

@@ -9,8 +9,7 @@ import pytest
 from aimbot_lab import version
 from aimbot_lab.experiment.runs import crew
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.run_record import InitialAgentRef
+from aimbot_lab.experiment.runs.run_record import InitialAgentRef, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.training.processes.exchange import Alone

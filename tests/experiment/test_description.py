@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.description import describe_run
-from aimbot_lab.experiment.runs.differing import flat_settings
-from aimbot_lab.experiment.runs.git_state import git_tags
-from aimbot_lab.experiment.runs.harmless_settings import harmless_settings
+from aimbot_lab.experiment.runs.description import (
+    describe_run,
+    flat_settings,
+    git_tags,
+    harmless_settings,
+)
 from aimbot_lab.tracking.runs.opening import RunDescription
 
 TEXT = """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aimbot_lab.experiment.analysis.film_record import MAX_FILMS, film_record
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.tracking.runs.addition import Addition
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 from aimbot_lab.training.agents.agent_files import SavedAgent

@@ -6,11 +6,10 @@ import pytest
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import checkpoints
-from aimbot_lab.experiment.runs.request import RunRequest
 from aimbot_lab.experiment.runs.result import RunResult
-from aimbot_lab.experiment.runs.resume_checks import check_resume, find_resumable
+from aimbot_lab.experiment.runs.resume import check_resume, find_resumable
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.experiment.runs.run_record import note_spent_steps
+from aimbot_lab.experiment.runs.run_record import RunRequest, note_spent_steps
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum, with_overrides
-from aimbot_lab.experiment.runs.resume_checks import configuration_changes
+from aimbot_lab.experiment.runs.resume import configuration_changes
 from aimbot_lab.experiment.runs.run_record import write_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.arena.arena import Arena

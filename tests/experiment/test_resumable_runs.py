@@ -8,9 +8,7 @@ import pytest
 from begun_runs import CURRICULUM, begun, ids, kept_checkpoint, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
-from aimbot_lab.experiment.runs.resume_checks import (
+from aimbot_lab.experiment.runs.resume import (
     _not_resumable,
     check_resume,
     find_resumable,
@@ -18,8 +16,10 @@ from aimbot_lab.experiment.runs.resume_checks import (
 )
 from aimbot_lab.experiment.runs.run_record import (
     RunRecord,
+    close_orphan_runs,
     note_spent_steps,
     read_record,
+    resumable_runs,
     write_record,
 )
 from aimbot_lab.foundation.errors import ConfigurationError

@@ -7,13 +7,13 @@ from begun_runs import CURRICULUM, begun, set_alive
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
-from aimbot_lab.experiment.runs.resume_checks import (
+from aimbot_lab.experiment.runs.resume import (
     check_resume,
     configuration_changes,
 )
 from aimbot_lab.experiment.runs.run_record import (
     note_spent_steps,
+    resumable_runs,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.cli.views.training import resume_command, summary, view_command
+from aimbot_lab.cli.views.run_text import resume_command, summary, view_command
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
-from aimbot_lab.experiment.runs.note import note
-from aimbot_lab.experiment.runs.result import RunResult, outcome
+from aimbot_lab.experiment.runs.result import RunResult, note, outcome
 
 PASSED = LessonReport(
     *("open ground", 9000, 800, 120, 0.9, 0.83, 1.0, "win_rate", 0.8),
@@ -106,7 +105,7 @@ def test_the_way_to_look_of_a_training_of_several_can_be_pasted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    for script in ("cli/processes/tied_training.py", "__main__.py"):
+    for script in ("cli/tied_process.py", "__main__.py"):
         monkeypatch.setattr("sys.argv", [f"/lib/aimbot_lab/{script}", "run"])
         assert view_command("sqlite:///x/mlflow.db", None) == f"{sys.executable} -m aimbot_lab ui"
 

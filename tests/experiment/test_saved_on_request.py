@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from aimbot_lab.cli.main import cli
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.runs.request import RunRequest
+from aimbot_lab.experiment.runs.agents import fetch_agent
 from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
 from aimbot_lab.experiment.runs.run import run_curriculum
-from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+from aimbot_lab.experiment.runs.run_record import RunRequest
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.agent_names import saved_agents

@@ -11,9 +11,12 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs import crew
 from aimbot_lab.experiment.runs import run as run_module
 from aimbot_lab.experiment.runs.crew import Crew
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
-from aimbot_lab.experiment.runs.run_record import RunRecord, write_record
+from aimbot_lab.experiment.runs.run_record import (
+    RunRecord,
+    RunRequest,
+    resumable_runs,
+    write_record,
+)
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs import ownership, run_folder

@@ -11,7 +11,7 @@ import pytest
 from browser_page import Browser, needs_chromium, wait_for_text
 from panel_server import TOKEN, PanelUnderTest
 
-from aimbot_lab.cli.web import browser as cli_browser
+from aimbot_lab.cli.commands import pages
 
 pytestmark = needs_chromium
 FILLED = ".main-cards .card"  # once the panel has answered
@@ -82,8 +82,8 @@ def test_the_private_file_leads_to_the_page_and_its_part(
     tmp_path: Path, browser: Browser, panel: PanelUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = threading.Event()
-    monkeypatch.setattr(cli_browser.webbrowser, "open", lambda _: opened.set())
-    entrance = cli_browser.open_privately(f"{panel.entrance}#training/a&b", tmp_path)
+    monkeypatch.setattr(pages.webbrowser, "open", lambda _: opened.set())
+    entrance = pages.open_privately(f"{panel.entrance}#training/a&b", tmp_path)
     assert opened.wait(60)
     with browser.page(panel) as page:
         page.goto(entrance.as_uri())

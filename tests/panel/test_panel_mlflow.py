@@ -14,7 +14,7 @@ import pytest
 from browser_page import MS, Browser, needs_chromium
 from panel_server import Answer
 
-from aimbot_lab.cli.web import browser as private_file
+from aimbot_lab.cli.commands import pages
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.tracking.address import embedded_address
@@ -166,7 +166,7 @@ def test_the_page_works_for_its_owner_and_asks_for_nothing_without_the_token(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     (entrance := tmp_path / "open.html").write_text(
-        private_file.REDIRECT.format(address=served.address.replace("model-metrics", "artifacts"))
+        pages.REDIRECT.format(address=served.address.replace("model-metrics", "artifacts"))
     )
     page.goto(entrance.as_uri())
     page.get_by_text("notes.txt").click()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sweep_files import PLANTED, changed, write_sweep
 
-from aimbot_lab.cli.sweep_begin import begun
+from aimbot_lab.cli.commands.sweep import begun
 from aimbot_lab.experiment.config.document import parse_curriculum, with_overrides
 from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError

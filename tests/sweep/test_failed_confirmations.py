@@ -8,10 +8,9 @@ import pytest
 from optuna.trial import TrialState
 from sweep_files import PLANTED, changed, write_sweep
 
-from aimbot_lab.cli.commands.sweep import _shown
-from aimbot_lab.cli.sweep_begin import begun
+from aimbot_lab.cli.commands.sweep import _shown, begun
 from aimbot_lab.cli.views.sweep_text import report_text, status_text
-from aimbot_lab.cli.views.sweep_view import PlainSweepView
+from aimbot_lab.cli.views.view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep

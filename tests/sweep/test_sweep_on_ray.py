@@ -136,7 +136,7 @@ def test_workers_of_other_machines_need_a_server(tmp_path: Path) -> None:
 
 @pytest.fixture
 def any_storage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aimbot_lab.cli.sweep_begin.check_storage", lambda _address: None)
+    monkeypatch.setattr("aimbot_lab.sweep.storage.check_storage", lambda _address: None)
 
 
 @pytest.mark.usefixtures("any_storage")

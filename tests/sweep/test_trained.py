@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sweep_files import RACE, SWEEP, changed, params, write_sweep
 
-from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
+from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
 from aimbot_lab.sweep.search.space import Params

@@ -10,7 +10,7 @@ import torch as th
 from safetensors.torch import load_file
 from tiny_training import ROWS, Sink, plan
 
-from aimbot_lab.experiment.runs.agent_artifacts import AgentsOnRequest
+from aimbot_lab.experiment.runs.agents import AgentsOnRequest
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.runs.agent_names import is_agent_name, saved_agents
 from aimbot_lab.tracking.runs.live_folder import LiveFolder

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from safetensors.torch import load
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.experiment.runs.agent_artifacts import log_agents
+from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.training.agents.best_agent import BestAgent

@@ -10,9 +10,8 @@ import click
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
-from aimbot_lab.cli.views.files import check_output, write_output
-from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
+from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import Comparison, ComparisonRequest
@@ -126,7 +125,7 @@ def _compared(
         direct_plans,
     )
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
     agents = [fetch_agent(run, which, **at) for run in runs]

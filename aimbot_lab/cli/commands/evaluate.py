@@ -7,15 +7,15 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.text import print_json, shortened_number, table
+from aimbot_lab.cli.views.view import progress
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.evaluate import Score
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
-    from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+    from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.statistics.measures import Measure
 
 HEAD = ("player", "target", "difficulty", "win rate [95 %]", "wins")
@@ -59,7 +59,7 @@ def evaluate(
       aimbot-lab evaluate latest --episodes 500
     """
     from aimbot_lab.experiment.analysis.evaluation import evaluation_record
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.tracking.runs.addition import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
     from aimbot_lab.worlds.registry import spec_of

@@ -1,19 +1,34 @@
-"""`aimbot-lab export`: an agent for use elsewhere."""
+"""`aimbot-lab export`, `player` and `export-player`: what leaves the lab for other programs."""
 
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.foundation.errors import LabError
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
     from aimbot_lab.training.agents.agent_files import SavedAgent
     from aimbot_lab.training.agents.onnx_check import OnnxCheck
 
+
 ONNX = ".onnx"
+
+LOG = logging.getLogger("aimbot_lab.mlagents")
+WAIT = 60.0  # seconds for a trainer to listen
+MAX_SIZE = 20  # characters
+AS_UNITY = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "help_option_names": ["--help"],  # -h would be found in -nographics
+}
 
 
 @click.command(short_help="Write a run's agent as ONNX or safetensors.")
@@ -50,7 +65,7 @@ def export(
       aimbot-lab export latest -o agent.onnx
       aimbot-lab export 3f2a --agent best -o my-agent
     """
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.foundation.errors import ConfigurationError
 
     suffix = output.suffix.lower()
@@ -102,3 +117,144 @@ def _write(saved: "SavedAgent", output: Path) -> None:
         saved.agent.policy, output, env=saved.env, train=saved.train, about=saved.about
     )
     click.echo(f"written to {' and '.join(map(str, paths))}", err=True)
+
+
+def size(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Width and height of `WxH`."""
+    if value is None:
+        return None
+    width, cross, height = value.partition("x")
+    if len(value) > MAX_SIZE or not (cross and width.isdecimal() and height.isdecimal()):
+        raise click.BadParameter(f"must be WIDTHxHEIGHT, such as 32x16 (got {value!a:.40})")
+    return int(width), int(height)
+
+
+def shown_as(rays: str | None, camera: tuple[int, int] | None, *, rgb: bool) -> list[str]:
+    """`KEY=VALUE` of a curriculum by which its world shows this."""
+    where = "env.observation"
+    overrides = [] if rays is None else [f"{where}.rays={rays}"]
+    if camera is None:
+        if rgb:
+            raise click.BadParameter("--rgb needs --camera")
+        return overrides
+    values = zip(("width", "height", "grey"), (*camera, str(not rgb).lower()), strict=True)
+    return overrides + [f"{where}.camera.{key}={value}" for key, value in values]
+
+
+@click.command(short_help="Play a world for a trainer of ML-Agents.", context_settings=AS_UNITY)
+@click.option(
+    "--mlagents-port",
+    "port",
+    type=click.IntRange(1, 65535),
+    required=True,
+    help="Port of this machine on which the trainer listens; 5004 where it was told no file.",
+)
+@click.option(
+    "--curriculum", metavar="FILE", help="What is played, a file or a shipped name. [default: goto]"
+)
+@click.option(
+    "--lesson", default=1, show_default=True, type=click.IntRange(1), help="Lesson of it."
+)
+@click.option("--agents", type=click.IntRange(1), help="Rows of the world. [default: as in FILE]")
+@click.option(
+    "--log-channel",
+    type=click.Choice(["auto", "on", "off"]),
+    default="auto",
+    show_default=True,
+    help="Whether result lines are sent as text; auto: unless -logFile is given, as "
+    "mlagents-learn does, which reads none.",
+)
+@click.option("--stats/--no-stats", default=True, help="Whether results are sent as numbers.")
+@click.option(
+    "--rays",
+    type=click.Choice(["plain", "ml-agents"]),
+    help="How the arena's rays are told: among all other numbers, or as a sensor of their own in "
+    "the layout of RayPerceptionSensor. [default: as in FILE]",
+)
+@click.option(
+    "--camera",
+    metavar="WxH",
+    callback=size,
+    help="A picture of the arena as a sensor, of so many pixels. [default: as in FILE]",
+)
+@click.option("--rgb", is_flag=True, help="The picture has colours.")
+@click.option("--png", is_flag=True, help="Pictures are sent compressed.")
+@click.option("-logFile", "log_file", type=click.Path(path_type=Path), help="Where its log goes.")
+def player(
+    port: int,
+    curriculum: str | None,
+    lesson: int,
+    agents: int | None,
+    log_file: Path | None,
+    **told: Any,
+) -> None:
+    """Play a lesson of a curriculum for a trainer of ML-Agents, as a Unity build does.
+
+    The trainer is `UnityEnvironment` of mlagents_envs or `mlagents-learn`. It starts the player by
+    itself where `aimbot-lab export-player` has written one. Other options of Unity are ignored.
+
+    \b
+    Example:
+      aimbot-lab player --mlagents-port 5004 --curriculum goto --agents 64
+    """
+    from aimbot_lab.experiment.ml_agents.players import player_session
+    from aimbot_lab.mlagents.description import ASKED
+    from aimbot_lab.mlagents.grpc_link import play
+    from aimbot_lab.mlagents.player_channels import reports_over
+
+    describes = ASKED in os.environ
+    with logged(log_file):
+        channel = told["log_channel"]
+        text = channel == "on" or (channel == "auto" and (describes or log_file is None))
+        reports = reports_over(stats=told["stats"], text=text)
+        session = player_session(
+            curriculum,
+            lesson=lesson,
+            agents=agents,
+            reports=reports,
+            overrides=shown_as(told["rays"], told["camera"], rgb=told["rgb"]),
+            png=told["png"],
+            describes=describes,
+        )
+        with closing(session):
+            play(session, port, wait_s=WAIT)
+
+
+@contextmanager
+def logged(file: Path | None) -> Iterator[None]:
+    """Write what the player logs, and why it ends, to `file` as well."""
+    if file is None:
+        yield
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    try:
+        yield
+    except LabError as error:
+        LOG.error("%s", error)
+        raise
+    finally:
+        LOG.removeHandler(handler)
+        handler.close()
+
+
+@click.command("export-player", short_help="Write a build for ML-Agents.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def export_player(folder: Path) -> None:
+    """Write DIR/AimbotLab.x86_64, which trainers of ML-Agents start like a Unity build.
+
+    It runs `aimbot-lab player` of this installation; the trainer's arguments for the build, such as
+    `--agents 64 --curriculum goto`, are the player's.
+
+    \b
+    Example:
+      aimbot-lab export-player build
+    """
+    from aimbot_lab.experiment.ml_agents.players import export_player as exported
+
+    click.echo(str(exported(folder)))

@@ -8,9 +8,8 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.files import check_output, write_output
-from aimbot_lab.cli.views.progress import progress
-from aimbot_lab.cli.views.text import print_json, table
+from aimbot_lab.cli.views.text import check_output, print_json, table, write_output
+from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
     from aimbot_lab.league.league import LeagueRequest, PlannedLeague

@@ -8,7 +8,7 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.files import check_output
+from aimbot_lab.cli.views.text import check_output
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.learning_curve import LearningCurve
@@ -60,7 +60,7 @@ def _curves(runs: list[str], place: options.Place) -> "dict[str, list[LearningCu
         configuration_names,
     )
     from aimbot_lab.experiment.analysis.learning_curve import read_curves
-    from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
+    from aimbot_lab.experiment.runs.run_record import stored_curriculum
     from aimbot_lab.tracking.runs.history import download_artifact, find_run
 
     played, groups = [], defaultdict[str, list[NamedRun]](list)

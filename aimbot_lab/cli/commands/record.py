@@ -9,11 +9,11 @@ import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_runs
-from aimbot_lab.cli.views.files import check_output, write_output
-from aimbot_lab.cli.views.progress import progress
+from aimbot_lab.cli.views.text import check_output, write_output
+from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+    from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.world import Picture
     from aimbot_lab.replay.episode import Replay
     from aimbot_lab.replay.frames import Grid
@@ -142,7 +142,7 @@ def _demonstrate(
 ) -> None:
     from aimbot_lab.experiment.analysis.demonstrating import demonstrate
     from aimbot_lab.experiment.analysis.recording import RecordingRequest, wanted_cells
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.foundation.errors import ConfigurationError
 
     if output.suffix.lower() != DEMO_SUFFIX:
@@ -214,7 +214,7 @@ def _played(
     against: str | None,
     **chosen: Any,
 ) -> tuple["TrackedAgent", "Sequence[Replay]"]:
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.worlds.registry import type_of
 

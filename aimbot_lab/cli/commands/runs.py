@@ -1,25 +1,32 @@
-"""`aimbot-lab runs`: which runs are there?"""
+"""`aimbot-lab runs`, `delete` and `weights`: runs listed, deleted, and steered while they train."""
 
 import math
 from collections.abc import Mapping, Sequence
 from glob import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from aimbot_lab.cli import options
+from aimbot_lab.cli.completion import complete_runs
+from aimbot_lab.cli.views.run_text import SHORT_ID
 from aimbot_lab.cli.views.text import duration, print_json, table
-from aimbot_lab.cli.views.training import SHORT_ID
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.data_folder import DataFolder
+    from aimbot_lab.tracking.runs.deletion import Deletion
     from aimbot_lab.tracking.runs.run_summary import RunSummary
     from aimbot_lab.tracking.runs.undelivered import WaitingRun
+
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
 MAX_WAITING = 5  # runs that are reported one by one
 HEAD = ("run", "name", "experiment", "status", "started (UTC)", "took", "lesson", "win rate", "of")
+
+WAIT_SECONDS = 60.0  # a run listens where a rollout begins
+Levels = tuple[int, ...]
 
 
 @click.command(short_help="List runs, newest first.")
@@ -64,7 +71,7 @@ def runs(
     Example:
       aimbot-lab runs --experiment goto --filter "name=walker*" --top 5
     """
-    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.run_record import close_orphan_runs
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
     from aimbot_lab.tracking.runs.selection import selected
     from aimbot_lab.tracking.runs.undelivered import waiting_runs
@@ -103,7 +110,7 @@ def _best(runs: "Sequence[RunSummary]") -> "list[RunSummary]":
 
 
 def _report_closed(folder: "DataFolder", run_id: str) -> None:
-    from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
+    from aimbot_lab.experiment.runs.run_record import resumable_runs
 
     way = ""
     for run in resumable_runs(folder):
@@ -168,3 +175,136 @@ def _row(run: "RunSummary") -> tuple[str, ...]:
         "-" if rate is None else f"{rate.value:.3f}",
         "-" if rate is None else rate.measure.partition("/")[0],
     )
+
+
+@click.command(short_help="Delete runs with files and checkpoints.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_runs)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.place
+def delete(runs: tuple[str, ...], yes: bool, place: options.Place) -> None:
+    """Delete each RUN (its id, or the beginning of it), its files, and its checkpoints.
+
+    With a sweep's run go the runs of all its trials; what Optuna knows of them stays. A run that
+    a process still trains is refused, and then nothing is deleted. It can't be undone: MLflow
+    still lists the run among its deleted ones, but its files are gone.
+
+    \b
+    Example:
+      aimbot-lab delete 3f2a 9c01
+    """
+    from aimbot_lab.experiment.runs.run_record import close_orphan_runs
+    from aimbot_lab.tracking.runs.deletion import delete_run, plan_deletion
+
+    folder = place.folder
+    close_orphan_runs(folder)  # with the status that each of them has
+    deletion = plan_deletion(runs, folder, tracking_uri=place.tracking_uri)
+    click.echo(_deleted_text(deletion), err=True)
+    if not yes:
+        click.confirm("delete them for good?", abort=True, err=True)
+    for run in deletion.runs:
+        delete_run(run, folder, tracking_uri=place.tracking_uri)
+    count = len(deletion.runs)
+    click.echo(f"deleted {count} {'run' if count == 1 else 'runs'}")
+
+
+def _deleted_text(deletion: "Deletion") -> str:
+    """What goes."""
+    rows = [(run.run_id[:12], run.name, run.experiment, run.status) for run in deletion.named]
+    text = table(("run", "name", "experiment", "status"), rows)
+    if deletion.below:
+        text += f"\nand {len(deletion.below)} runs of the trials of these sweeps"
+    return text
+
+
+class LevelsParam(click.ParamType[Levels]):
+    """Difficulties separated by commas."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The difficulties in `value`, such as 1,2."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(int(level) for level in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is no list of difficulties, such as 1,2", param, ctx)
+
+
+@click.command(short_help="Show or change the mix of a running run.")
+@click.argument("run", shell_complete=complete_runs)
+@click.argument("target")
+@click.argument("moves", nargs=-1, metavar="[LEVEL=WEIGHT]...")
+@click.option("--lock", type=LevelsParam(), default=(), help="Difficulties whose weights stay.")
+@click.option("--unlock", type=LevelsParam(), default=(), help="Difficulties that may move again.")
+@options.data_dir
+@options.as_json
+def weights(
+    run: str,
+    target: str,
+    moves: tuple[str, ...],
+    lock: Levels,
+    unlock: Levels,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Show or change the weights of TARGET's difficulties while RUN trains on this machine.
+
+    The weights sum to 1: the others give way in proportion, locked ones stay put. A change holds
+    for every episode that begins after it until the lesson ends; the next lesson begins with its
+    own mix. It is recorded in the run, and `aimbot-lab explain` shows it.
+
+    \b
+    Examples:
+      aimbot-lab weights 3f2a goto
+      aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
+    """
+    from aimbot_lab.curriculum.weight_change import WeightChange
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.tracking.runs.control_channel import ControlChannel
+    from aimbot_lab.tracking.runs.running import running_run
+
+    change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
+    folder = running_run(locate_data_folder(data_dir), run)
+    control_channel = ControlChannel(folder.path)
+    key = control_channel.send(change._asdict())
+    answer = control_channel.wait(key, WAIT_SECONDS, still_open=lambda: not folder.is_free)
+    if answer is None:
+        raise _silence(folder.path.exists(), taken_back=control_channel.withdraw(key), run=run)
+    if "error" in answer:
+        raise ConfigurationError(answer["error"])
+    if as_json:
+        print_json({"schema": 1, "run_id": folder.run_id, **answer})
+    else:
+        click.echo(_weights_text(answer, changed=bool(moves or lock or unlock)))
+
+
+def _move(text: str) -> tuple[int, float]:
+    level, _, weight = text.partition("=")
+    try:
+        return int(level), float(weight)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no LEVEL=WEIGHT, such as 3=0.5") from None
+
+
+def _silence(running: bool, *, taken_back: bool, run: str) -> Exception:
+    from aimbot_lab.foundation.errors import LabError
+
+    if not running:
+        return LabError(f"run {run} ended before it read the change")
+    if taken_back:
+        return LabError(f"run {run} did not listen in time; nothing was changed; try again")
+    return LabError(f"run {run} has read the change, but its answer was lost")
+
+
+def _weights_text(answer: dict[str, Any], *, changed: bool) -> str:
+    rows = [
+        (level, f"{weight:.4f}", "locked" if locked else "")
+        for level, (weight, locked) in enumerate(
+            zip(answer["weights"], answer["locked"], strict=True), start=1
+        )
+    ]
+    verb = "changed" if changed else "as they are"
+    head = f"{answer['target']} in lesson {answer['lesson']}, {verb} at step {answer['step']:,}"
+    return f"{one_line(head)}\n" + table(("difficulty", "weight", ""), rows)

@@ -1,19 +1,24 @@
 """`aimbot-lab sweep`: look for the values that win most."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.completion import complete_files
-from aimbot_lab.cli.sweep_group import SweepGroup
+from aimbot_lab.cli.completion import complete_files, file_names
 from aimbot_lab.cli.views.text import print_json
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
-    from aimbot_lab.sweep.coordinator import SweepResult
+    from aimbot_lab.sweep.coordinator import StartWorkers, SweepResult
+    from aimbot_lab.sweep.document import LoadedSweep
     from aimbot_lab.sweep.record import SweepRecord
+    from aimbot_lab.sweep.storage import StorageAddress
     from aimbot_lab.tracking.data_folder import DataFolder
 
 FAILED, STOPPED = 1, 130
@@ -23,6 +28,33 @@ storage = click.option(
     help="Where the trials are kept: postgresql://USER@HOST/DATABASE to work with several "
     "machines, or sqlite:///FILE. [default: a file in the data folder]",
 )
+
+
+class SweepGroup(click.Group):
+    """A group whose first word may also be a sweep, which is then started."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command in where it was left out."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """Commands, and sweeps, which may stand in the place of one."""
+        names = [name for name in file_names("sweep") if name.startswith(incomplete)]
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, names)]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns; a storage that fails is reported in one line."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            from aimbot_lab.sweep.storage import storage_error
+
+            trouble = storage_error(error)
+            if trouble is None:
+                raise
+            raise trouble from error
 
 
 @click.group(cls=SweepGroup, short_help="Search rewards and other values (Optuna).")
@@ -82,9 +114,8 @@ def start(
     Example:
       aimbot-lab sweep rewards --trials 12 --workers 2
     """
-    from aimbot_lab.cli.processes.stopping import stop_on_signals
-    from aimbot_lab.cli.sweep_begin import begun, checked, placed
-    from aimbot_lab.cli.views.sweep_view import sweep_view
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.views.view import sweep_view
     from aimbot_lab.sweep.coordinator import SweepRequest, run_sweep
 
     on = given.pop("on")
@@ -99,6 +130,70 @@ def start(
             request = SweepRequest(record, folder, workers, store, start_workers)
             result = run_sweep(request, view, should_stop=stop)
     return _shown(result, as_json=as_json)
+
+
+def checked(
+    sweep: str, values: dict[str, Any], *, where: tuple[str | None, Path | None, str | None]
+) -> "tuple[LoadedSweep, DataFolder, StorageAddress]":
+    """The sweep, its data folder and its storage, once all are found to be usable."""
+    from aimbot_lab.experiment.config.validation import always
+    from aimbot_lab.sweep.document import load_sweep
+    from aimbot_lab.sweep.storage import check_storage, choose_storage
+    from aimbot_lab.tracking.data_folder import locate_data_folder
+    from aimbot_lab.tracking.runs.opening import check_destination, check_server
+
+    storage, data_dir, tracking_uri = where
+    loaded = load_sweep(sweep, values, may_run=always)
+    folder = locate_data_folder(data_dir)
+    check_destination(folder, loaded.config.tracking, tracking_uri=tracking_uri)
+    address = choose_storage(folder, loaded.config.name, storage)
+    check_storage(address)
+    check_server(folder, loaded.config.tracking, tracking_uri=tracking_uri)
+    return loaded, folder, address
+
+
+@contextmanager
+def placed(on: str | None, address: "StorageAddress", workers: int) -> "Iterator[StartWorkers]":
+    """What starts workers: on this machine, or where Ray places them."""
+    from aimbot_lab.foundation.errors import ConfigurationError
+    from aimbot_lab.sweep.worker_pool import WorkerPool
+
+    if on is None:
+        yield WorkerPool
+        return
+    if not address.is_shared:
+        raise ConfigurationError(
+            f"--on {on}: needs --storage postgresql://USER@HOST/DATABASE: "
+            "workers on other machines can't open a file of this one"
+        )
+    from aimbot_lab.cluster.connection import connected
+    from aimbot_lab.cluster.sweep_workers import RayWorkers
+
+    click.echo("Ray opens ports and encrypts nothing: use it in a network you trust", err=True)
+    with connected(workers) as ray:
+        yield partial(RayWorkers, ray)
+
+
+def begun(
+    loaded: "LoadedSweep",
+    address: "StorageAddress",
+    trials: int | None,
+    *,
+    resume: bool,
+    tags: dict[str, str],
+) -> "SweepRecord":
+    """The record of a sweep that begins or is joined."""
+    from aimbot_lab.sweep.record import begin
+    from aimbot_lab.sweep.storage import open_storage
+
+    joined = resume or address.is_shared
+    record = begin(open_storage(address), loaded, resume=joined, trials=trials, tags=tags)
+    for failed in record.retry() if resume else ():
+        click.echo(one_line(f"{failed.line}; it is run again"), err=True)
+    known = len(record.search_queue().trials)
+    if known > record.trials:
+        click.echo(f"{known} trials have begun already: no other one begins", err=True)
+    return record
 
 
 def _shown(result: "SweepResult", *, as_json: bool) -> int:
@@ -241,8 +336,8 @@ def run_again(
     Example:
       aimbot-lab sweep rerun rewards 7
     """
-    from aimbot_lab.cli.processes.stopping import stop_on_signals
-    from aimbot_lab.cli.views.sweep_view import ShareView
+    from aimbot_lab.cli.stopping import stop_on_signals
+    from aimbot_lab.cli.views.view import ShareView
     from aimbot_lab.sweep.rerun import RerunRequest, rerun
 
     record, folder = _recorded(sweep, storage, data_dir)

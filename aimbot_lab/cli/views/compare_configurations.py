@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.views.progress import progress
 from aimbot_lab.cli.views.text import table
+from aimbot_lab.cli.views.view import progress
 
 if TYPE_CHECKING:
     from aimbot_lab.experiment.analysis.comparison import ComparisonRequest
@@ -20,7 +20,7 @@ def compared_configurations(
     """The runs by their configurations, all agents in the same episodes."""
     from aimbot_lab.experiment.analysis.comparison import common_task
     from aimbot_lab.experiment.analysis.configurations import compare_configurations
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
 
     at: dict[str, Any] = {"data_folder": place.folder, "tracking_uri": place.tracking_uri}
     agents = [fetch_agent(run, which, **at) for run in runs]

@@ -1,10 +1,11 @@
-"""The live table of a training on a terminal."""
+"""The live tables of a training and of a sweep on a terminal."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,14 +13,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from aimbot_lab.cli.processes.terminal import quiet_keys
+from aimbot_lab.cli.stopping import quiet_keys
+from aimbot_lab.cli.views.run_text import measured_text, promotion_line, time_left
+from aimbot_lab.cli.views.sweep_text import fresh, number, short_names, state_line, value
 from aimbot_lab.cli.views.text import duration
-from aimbot_lab.cli.views.training_text import measured_text, promotion_line, time_left
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
+    from aimbot_lab.sweep.coordinator import SweepSnapshot
+    from aimbot_lab.sweep.results.report import TrialReport
     from aimbot_lab.training.observer import TrainingSnapshot
 
 WIDEST_BAR = 72
@@ -27,31 +31,59 @@ WIN_BAR = 24  # characters of a win rate's bar, where there is room
 MIN_WIN_BAR = 12
 NOTICES_KEPT = 3
 BESIDE_WIN_BAR = 44  # characters of the other columns of the win rates
+BAR, CONFIRM_BAR = 12, 24  # characters, in the table of a sweep
+OTHER_LINES = 12  # of the screen that the table of trials leaves free
+DRAWINGS_PER_SECOND = 8
+
+
+class Drawing(ABC):
+    """The present state and the newest notices, drawn anew over what was drawn before.
+
+    No row is wider than the terminal, because rich counts lines to draw over them.
+    """
+
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._name = one_line(name)
+        self._notices: deque[str] = deque(maxlen=NOTICES_KEPT)
+
+    def notice(self, text: str) -> None:
+        """Show `text` below the rest, until there are newer ones."""
+        self._notices.append(terminal_lines(text))  # drawn by the thread that refreshes
+
+    def draw(self) -> RenderableType:
+        """What is shown at this moment."""
+        notices = [Text(notice, style="bold yellow") for notice in [*self._notices]]
+        return Group(*self._state(), *notices)
+
+    @abstractmethod
+    def _state(self) -> list[RenderableType]:
+        """Where the work stands."""
+
+
+Drawn = TypeVar("Drawn", bound=Drawing)
 
 
 @contextmanager
-def live_view(name: str) -> Iterator["LiveView"]:
-    """A view that is drawn on standard error while the block runs; its table goes with it."""
-    view = LiveView(name, Console(stderr=True))
+def drawn(view: Drawn) -> Iterator[Drawn]:
+    """Draw `view` on standard error while the block runs; its table goes with it."""
     live = Live(
-        console=view.console, get_renderable=view.draw, refresh_per_second=8, transient=True
+        console=view.console,
+        get_renderable=view.draw,
+        refresh_per_second=DRAWINGS_PER_SECOND,
+        transient=True,
     )
     with quiet_keys(sys.stderr.fileno()), live:
         yield view
 
 
-class LiveView:
-    """Stages and promotions as lines, and the present state, to be drawn below them.
+class LiveView(Drawing):
+    """A training: stages and promotions as lines, and the present state, drawn below them."""
 
-    No row is wider than the terminal, because rich counts lines to draw over them.
-    """
-
-    def __init__(self, name: str, console: Console) -> None:
-        self.console = console
-        self._name = one_line(name)
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        super().__init__(name, console)
         self._stage = "starting"
         self._snapshot: TrainingSnapshot | None = None
-        self._notices: deque[str] = deque(maxlen=NOTICES_KEPT)
 
     def stage(self, text: str) -> None:
         """Show what begins."""
@@ -70,20 +102,9 @@ class LiveView:
         """The same."""
         self.progress(snapshot)
 
-    def notice(self, text: str) -> None:
-        """Show `text` below the rest, until there are newer ones."""
-        self._notices.append(terminal_lines(text))  # drawn by the thread that refreshes
-
-    def draw(self) -> RenderableType:
-        """What is shown at this moment."""
-        snapshot = self._snapshot
-        if snapshot is None:
-            parts: list[RenderableType] = [cut_line(f"{self._name}: {self._stage} ...", "bold")]
-        else:
-            parts = self._training(snapshot)
-        return Group(*parts, *(Text(notice, style="bold yellow") for notice in [*self._notices]))
-
-    def _training(self, snapshot: "TrainingSnapshot") -> list[RenderableType]:
+    def _state(self) -> list[RenderableType]:
+        if (snapshot := self._snapshot) is None:
+            return [cut_line(f"{self._name}: {self._stage} ...", "bold")]
         view, width = snapshot.view, self.console.width
         head = Text.assemble(
             (f"{self._name}  ", "bold"),
@@ -153,3 +174,74 @@ def _cell_row(cell: "CellReport") -> tuple[str, float | None, str, str]:
     name = f"{cell.target} {cell.difficulty}" if cell.difficulty else cell.target
     won = shown_rate(cell.win_rate, cell.lower, cell.upper)
     return name, cell.win_rate, won, str(cell.episodes)
+
+
+class LiveSweepView(Drawing):
+    """A sweep: the trials at work, the best ones, and what else there is to know."""
+
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        super().__init__(name, console)
+        self._snapshot: SweepSnapshot | None = None
+
+    def progress(self, snapshot: "SweepSnapshot") -> None:
+        """Draw where the sweep stands."""
+        self._snapshot = snapshot
+
+    def _state(self) -> list[RenderableType]:
+        if (snapshot := self._snapshot) is None:
+            return [cut_line(f"{self._name}: starting the workers ...", "bold")]
+        parts: list[RenderableType] = [cut_line(f"{self._name}  {state_line(snapshot)}", "bold")]
+        if snapshot.report.trials:
+            parts.append(self._trials(snapshot))
+        parts += [cut_line(text) for text in _confirmed(snapshot)]
+        if snapshot.report.status == "confirming":
+            parts.append(_confirming(snapshot))
+        return parts
+
+    def _trials(self, snapshot: "SweepSnapshot") -> Table:
+        """As many trials as the screen has room for: those at work, then the newest."""
+        report = snapshot.report
+        keys = list(report.trials[0].params)
+        drawn = Table(box=None, pad_edge=False)
+        for head in ("trial", *short_names(keys), f"{report.measure} [95 %]", "", "took"):
+            drawn.add_column(head, no_wrap=True, overflow="ellipsis")
+        room = max(self.console.height - OTHER_LINES, 3)
+        ended = [trial for trial in report.trials if trial.state != "running"]
+        running = [trial for trial in report.trials if trial.state == "running"]
+        for trial in [*ended[-max(room - len(running), 1) :], *running]:
+            is_best = trial.number == report.best
+            drawn.add_row(
+                str(trial.number),
+                *(number(trial.params[key]) for key in keys),
+                value(trial),
+                _trial_state(trial, snapshot),
+                "-" if trial.seconds is None else duration(trial.seconds),
+                style="bold green" if is_best else None,
+            )
+        return drawn
+
+
+def _trial_state(trial: "TrialReport", snapshot: "SweepSnapshot") -> RenderableType:
+    share = snapshot.at_work.get(("search", trial.number))
+    if trial.state == "running" and share is not None:
+        return share_bar(share, BAR)
+    is_best = trial.number == snapshot.report.best
+    elsewhere = f"on {trial.host}" if trial.state == "running" and trial.host else trial.state
+    return Text("best so far" if is_best else elsewhere)
+
+
+def _confirmed(snapshot: "SweepSnapshot") -> Iterator[str]:
+    for one in snapshot.report.confirmed:
+        yield f"trial {one.label} on fresh seeds: {fresh(one)}"
+    for lost in snapshot.report.unconfirmed:
+        yield lost.line
+
+
+def _confirming(snapshot: "SweepSnapshot") -> Table:
+    """How much of the confirmation is done, with the parts of what is at work."""
+    report = snapshot.report
+    at_work = [share for (stage, _), share in snapshot.at_work.items() if stage == "confirm"]
+    share = (report.confirm_ended + sum(at_work)) / max(report.to_confirm, 1)
+    drawn = Table.grid(padding=(0, 1))
+    drawn.add_row("confirming", share_bar(share, CONFIRM_BAR), f"{share:.0%}")
+    return drawn

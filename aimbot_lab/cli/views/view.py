@@ -1,46 +1,26 @@
-"""What a person sees while an agent trains: a live table, or plain lines in a log."""
+"""What a person sees while work goes on: a live table on a terminal, or plain lines in a log."""
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.views.training_text import progress_line, promotion_line
+from aimbot_lab.cli.views.run_text import progress_line, promotion_line
+from aimbot_lab.cli.views.sweep_text import fresh, params_text, state_line, value
 from aimbot_lab.foundation.shown_text import one_line, terminal_lines
 
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import LessonReport
-    from aimbot_lab.training.observer import TrainingSnapshot
+    from aimbot_lab.sweep.coordinator import SweepObserver, SweepSnapshot
+    from aimbot_lab.training.observer import Observer, TrainingSnapshot
 
 SECONDS_BETWEEN_LINES = 5.0
-
-
-class View(Protocol):
-    """An observer of trainings that also takes a word from elsewhere."""
-
-    def stage(self, text: str) -> None:
-        """A part of the work begins."""
-        ...
-
-    def progress(self, snapshot: "TrainingSnapshot") -> None:
-        """An update was made."""
-        ...
-
-    def glance(self, snapshot: "TrainingSnapshot") -> None:
-        """It goes on."""
-        ...
-
-    def promotion(self, report: "LessonReport", step: int) -> None:
-        """A lesson was passed."""
-        ...
-
-    def notice(self, text: str) -> None:
-        """Show `text` at once; may be called in a signal handler, in the middle of anything."""
-        ...
+SECONDS_BETWEEN_STATES = 30.0  # of a sweep, whose trials have lines of their own
+Advance = Callable[[str], None]
 
 
 def wants_plain_lines() -> bool:
@@ -50,50 +30,149 @@ def wants_plain_lines() -> bool:
 
 
 @contextmanager
-def training_view(name: str) -> Iterator[View]:
-    """The view that suits where standard error goes."""
+def training_view(name: str) -> "Iterator[Observer]":
+    """The view of a training that suits where standard error goes."""
     if wants_plain_lines():
         yield PlainView()
         return
-    from aimbot_lab.cli.views.live import live_view
+    from aimbot_lab.cli.views.live import LiveView, drawn
 
-    with live_view(name) as view:
+    with drawn(LiveView(name)) as view:
         yield view
 
 
-class PlainView:
-    """One line per event, and one every few seconds of training."""
+@contextmanager
+def sweep_view(name: str) -> "Iterator[SweepObserver]":
+    """The view of a sweep that suits where standard error goes."""
+    if wants_plain_lines():
+        yield PlainSweepView()
+        return
+    from aimbot_lab.cli.views.live import LiveSweepView, drawn
 
-    def __init__(self) -> None:
-        self._last = 0.0
+    with drawn(LiveSweepView(name)) as view:
+        yield view
 
-    def stage(self, text: str) -> None:
-        """Say what begins."""
-        click.echo(f"{_clock()} {terminal_lines(text)}", err=True)
 
-    def promotion(self, report: "LessonReport", step: int) -> None:
-        """Say which lesson was passed."""
-        click.echo(f"{_clock()} {one_line(promotion_line(report, step))}", err=True)
+class PlainLines:
+    """Lines with the time of day; those on where the work stands only every few `seconds`."""
 
-    def progress(self, snapshot: "TrainingSnapshot") -> None:
-        """Say where the training stands, unless that was said a moment ago."""
-        now = time.monotonic()
-        if now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
-            click.echo(f"{_clock()} {one_line(progress_line(snapshot))}", err=True)
-
-    def glance(self, snapshot: "TrainingSnapshot") -> None:
-        """The same."""
-        self.progress(snapshot)
+    def __init__(self, seconds: float, *, last: float | None = None) -> None:
+        self._seconds = seconds
+        self._last = time.monotonic() if last is None else last
 
     def notice(self, text: str) -> None:
-        """Say it at once."""
+        """Say it at once; may be called in a signal handler, in the middle of anything."""
         # Past the stream's buffer: the signal may have come while that was being written.
         below_echo = "\n" if sys.stderr.isatty() else ""  # a terminal has just shown ^C
         with suppress(OSError):
             os.write(
                 sys.stderr.fileno(), f"{below_echo}{_clock()} {terminal_lines(text)}\n".encode()
             )
+
+    def _say(self, text: str) -> None:
+        click.echo(f"{_clock()} {terminal_lines(text)}", err=True)
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a line on where the work stands."""
+        is_due = time.monotonic() - self._last >= self._seconds
+        if is_due:
+            self._last = time.monotonic()
+        return is_due
+
+
+class PlainView(PlainLines):
+    """A training: one line per event, and one every few seconds of training."""
+
+    def __init__(self) -> None:
+        super().__init__(SECONDS_BETWEEN_LINES, last=0.0)
+
+    def stage(self, text: str) -> None:
+        """Say what begins."""
+        self._say(text)
+
+    def promotion(self, report: "LessonReport", step: int) -> None:
+        """Say which lesson was passed."""
+        self._say(one_line(promotion_line(report, step)))
+
+    def progress(self, snapshot: "TrainingSnapshot") -> None:
+        """Say where the training stands, unless that was said a moment ago."""
+        if self._is_due():
+            self._say(one_line(progress_line(snapshot)))
+
+    def glance(self, snapshot: "TrainingSnapshot") -> None:
+        """The same."""
+        self.progress(snapshot)
+
+
+class PlainSweepView(PlainLines):
+    """A sweep: a line per trial that ends, and one every half minute."""
+
+    def __init__(self) -> None:
+        super().__init__(SECONDS_BETWEEN_STATES)
+        self._shown: set[tuple[str, int | str]] = set()
+
+    def progress(self, snapshot: "SweepSnapshot") -> None:
+        """Say which trials have ended, and now and then where all stands."""
+        report = snapshot.report
+        for trial in report.trials:
+            if trial.state in ("done", "given up", "failed") and self._is_news("s", trial.number):
+                why = f" ({trial.reason})" if trial.reason else ""
+                text = f"{value(trial)}  {params_text(trial.params)}"
+                self._say(f"trial {trial.number} {trial.state}{why}: {text}")
+        for one in report.confirmed:
+            if self._is_news("c", one.label):
+                self._say(f"trial {one.label} on fresh seeds: {fresh(one)}")
+        for lost in report.unconfirmed:
+            if self._is_news("c", lost.label):
+                self._say(lost.line)
+        if self._is_due():
+            self._say(state_line(snapshot))
+
+    def _is_news(self, stage: str, label: int | str) -> bool:
+        is_news = (stage, label) not in self._shown
+        self._shown.add((stage, label))
+        return is_news
+
+
+class ShareView(PlainLines):
+    """How much of the work `name` is done, in a line every few seconds."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(SECONDS_BETWEEN_LINES)
+        self._name = name
+
+    def share(self, share: float) -> None:
+        """Say it, unless that was done a moment ago."""
+        if self._is_due():
+            self._say(f"{self._name}: {share:.0%}")
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Advance]:
+    """Call what is given with a few words after each of `total` parts of the work."""
+    if wants_plain_lines():
+        yield _plain(title, total)
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda words: bar.update(task, advance=1, description=f"{title}: {words}")
+
+
+def _plain(title: str, total: int) -> Advance:
+    done = 0
+    last = time.monotonic()
+
+    def advance(words: str) -> None:
+        nonlocal done, last
+        done += 1
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            click.echo(f"{title}: {words}, {done} of {total} done", err=True)
+
+    return advance
 
 
 def _clock() -> str:

@@ -25,9 +25,9 @@ from aimbot_lab.experiment.analysis.matches import (
     direct_plan,
     play_matches,
 )
-from aimbot_lab.experiment.runs.differing import settings_that_differ
+from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.description import settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.worlds.registry import spec_of, with_shape_of
 

@@ -35,10 +35,9 @@ from aimbot_lab.experiment.analysis.comparison import (
     why_unpaired,
 )
 from aimbot_lab.experiment.analysis.evaluation import PlayerScores
-from aimbot_lab.experiment.runs.description import config_hash
-from aimbot_lab.experiment.runs.differing import settings_that_differ
+from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.description import config_hash, settings_that_differ
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
 
 TAG_LETTERS = 6

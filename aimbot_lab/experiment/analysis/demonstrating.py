@@ -7,8 +7,8 @@ import numpy as np
 from aimbot_lab.evaluation.episodes import cell_scenario, endless, evaluation_seed, longest_episode
 from aimbot_lab.experiment.analysis.evaluation import max_steps_of
 from aimbot_lab.experiment.analysis.recording import OnEpisode, RecordingRequest, wanted_cells
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed

@@ -19,9 +19,14 @@ from aimbot_lab.experiment.analysis.matches import (
     play_matches,
 )
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.note import interval, markdown_table, with_section
-from aimbot_lab.experiment.runs.result import cell_name, percent
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.result import (
+    cell_name,
+    interval,
+    markdown_table,
+    percent,
+    with_section,
+)
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.samplers import ParameterValue

@@ -9,9 +9,8 @@ import numpy as np
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.curriculum.reports import Check
 from aimbot_lab.curriculum.rule_replay import Replayed, RuleReplay, World, replays
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.stored_curriculum import stored_curriculum
-from aimbot_lab.experiment.runs.trainings import find_training
+from aimbot_lab.experiment.runs.agents import find_training
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs, stored_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.growing_files import growing_file

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from aimbot_lab.experiment.runs.note import section_of, with_section
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
+from aimbot_lab.experiment.runs.result import section_of, with_section
 from aimbot_lab.replay.episode import Replay
 from aimbot_lab.tracking.runs.addition import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG

@@ -9,7 +9,7 @@ from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
 from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
 from aimbot_lab.evaluation.side_by_side import play_pair
 from aimbot_lab.evaluation.temperature import Temperature
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
+from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson

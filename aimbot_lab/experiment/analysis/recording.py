@@ -13,8 +13,8 @@ from aimbot_lab.evaluation.episodes import (
 )
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, max_steps_of
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed

@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aimbot_lab.experiment.config.document import parse_curriculum
-from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
-from aimbot_lab.experiment.runs.plan import cost_of
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.starting import (
-    InitialAgent,
+from aimbot_lab.experiment.runs.agents import (
     check_compatible,
     read_initial_agent,
     stored_initial_agent,
 )
+from aimbot_lab.experiment.runs.checkpoints import KeptCheckpoint
+from aimbot_lab.experiment.runs.plan import cost_of
+from aimbot_lab.experiment.runs.run_record import InitialAgent, RunRequest
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.data_folder import DataFolder

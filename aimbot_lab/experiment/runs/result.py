@@ -1,10 +1,14 @@
-"""What a run came to for its caller and for `--json`."""
+"""How a run ended: for its caller, for `--json`, and as the note on its page in the tracking UI."""
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
+from aimbot_lab.foundation.shown_text import markdown_text
+from aimbot_lab.foundation.statistics.intervals import shown_ends
 from aimbot_lab.tracking.tracker import RunStatus
 
 RESULT_NAME = "result.json"  # among the run's artifacts
@@ -15,6 +19,20 @@ NOT_KEPT = frozenset(
         *("agent_folder", "resumes_at"),
     }
 )
+
+LESSON_HEAD = (
+    "#",
+    "lesson",
+    "passed at step",
+    "episodes",
+    "asks for",
+    "evidence",
+    "win rate",
+    "95 % interval",
+    "over the last",
+)
+_SECTION = re.compile(r"^(?=### )", re.MULTILINE)
+CELL_HEAD = ("cell", "episodes", "win rate", "95 % interval")
 
 
 @dataclass(frozen=True)
@@ -83,3 +101,112 @@ def outcome(result: RunResult) -> str:
     if result.missing:
         why = f"; missing: {result.missing}"
     return f"Steps spent in {lesson}{why}."
+
+
+def note(result: RunResult) -> str:
+    """Outcome, lessons, cells, and how to run it again."""
+    return "\n\n".join(
+        [
+            f"**{markdown_text(outcome(result))}** {result.steps:,} steps in "
+            f"{result.seconds:.0f} s of training ({result.steps_per_second:,.0f} a second), "
+            f"seed {result.seed}.",
+            *_start(result),
+            *_resume_hint(result),
+            "### Lessons",
+            markdown_table(LESSON_HEAD, list(_lesson_rows(result))),
+            "### Last lesson by target and difficulty",
+            markdown_table(CELL_HEAD, list(_cell_rows(result))),
+            *_regressions(result),
+            "A lesson passes on evidence: the odds that its win rate exceeds the threshold and "
+            "was not lucky. The interval of a passed lesson is that of this test: the win rates "
+            "that it does not reject, which all exceed the threshold (its upper end is always "
+            "100 %). The win rate beside it is that of the episodes that prove it.",
+            "Other win rates are taken over the last episodes of a lesson, in the order in which "
+            "they began, so that early wins do not count before the losses that began with them. "
+            "Their intervals hold at 95 % however often they are looked at (a confidence "
+            "sequence); they are about the mean win rate over these episodes.",
+            "`episodes.csv` has every counted episode; `aimbot-lab explain` shows from it why each "
+            "lesson ended or did not.",
+            "`curriculum.yaml` is the file as written; `resolved.yaml` has every override and "
+            f"default worked in, and `{_again(result)}` runs exactly this again.",
+        ]
+    )
+
+
+def with_section(note: str, title: str, body: str) -> str:
+    """`note` with the section `title` holding `body`: in place of the old one, or at its end."""
+    head = f"### {title}"
+    parts = _SECTION.split(note)
+    section = f"{head}\n\n{body}"
+    kept = [section if part.startswith(f"{head}\n") else part for part in parts if part.strip()]
+    if section not in kept:
+        kept.append(section)
+    return "\n\n".join(part.strip() for part in kept)
+
+
+def section_of(note: str, title: str) -> str:
+    """The body of the section `title` of `note`; empty if missing."""
+    head = f"### {title}\n"
+    parts = (part for part in _SECTION.split(note) if part.startswith(head))
+    return next(parts, "").removeprefix(head).strip()
+
+
+def _start(result: RunResult) -> Iterator[str]:
+    if result.init_from:
+        yield f"Began with the agent of {markdown_text(result.init_from)}."
+
+
+def _resume_hint(result: RunResult) -> Iterator[str]:
+    if result.resumes_at is not None:
+        more = " --set train.total_steps=N" if result.status == "FAILED" else ""
+        yield f"`aimbot-lab resume {result.run_id}{more}` resumes it."
+
+
+def _again(result: RunResult) -> str:
+    """The command that repeats the run, given its artifacts."""
+    start = " --init-from start" if result.init_from else ""
+    return f"aimbot-lab run resolved.yaml{start}"
+
+
+def _regressions(result: RunResult) -> Iterator[str]:
+    if result.regressions:
+        yield "### Lost and regained"
+        yield "\n".join(f"- {markdown_text(regression.line)}" for regression in result.regressions)
+
+
+def _lesson_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for number, lesson in enumerate(result.lessons, start=1):
+        yield (
+            number,
+            markdown_text(lesson.name),
+            "-" if lesson.ended_at_step is None else f"{lesson.ended_at_step:,}",
+            f"{lesson.episodes:,}",
+            lesson.asked or "-",
+            lesson.found or "-",
+            percent(lesson.win_rate),
+            interval(lesson.lower, lesson.upper) + lesson.level if lesson.window else "-",
+            f"{lesson.window:,}" if lesson.window else "-",
+        )
+
+
+def _cell_rows(result: RunResult) -> Iterator[tuple[object, ...]]:
+    for cell in result.cells:
+        yield (
+            cell_name(cell.target, cell.difficulty),
+            f"{cell.episodes:,}",
+            percent(cell.win_rate),
+            interval(cell.lower, cell.upper) if cell.episodes else "-",
+        )
+
+
+def interval(lower: float, upper: float) -> str:
+    """An interval of a win rate as a person reads it."""
+    low, high = shown_ends(lower, upper)
+    return f"{percent(low)} to {percent(high)}"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows under their heads, in Markdown."""
+    # The page sets columns side by side without a gap.
+    body = ["| " + " | ".join(f"{cell}&emsp;" for cell in line) + " |" for line in (head, *rows)]
+    return "\n".join([body[0], "|" + " :--- |" * len(head), *body[1:]])

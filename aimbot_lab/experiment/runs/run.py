@@ -3,33 +3,33 @@
 import hashlib
 import json
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from aimbot_lab.experiment.runs.agent_artifacts import AgentsOnRequest, log_agents
+from aimbot_lab.experiment.runs.agents import AgentsOnRequest, log_agents, log_initial_agent
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder
 from aimbot_lab.experiment.runs.crew import Crew, Order, prepared, start_of
 from aimbot_lab.experiment.runs.description import describe_run, outcome_tags
-from aimbot_lab.experiment.runs.failure import keep_traceback
-from aimbot_lab.experiment.runs.note import note
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.experiment.runs.request import RunRequest
-from aimbot_lab.experiment.runs.restore import RestoredRun, resume_run
-from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult
+from aimbot_lab.experiment.runs.result import RESULT_NAME, RunResult, note
+from aimbot_lab.experiment.runs.resume import RestoredRun, resume_run
 from aimbot_lab.experiment.runs.run_record import (
     RESOLVED_NAME,
     SOURCE_NAME,
+    SPEC_NAME,
     InitialAgentRef,
     RunRecord,
+    RunRequest,
+    close_orphan_runs,
+    note_code,
     note_spent_steps,
     read_record,
+    spec_text,
     write_record,
 )
-from aimbot_lab.experiment.runs.starting import log_initial_agent
-from aimbot_lab.experiment.runs.stored_curriculum import SPEC_NAME, note_code, spec_text
-from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError
+from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.journal.outage import Notify, silent
@@ -47,6 +47,8 @@ from aimbot_lab.training.versions import versions
 from aimbot_lab.worlds.registry import content_of
 
 ABORT_SECONDS = 3.0  # what an abort waits for the store; the rest is delivered later
+
+TRACEBACK_NAME = "traceback.txt"  # among a run's artifacts
 
 
 def run_curriculum(
@@ -318,3 +320,12 @@ def _began_with(request: RunRequest) -> InitialAgentRef | None:
 
 def _status(ended: TrainingOutcome, *, goal_reached: bool) -> RunStatus:
     return "KILLED" if ended.stopped else "FINISHED" if goal_reached else "FAILED"
+
+
+def keep_traceback(error: BaseException, tracker: Tracker) -> None:
+    """Log the traceback of `error`, and of what it came from, if the run still can be logged to."""
+    if not isinstance(error, Exception) or isinstance(error, RunLostError):
+        return
+    text = "".join(traceback.format_exception(error))
+    with suppress(RuntimeError, RunLostError, OSError):  # ended, taken over, no room
+        tracker.log_text(without_password(text), TRACEBACK_NAME)

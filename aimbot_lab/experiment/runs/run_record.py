@@ -1,16 +1,38 @@
-"""The record in a run's folder: how the run was started, so that it can be resumed."""
+"""What a run's folder keeps, and what may be done with it: the record of how it was begun, its
+curriculum, the end of one whose process died, and the request to run or to resume it.
+
+A run keeps the shape of its world beside its curriculum (`spec.json`), so that reading one needs
+no world. The data folder notes the code that each training began with, where only the owner can
+write: such code may run again.
+"""
 
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from aimbot_lab.experiment.config.document import LoadedCurriculum
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
+from aimbot_lab.experiment.config.validation import MayRun, never
+from aimbot_lab.foundation.bounded_file import read_bounded
+from aimbot_lab.foundation.errors import LabError, StoreError
+from aimbot_lab.foundation.named_code import NamedCode, is_allowed
+from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.address import without_password
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.journal.durable import put_file
+from aimbot_lab.tracking.runs import orphan_runs as orphans
+from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
+from aimbot_lab.tracking.tracker import RunStatus
+from aimbot_lab.worlds.registry import code_of, kept_spec, stored_spec
+
+if TYPE_CHECKING:
+    from aimbot_lab.training.agents.agent_files import SavedAgent
+
 
 RECORD_NAME, SOURCE_NAME, RESOLVED_NAME = "run.json", "curriculum.yaml", "resolved.yaml"
 
@@ -29,6 +51,10 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "configuration": (str, type(None)),
 }
 
+SPEC_NAME = "spec.json"
+MAX_SPEC_BYTES = 2**22
+OTHERS_WRITE = 0o022  # of a folder's mode
+
 
 class InitialAgentRef(NamedTuple):
     """Which agent a run began with, as its record keeps it."""
@@ -38,17 +64,35 @@ class InitialAgentRef(NamedTuple):
     sha256: str  # of its weights' file
 
 
-class InitialAgentFiles(Protocol):
-    """An agent that a run begins with, as far as its record needs it."""
+@dataclass(frozen=True)
+class InitialAgent:
+    """An agent to begin with: weights and the scaling inside; the optimiser starts fresh."""
+
+    ref: InitialAgentRef
+    files: Mapping[str, bytes]  # of the agent, by name
+    saved: "SavedAgent"
 
     @property
-    def ref(self) -> InitialAgentRef:
-        """Which agent it is."""
-        ...
+    def description(self) -> str:
+        """Which agent it is, for a person."""
+        where = f"the last agent of {self.origin}" if self._of_run else self.origin
+        return f"{where}, saved at step {self.ref.step:,}"
+
+    @property
+    def origin(self) -> str:
+        """What trained it, for a person."""
+        source = self.ref.source
+        return f"run {source[:12]}" if self._of_run else f"the agent in {source}"
+
+    @property
+    def _of_run(self) -> bool:
+        return self.ref.source.isalnum()
 
     def write(self, folder: Path) -> None:
-        """Write it to `folder`. Raises OSError."""
-        ...
+        """Write the agent's files to `folder`, made where it is missing. Raises OSError."""
+        folder.mkdir(exist_ok=True)
+        for name, data in self.files.items():
+            put_file(folder / name, data)
 
 
 @dataclass(frozen=True)
@@ -71,7 +115,7 @@ def write_record(
     record: RunRecord,
     curriculum: LoadedCurriculum,
     *,
-    start: InitialAgentFiles | None = None,
+    start: InitialAgent | None = None,
 ) -> None:
     """Make `folder` with `record`, the curriculum and the agent that the run begins with in it.
 
@@ -126,3 +170,141 @@ def read_record(folder: Path) -> RunRecord | None:
 
 def _write(folder: Path, record: RunRecord) -> None:
     put_file(folder / RECORD_NAME, json.dumps(asdict(record)).encode())
+
+
+def stored_curriculum(fetch: Callable[[str], Path], *, may_run: MayRun = never) -> LoadedCurriculum:
+    """The curriculum of a run, whose artifacts `fetch` gives by their names.
+
+    Code that its world names runs where `may_run` says so; else the world's shape is the one that
+    the run kept. Raises LabError where that is damaged.
+    """
+    path = fetch(RESOLVED_NAME)
+    loaded = load_curriculum(path, find=fetch, may_run=may_run)
+    if loaded.unasked is None:
+        return loaded
+    try:
+        data = read_bounded(fetch(SPEC_NAME), MAX_SPEC_BYTES)
+    except StoreError:  # older runs kept none
+        return loaded
+    try:
+        stored_spec(loaded.config.env, json.loads(data))
+    except (ValueError, RecursionError) as error:
+        raise LabError(
+            f"{SPEC_NAME} of the run is damaged: put back the file as the run wrote it"
+        ) from error
+    return load_curriculum(path, find=fetch)
+
+
+def spec_text(env: WorldSettings) -> str | None:
+    """What a run keeps as SPEC_NAME; None where its world needs none."""
+    document = kept_spec(env)
+    return None if document is None else json.dumps(document, indent=1) + "\n"
+
+
+def note_code(data_folder: DataFolder, env: WorldSettings) -> None:
+    """Note the code that a training in `env` begins with, which this process runs."""
+    code = code_of(env)
+    if code is None or not is_allowed(code):
+        return
+    with suppress(OSError):  # a full disk: it will have to be trusted anew
+        data_folder.code.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (data_folder.code / code.sha256).write_text(f"{code.shown}\n", encoding="utf-8")
+
+
+def noted_in(data_folder: DataFolder) -> MayRun:
+    """Whether a training in `data_folder` began with code, as `note_code` noted it."""
+
+    def noted(code: NamedCode) -> bool:
+        try:
+            status = data_folder.code.stat()
+        except OSError:
+            return False
+        is_own = status.st_uid == os.getuid() and not status.st_mode & OTHERS_WRITE
+        return is_own and (data_folder.code / code.sha256).is_file()
+
+    return noted
+
+
+@dataclass(frozen=True)
+class ResumableRun:
+    """A run that was not finished, and perhaps still runs."""
+
+    run_id: str
+    record: RunRecord
+    folder: RunFolder
+    data_folder: DataFolder
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process trains it, or may do so on another machine."""
+        return not self.folder.is_free
+
+    def curriculum(self, overrides: Sequence[str] = ()) -> LoadedCurriculum:
+        """What it was begun with, with each `KEY=VALUE` of `overrides` put in.
+
+        Raises ConfigurationError for an override that can't be.
+        """
+        path, may_run = self.folder.checkpoints / RESOLVED_NAME, noted_in(self.data_folder)
+        return load_curriculum(path, overrides, may_run=may_run)
+
+
+def resumable_runs(data_folder: DataFolder, *, key: str | None = None) -> list[ResumableRun]:
+    """All of them, those begun last first; with `key`, those whose request had it."""
+    found = [run for run in _all(data_folder) if key is None or run.record.key == key]
+    return sorted(found, key=lambda run: run.record.begun_ms, reverse=True)
+
+
+def _all(data_folder: DataFolder) -> Iterator[ResumableRun]:
+    for folder in run_folders(data_folder):
+        record = read_record(folder.checkpoints)
+        if record is not None and folder.run_id is not None:
+            yield ResumableRun(folder.run_id, record, folder, data_folder)
+
+
+def close_orphan_runs(
+    data_folder: DataFolder, *, on_fault: orphans.OnFault = orphans.ignore_fault
+) -> list[str]:
+    """As `orphans.close_orphan_runs`: FAILED where the steps were spent, else KILLED."""
+    return orphans.close_orphan_runs(data_folder, status_of=_status, on_fault=on_fault)
+
+
+def _status(folder: RunFolder) -> RunStatus:
+    record = read_record(folder.checkpoints)
+    return "KILLED" if record is None or record.spent_steps is None else "FAILED"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What to run, and where it is tracked.
+
+    With `resume`, that run goes on from its last checkpoint, on the store where it began; such a
+    request comes from `resume_checks.check_resume`. A caller may give a `key` to find the run
+    by with `resumable_runs` while it is not finished.
+    """
+
+    curriculum: LoadedCurriculum
+    data_folder: DataFolder
+    name: str | None = None  # of the run; by default the curriculum's
+    tracking_uri: str | None = None
+    resume: ResumableRun | None = None
+    key: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)  # of a new run, beside its own
+    start: InitialAgent | None = None  # the agent that a new run begins with
+    take_over: bool = False  # resume it even though another process may still train it
+
+    @property
+    def run_name(self) -> str:
+        """What the run is called."""
+        if self.resume is not None:
+            return self.resume.record.name
+        return self.name or self.curriculum.name
+
+    @property
+    def public_curriculum(self) -> LoadedCurriculum:
+        """The curriculum with texts that everyone who sees the run may read."""
+        return LoadedCurriculum(
+            config=self.curriculum.config,
+            source_text=without_password(self.curriculum.source_text),
+            resolved_text=without_password(self.curriculum.resolved_text),
+            path=self.curriculum.path,
+        )

@@ -95,7 +95,7 @@ class Lab:
 
     def may_run(self, code: NamedCode) -> bool:
         """Whether `code` may run in a process of its own."""
-        from aimbot_lab.experiment.runs.stored_curriculum import noted_in
+        from aimbot_lab.experiment.runs.run_record import noted_in
 
         return is_allowed(code, trusted=self._trusted) or noted_in(self.data_folder)(code)
 

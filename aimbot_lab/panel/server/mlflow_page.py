@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.panel.server.loading import STORE, Loader, in_thread
 from aimbot_lab.tracking.data_folder import DataFolder
@@ -62,7 +62,7 @@ class MlflowPage:
         command = ui_command(
             self._data_folder, tracking_uri=self._tracking_uri, host=HOST, port=port
         )
-        tied = "aimbot_lab.cli.processes.tied_process"  # it ends when the pipe below is closed
+        tied = "aimbot_lab.cli.tied_process"  # it ends when the pipe below is closed
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", tied, *command.arguments],
             env=dict(command.environment),

@@ -1,6 +1,6 @@
 """A sweep in Markdown, as the note on its run's page in the tracking UI."""
 
-from aimbot_lab.experiment.runs.note import markdown_table
+from aimbot_lab.experiment.runs.result import markdown_table
 from aimbot_lab.foundation.shown_text import markdown_text
 from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport, verdict
 

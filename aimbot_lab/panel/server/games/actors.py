@@ -20,7 +20,7 @@ from aimbot_lab.tracking.runs.live_folder import LiveFolder
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.matches import MatchPlayer
-    from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+    from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.panel.server.lab import Lab
     from aimbot_lab.panel.server.runs.run_list import RunLine
     from aimbot_lab.tracking.runs.run_folder import RunFolder
@@ -171,7 +171,7 @@ def _saved_agent(lab: "Lab", key: str) -> "SavedAgent":
 
 def _kept(lab: "Lab", run: str, names: Sequence[str]) -> Path:
     """Where the first of the agents of `names` lies that a run has kept."""
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
+    from aimbot_lab.experiment.runs.agents import fetch_agent_files
 
     fault: LabError | None = None
     for name in names:
@@ -289,7 +289,7 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlayer"]:
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.config.validation import never
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent
+    from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.league.opponents import Store, check_matches, find_opponent
 
     folder = lab.run_list.find(run)

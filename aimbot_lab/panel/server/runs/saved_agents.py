@@ -56,7 +56,7 @@ async def keep_agent(lab: "Lab", run_id: str) -> KeptAgent:
 
 def _is_stored(lab: "Lab", run_id: str, name: str) -> bool:
     lab.loader.need(*STORE, *AGENTS)
-    from aimbot_lab.experiment.runs.tracked_agent import fetch_agent_files
+    from aimbot_lab.experiment.runs.agents import fetch_agent_files
 
     try:
         fetch_agent_files(run_id, name, data_folder=lab.data_folder, uri=lab.tracking_uri)

@@ -13,7 +13,7 @@ from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.evaluation.episodes import cell_scenario
 from aimbot_lab.evaluation.matches import MatchPlayer, Sides, script_player
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent
+from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.replays import ReplayRow, RestoredRow, Scene
 from aimbot_lab.foundation.result_lines import result_line

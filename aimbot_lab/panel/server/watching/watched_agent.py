@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.config.settings import CurriculumFile
+from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.experiment.runs.run_record import RESOLVED_NAME
-from aimbot_lab.experiment.runs.tracked_agent import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.world import Scenario

@@ -1,8 +1,13 @@
-"""Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves."""
+"""What a person does to a command that runs: Ctrl-C, SIGTERM and a closed terminal, and its keys.
 
+Ctrl-C or SIGTERM once stops and saves, twice aborts; a closed terminal stops and saves.
+"""
+
+import os
 import signal
+import termios
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from aimbot_lab.foundation.errors import AbortedError
@@ -10,6 +15,8 @@ from aimbot_lab.foundation.errors import AbortedError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPING = "stopping after this minibatch and saving; again aborts"
 STOPPING_TOGETHER = "stopping where the next rollout begins, and saving; again aborts"
+
+LOCAL_FLAGS = 3  # place among the attributes of a terminal
 
 
 class StopRequest:
@@ -74,3 +81,33 @@ def handled_signals(receive: Callable[[int, FrameType | None], None]) -> Iterato
 
 def _is_under_nohup(number: signal.Signals) -> bool:
     return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
+
+
+@contextmanager
+def quiet_keys(descriptor: int) -> Iterator[None]:
+    """Keep the terminal at `descriptor` from showing ^C and dropping output while the block runs.
+
+    Both would spoil what is drawn there. Does nothing where this process is not in the
+    terminal's foreground: the keys are not meant for it, and it would be halted for trying.
+    """
+    if not _is_in_foreground(descriptor):
+        yield
+        return
+    before = termios.tcgetattr(descriptor)
+    quiet = [*before]
+    quiet[LOCAL_FLAGS] = before[LOCAL_FLAGS] & ~termios.ECHOCTL | termios.NOFLSH
+    try:
+        termios.tcsetattr(descriptor, termios.TCSANOW, quiet)
+        yield
+    finally:
+        # The terminal may have been closed, or the process been sent to the background.
+        if _is_in_foreground(descriptor):
+            with suppress(termios.error):
+                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+
+def _is_in_foreground(descriptor: int) -> bool:
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False

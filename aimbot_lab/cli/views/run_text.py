@@ -1,81 +1,78 @@
-"""What `run` and `resume` share: a training in view, and how it ended."""
+"""A run in plain text: where it stands, which lessons were passed, and how it ended."""
 
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from aimbot_lab.cli.views.text import Fit, duration, print_json, table, terminal_width
+from aimbot_lab.cli.views.text import Fit, cut, duration, print_json, table, terminal_width
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.runs.crew import Crew
-    from aimbot_lab.experiment.runs.request import RunRequest
+    from aimbot_lab.curriculum.reports import CurriculumView, LessonReport
     from aimbot_lab.experiment.runs.result import RunResult
-    from aimbot_lab.training.actors.group import ActorGroup
+    from aimbot_lab.training.observer import TrainingSnapshot
 
 WIN_RATE_HEAD = "win rate [95 %]"
 LESSON_HEAD = (
     *("#", "lesson", "passed at step", "episodes", "asks for", "evidence", "of the last"),
     WIN_RATE_HEAD,
 )
-EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 LOOK = "Look at it: "
 SHORT_ID = 12  # characters of a run's id that a person is shown to type
 
 
-def train(
-    request: "RunRequest",
-    data_dir: Path | None,
-    *,
-    as_json: bool,
-    news: str = "",
-    crew: "Crew | None" = None,
-    on: str | None = None,
-) -> int:
-    """The exit code of a training, which is shown while it runs and summarised at its end.
-
-    `news` is said before it begins. This process leads the others of `crew`; its actors, if it has
-    any, are `on` Ray or processes of this machine.
-    """
-    from aimbot_lab.cli.processes.stopping import STOPPING, STOPPING_TOGETHER, stop_on_signals
-    from aimbot_lab.cli.views.view import training_view
-
-    words = STOPPING_TOGETHER if crew is not None and crew.is_shared else STOPPING
-    with training_view(request.run_name) as view, stop_on_signals(view.notice, words) as stop:
-        if news:
-            view.notice(news)
-        view.stage("loading")
-        from aimbot_lab.experiment.runs.crew import Crew
-        from aimbot_lab.experiment.runs.run import run_curriculum
-
-        with _placed_actors(request, on) as group:
-            crew = crew or Crew(actors=group)
-            result = run_curriculum(
-                request, view, should_stop=stop, on_outage=view.notice, crew=crew
-            )
-    _show(result, data_dir, as_json=as_json)
-    return EXIT_CODES[result.status]
+def promotion_line(report: "LessonReport", step: int, *, width: int | None = None) -> str:
+    """A passed lesson and its proof in one line, in fewer words to keep to `width`."""
+    won = shown_rate(report.win_rate, report.lower, report.upper) + report.level
+    where = f" at step {step:,}"
+    begin = f"passed {report.name!r}{where} after {report.episodes:,} episodes"
+    proofs = (report.proof(won), report.proof()) if report.measure else (f"win rate {won}", won)
+    lines = [f"{begin}: {proof}" for proof in proofs]
+    fitting = [line for line in lines if width is None or len(line) <= width]
+    if width is None or fitting:
+        return fitting[0]
+    rest = f"{where}: {proofs[-1]}"
+    return cut(report.name, width - len(rest)) + rest
 
 
-def _placed_actors(
-    request: "RunRequest", on: str | None
-) -> "AbstractContextManager[ActorGroup | None]":
-    actors = request.curriculum.config.train.actors
-    if on is None or actors is None:
-        return nullcontext()
-    from aimbot_lab.cluster.actors import connected_actors
-
-    return connected_actors(actors.number)
+def progress_line(snapshot: "TrainingSnapshot") -> str:
+    """Where a training stands, in one line."""
+    return (
+        f"step {snapshot.step:,} of {snapshot.total_steps:,}  {lesson_line(snapshot.view)}  "
+        f"{snapshot.steps_per_second:,.0f} steps/s  {time_left(snapshot)}"
+    )
 
 
-def _show(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
+def lesson_line(view: "CurriculumView") -> str:
+    """The lesson, its win rate with interval, and the threshold."""
+    won = shown_rate(view.win_rate.win_rate, view.win_rate.lower, view.win_rate.upper)
+    against = "" if view.threshold is None else f" against {view.threshold:g}"
+    lesson = f"lesson {view.lesson + 1}/{view.lessons} {view.name!r}"
+    return f"{lesson} win rate {won}{against}{measured_text(view)}"
+
+
+def measured_text(view: "CurriculumView") -> str:
+    """What a lesson is measured by, where it is not evidence of a win rate."""
+    if (measured := view.measured) is None:
+        return ""
+    value = "-" if measured.value is None else f"{measured.value:.4g}"
+    return f"  {measured.measure} {value} against {measured.threshold:g}"
+
+
+def time_left(snapshot: "TrainingSnapshot") -> str:
+    """Time until the last step at the present speed; passing all lessons ends it sooner."""
+    left = (snapshot.total_steps - snapshot.step) / max(snapshot.steps_per_second, 1.0)
+    return f"at most {duration(max(left, 0.0))} left"
+
+
+def show_result(result: "RunResult", data_dir: Path | None, *, as_json: bool) -> None:
+    """Print how a run ended, what is missing of it, and how to resume it and to look at it."""
     from aimbot_lab.experiment.runs.result import outcome
 
     if as_json:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,10 +12,12 @@ from typing import Any, NamedTuple
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.processes.stopping import handled_signals
+from aimbot_lab.cli.stopping import handled_signals
+from aimbot_lab.cli.tied_process import tied_lab
+from aimbot_lab.cli.training import EXIT_CODES
 from aimbot_lab.cli.views.compare_configurations import compared_configurations, show_configurations
+from aimbot_lab.cli.views.run_text import LOOK, SHORT_ID
 from aimbot_lab.cli.views.text import print_json
-from aimbot_lab.cli.views.training import EXIT_CODES, LOOK, SHORT_ID
 
 EPISODES = 100  # of each cell, that every agent plays at the end
 
@@ -100,7 +101,7 @@ def _begin(request: SeedsRequest, seed: int, *, alone: bool) -> _Child:
     name = [] if request.name is None else ["--name", f"{request.name} seed {seed}"]
     threads = () if alone else request.one_core
     process = subprocess.Popen(
-        _tied(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
+        tied_lab(["run", *request.words, *threads, *name, "--seed", str(seed), "--json"]),
         stdin=subprocess.PIPE,  # never written to: its end shows that this process is gone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -183,8 +184,3 @@ def _report_stopped(ended: Sequence[dict[str, Any]]) -> None:
         if one["resumes_at"] is not None:
             run_id = one["run_id"][:SHORT_ID]
             click.echo(f"seed {one['seed']}: aimbot-lab resume {run_id} resumes it", err=True)
-
-
-def _tied(words: Sequence[str]) -> list[str]:
-    """What runs `aimbot-lab` with `words`, tied to the end of its standard input."""
-    return [sys.executable, "-m", "aimbot_lab.cli.processes.tied_training", *words]

@@ -13,6 +13,7 @@ import click
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+
 STDOUT, STDERR = 1, 2
 DOCUMENT = "aimbot_lab.document"  # in click's context, the stream of a command's document
 

@@ -1,28 +1,31 @@
-"""`aimbot-lab check`: are these curriculum and sweep files right?"""
+"""`aimbot-lab check`, `schema`, `convert` and `init`: a user's own YAML files."""
 
 import json
 import multiprocessing
 import os
 import re
+import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from aimbot_lab.cli import options
 from aimbot_lab.cli.completion import complete_files
-from aimbot_lab.cli.views.text import print_json
-from aimbot_lab.foundation.shown_text import refusal_lines
+from aimbot_lab.cli.views.text import print_json, write_output
+from aimbot_lab.foundation.shown_text import one_line, refusal_lines
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from aimbot_lab.experiment.config.document import LoadedCurriculum
     from aimbot_lab.foundation.named_code import NamedCode
+
 
 MADE_SECONDS = 120  # that a world may take to be made
 
@@ -233,3 +236,113 @@ def _fault(line: str, file: str) -> dict[str, Any]:
     row, column, message = match.groups()
     place = {"line": row and int(row), "column": column and int(column)}
     return {**place, "message": message}
+
+
+class Document(NamedTuple):
+    """A kind of YAML file: the heading of its schema, and the class that validates it."""
+
+    title: str
+    load: Callable[[], type]  # when it is asked for, since a class may take long to import
+
+
+def _curriculum() -> type:
+    from aimbot_lab.experiment.config.settings import CurriculumFile
+
+    return CurriculumFile
+
+
+def _sweep() -> type:
+    from aimbot_lab.sweep.settings import SweepFile
+
+    return SweepFile
+
+
+DOCUMENTS: Mapping[str, Document] = MappingProxyType(
+    {
+        "curriculum": Document("aimbot-lab: a curriculum", _curriculum),
+        "sweep": Document("aimbot-lab: a sweep", _sweep),
+    }
+)
+
+
+@click.command(short_help="Print the JSON Schema of our files.")
+@click.argument("kind", type=click.Choice(list(DOCUMENTS)), default="curriculum")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write, replaced where it exists. [default: standard output]",
+)
+def schema(kind: str, output: Path | None) -> None:
+    """Print the JSON Schema of a KIND of file (by default: curriculum).
+
+    An editor that speaks YAML completes and checks with it a file whose first line names it:
+    # yaml-language-server: $schema=curriculum.schema.json
+
+    \b
+    Example:
+      aimbot-lab schema curriculum -o curriculum.schema.json
+    """
+    from aimbot_lab.experiment.config.schema import document_schema, missing_entries, schema_text
+
+    for line in missing_entries():
+        click.echo(f"warning: {line}", err=True)
+    document = DOCUMENTS[kind]
+    text = schema_text(document_schema(document.load(), title=document.title))
+    write_output(text, output)
+
+
+@click.command(short_help="Make a curriculum of an ML-Agents file.")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write, replaced where it exists. [default: standard output]",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    type=options.TargetChoice(lambda world: world.default_target()),
+    help="What its lessons play; repeatable, then in equal parts. [default: goto]",
+)
+@click.option("--behavior", metavar="NAME", help="Which behavior is meant. [default: the first]")
+def convert(
+    file: Path, output: Path | None, targets: tuple[str, ...], behavior: str | None
+) -> None:
+    """Write the curriculum that does what the ML-Agents trainer FILE (`-`: standard input) says.
+
+    Lessons end by ML-Agents' own rule. What has no counterpart or had to change is listed on
+    standard error, a line each.
+
+    \b
+    Example:
+      aimbot-lab convert trainer_config.yaml -o curricula/mine.yaml --target goto
+    """
+    from aimbot_lab.experiment.ml_agents.conversion import convert as converted
+
+    text, notes = converted(file, targets=targets, behavior=behavior)
+    for note in notes:
+        click.echo(one_line(note), err=True)
+    write_output(text, output)
+
+
+@click.command(short_help="Write a project to begin with.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Write a project into DIR: a curriculum, a sweep over it, a README and a .gitignore.
+
+    Refuses a folder that has one of these files already, and then writes nothing.
+
+    \b
+    Example:
+      aimbot-lab init my-agents
+    """
+    from aimbot_lab.shipped.new_project import write_project
+
+    for path in write_project(folder):
+        click.echo(str(path))
+    go = [] if folder == Path() else [f"cd {shlex.quote(str(folder))}"]
+    steps = [*go, "aimbot-lab check", "aimbot-lab run walk", "aimbot-lab ui"]
+    click.echo("\n".join(["next:", *(f"  {step}" for step in steps)]), err=True)

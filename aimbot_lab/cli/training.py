@@ -1,145 +1,39 @@
-"""`--processes N` and `--on ray`: one training in several processes, and this process as one."""
+"""A training that the command line starts: in this process, or in several that share it.
+
+`--processes N` and `--on ray` start several; RANK and WORLD_SIZE say that this is one of several.
+"""
 
 import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from aimbot_lab.cli import options
-from aimbot_lab.cli.processes.stopping import handled_signals
-from aimbot_lab.cli.processes.streams import print_together
-from aimbot_lab.cli.views.training import EXIT_CODES, train
+from aimbot_lab.cli.stopping import STOPPING, STOPPING_TOGETHER, handled_signals, stop_on_signals
+from aimbot_lab.cli.streams import print_together
+from aimbot_lab.cli.views.run_text import show_result
+from aimbot_lab.cli.views.view import training_view
 from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
-    from aimbot_lab.experiment.config.settings import CurriculumFile
     from aimbot_lab.experiment.runs.crew import Crew
-    from aimbot_lab.experiment.runs.request import RunRequest
-    from aimbot_lab.experiment.runs.resumable_runs import ResumableRun
+    from aimbot_lab.experiment.runs.run_record import ResumableRun, RunRequest
     from aimbot_lab.tracking.data_folder import DataFolder
     from aimbot_lab.training.processes.place import Place
+
 
 KEY = "AIMBOT_LAB_SHARED_RUN"
 """Environment variable: under which key processes that are started anew find their run again."""
 PORTS = "Ray and gloo open ports and encrypt nothing: use them in a network you trust"
 PASSED_ON = ("AIMBOT_LAB_", "NUMBA_", "OMP_NUM_THREADS", "NO_COLOR")
 FOR_THE_LEADER = ("MLFLOW_", "AWS_")  # who alone tracks; may hold passwords
-MAX_PROCESSES = 64
-MAX_DIGITS = 18  # which Python reads at once
-Result = TypeVar("Result")
-
-
-class Span(NamedTuple):
-    """At least and at most so many processes."""
-
-    least: int
-    most: int
-
-    @property
-    def is_elastic(self) -> bool:
-        """Whether there may be fewer or more."""
-        return self.least < self.most
-
-    def __str__(self) -> str:
-        return f"{self.least}:{self.most}" if self.is_elastic else str(self.most)
-
-
-ONE = Span(1, 1)
-
-
-class SpanType(click.ParamType[Span]):
-    """N or MIN:MAX, both from 1 to `highest`."""
-
-    name = "N|MIN:MAX"
-
-    def __init__(self, highest: int) -> None:
-        self._highest = highest
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Span:
-        """The span that `value` says."""
-        if isinstance(value, Span):
-            return value
-        first, colon, last = str(value).partition(":")
-        span = Span(self._number(first, param, ctx), self._number(last or first, param, ctx))
-        if (colon and not last) or span.least > span.most:
-            self.fail(f"{value!r} is not MIN:MAX with MIN at most MAX.", param, ctx)
-        return span
-
-    def _number(self, text: str, param: Any, ctx: Any) -> int:
-        if not (text.isascii() and text.isdigit()):
-            self.fail(f"{text!r} is not a number; N or MIN:MAX is.", param, ctx)
-        if len(text) > MAX_DIGITS or not 1 <= int(text) <= self._highest:
-            self.fail(f"{text} is not in the range 1<=x<={self._highest}.", param, ctx)
-        return int(text)
-
-
-class LaunchOptions(NamedTuple):
-    """In how many processes a training runs, and what places them or its actors."""
-
-    processes: Span
-    on: str | None
-
-    @property
-    def is_one_process(self) -> bool:
-        """Whether nothing is to be shared out."""
-        return self.processes == ONE and self.on is None
-
-    @property
-    def option(self) -> str:
-        """The option that asks for more than this process."""
-        return "--processes" if self.on is None else "--on"
-
-    @property
-    def words(self) -> str:
-        """The options that say so."""
-        on = "" if self.on is None else f" --on {self.on}"
-        return f"--processes {self.processes}{on}"
-
-    def shares(self, config: "CurriculumFile") -> bool:
-        """Whether processes share the training of `config`: Ray may place its actors alone."""
-        if self.processes == ONE and config.train.actors is not None:
-            return False
-        return not self.is_one_process
-
-    def check(self, config: "CurriculumFile") -> None:
-        """Raise ConfigurationError where so many processes can't share the training."""
-        from aimbot_lab.training.processes.sharing import check_sharing
-
-        check_sharing(config, self.processes.most, asked=self.words)
-
-
-def launch_options(command: Callable[..., Result]) -> Callable[..., Result]:
-    """`command` with the options of several processes, which it is given as `launch`."""
-
-    @click.option(
-        "--processes",
-        type=SpanType(MAX_PROCESSES),
-        default=ONE,
-        show_default="1",
-        help="Train in so many processes of this machine, each on rows of its own: the result is "
-        "the same, to the bit. When one is lost, all begin again from the newest checkpoint. Not "
-        "more than the training has shards (train.shards). MIN:MAX, with --on ray: as many as "
-        "there is room for.",
-    )
-    @click.option(
-        "--on",
-        type=click.Choice(["ray"]),
-        help="Where the processes run, or the actors of train.actors: ray has Ray place them, on "
-        "the cluster of RAY_ADDRESS, else on this machine; needs pip install 'aimbot-lab[ray]'. "
-        "[default: this machine]",
-    )
-    @wraps(command)
-    def launched(processes: Span, on: str | None, **others: Any) -> Result:
-        if processes.is_elastic and on is None:
-            raise click.UsageError(f"--processes {processes}: MIN:MAX needs --on ray")
-        return command(launch=LaunchOptions(processes, on), **others)
-
-    return launched
+EXIT_CODES = {"FINISHED": 0, "FAILED": 1, "KILLED": 130}
 
 
 class Prepared(NamedTuple):
@@ -149,7 +43,44 @@ class Prepared(NamedTuple):
     news: str = ""
 
 
-def own_place(launch: LaunchOptions) -> "Place":
+def train(
+    request: "RunRequest",
+    data_dir: Path | None,
+    *,
+    as_json: bool,
+    news: str = "",
+    crew: "Crew | None" = None,
+    on: str | None = None,
+) -> int:
+    """The exit code of a training, which is shown while it runs and summarised at its end.
+
+    `news` is said before it begins. This process leads the others of `crew`; its actors, if it has
+    any, are `on` Ray or processes of this machine.
+    """
+    words = STOPPING_TOGETHER if crew is not None and crew.is_shared else STOPPING
+    with training_view(request.run_name) as view, stop_on_signals(view.notice, words) as stop:
+        if news:
+            view.notice(news)
+        view.stage("loading")
+        from aimbot_lab.experiment.runs.crew import Crew
+        from aimbot_lab.experiment.runs.run import run_curriculum
+
+        actors = request.curriculum.config.train.actors
+        with ExitStack() as placed:
+            group = None
+            if on is not None and actors is not None:
+                from aimbot_lab.cluster.actors import connected_actors
+
+                group = placed.enter_context(connected_actors(actors.number))
+            crew = crew or Crew(actors=group)
+            result = run_curriculum(
+                request, view, should_stop=stop, on_outage=view.notice, crew=crew
+            )
+    show_result(result, data_dir, as_json=as_json)
+    return EXIT_CODES[result.status]
+
+
+def own_place(launch: options.LaunchOptions) -> "Place":
     """The place of this process among those of one training, if it was started as one of several.
 
     Raises UsageError where it is to start processes itself.
@@ -167,7 +98,7 @@ def own_place(launch: LaunchOptions) -> "Place":
 
 def launch_training(
     words: Sequence[str],
-    launch: LaunchOptions,
+    launch: options.LaunchOptions,
     folder: "DataFolder",
     *,
     resumed: str | None = None,
@@ -178,7 +109,7 @@ def launch_training(
     `resumed` is the run that goes on, if that is known already; `allow_env` names variables that
     its curriculum reads.
     """
-    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 
     print_together()
     key, code = uuid.uuid4().hex, 1
@@ -209,14 +140,14 @@ def launch_training(
 
 def _launch_on_ray(
     words: Sequence[str],
-    launch: LaunchOptions,
+    launch: options.LaunchOptions,
     folder: "DataFolder",
     environment: Mapping[str, str],
     progress: Callable[[], object],
 ) -> int:
     from aimbot_lab.cluster.connection import ADDRESS, HeadLostError
     from aimbot_lab.cluster.training import Asked, Told, launch_on_ray
-    from aimbot_lab.experiment.runs.orphan_runs import close_orphan_runs
+    from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 
     if ADDRESS in os.environ:
         _report(PORTS)
@@ -277,7 +208,7 @@ def begun_run(folder: "DataFolder") -> "ResumableRun | None":
 
 
 def _begun_run(folder: "DataFolder", key: str) -> "ResumableRun | None":
-    from aimbot_lab.experiment.runs.resumable_runs import resumable_runs
+    from aimbot_lab.experiment.runs.run_record import resumable_runs
 
     return next(iter(resumable_runs(folder, key=key)), None)
 

@@ -1,1 +1,0 @@
-"""Commands about files alone: curricula, sweeps, schemas, maps, target blocks, new projects."""

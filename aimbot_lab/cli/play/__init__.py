@@ -1,1 +1,0 @@
-"""`aimbot-lab play`: a world played by a person, or by a list of commands."""

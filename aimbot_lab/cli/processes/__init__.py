@@ -1,1 +1,0 @@
-"""Processes and terminals: signals, streams, servers, trainings side by side."""

@@ -1,1 +1,0 @@
-"""Commands that serve a page, and whether there is a browser to open it."""
