@@ -5,7 +5,7 @@ from os import PathLike
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.tracking.runs.agent_names import ALLOWED, is_agent_name
+from aimbot_lab.tracking.runs.run_summary import ALLOWED, is_agent_name
 
 MAX_EPISODES = 65_536
 GROUPS = ("run", "config")

@@ -21,7 +21,7 @@ from aimbot_lab.evaluation.episodes import FIRST_SEED, play_scenario
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.statistics import intervals
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training, TrainingPlan

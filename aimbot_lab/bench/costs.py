@@ -24,10 +24,9 @@ from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import RowRecorder, as_replay
 from aimbot_lab.replay.files import replay_text
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS as CHANNEL_SECONDS
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.observer import SilentObserver

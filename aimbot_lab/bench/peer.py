@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from aimbot_lab.bench.turns import Report, Say, Table, turns
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plain_ppo import PlainOutcome, learn_plain_ppo
 from aimbot_lab.training.training import Training, TrainingPlan

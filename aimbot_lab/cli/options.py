@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from aimbot_lab.cli.streams import print_apart
 from aimbot_lab.tracking.address import ENVIRONMENT_VARIABLE, without_password
-from aimbot_lab.tracking.runs.agent_names import ALLOWED, BEST, LAST, is_agent_name
+from aimbot_lab.tracking.runs.run_summary import ALLOWED, BEST, LAST, is_agent_name
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.temperature import Temperature
@@ -385,7 +385,7 @@ speed = click.option(
 def parsed_tags(texts: tuple[str, ...]) -> dict[str, str]:
     """The tags of `KEY=VALUE` texts. Raises ConfigurationError if one is invalid."""
     from aimbot_lab.foundation.errors import ConfigurationError
-    from aimbot_lab.tracking.limits import checked_key
+    from aimbot_lab.tracking.tracker import checked_key
 
     tags = {}
     for text in texts:
@@ -409,7 +409,7 @@ def named_runs(runs: tuple[str, ...], filters: tuple[str, ...], place: Place) ->
     """
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
-    from aimbot_lab.tracking.runs.selection import is_own_training, selected
+    from aimbot_lab.tracking.runs.run_summary import is_own_training, selected
 
     taken: list[str] = []
     if filters:

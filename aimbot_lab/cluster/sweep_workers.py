@@ -8,7 +8,7 @@ from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.tracking.journal.outage import Notify
+from aimbot_lab.tracking.tracker import Notify
 from aimbot_lab.version import code_hash
 
 LISTEN_SECONDS = 1.0  # between two words of a worker

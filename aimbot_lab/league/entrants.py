@@ -12,7 +12,7 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.agent_names import BEST, LAST
+from aimbot_lab.tracking.runs.run_summary import BEST, LAST
 from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import type_of
 

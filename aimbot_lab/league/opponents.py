@@ -11,7 +11,7 @@ from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.agent_names import LAST, is_agent_name
+from aimbot_lab.tracking.runs.run_summary import LAST, is_agent_name
 from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import make_world, type_of
 

@@ -23,8 +23,7 @@ from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.outage import Notify
-from aimbot_lab.tracking.tracker import RunStatus, Tracker
+from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2
 REPORT_SECONDS = 1.0  # between two looks at all trials

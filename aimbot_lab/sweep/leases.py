@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from aimbot_lab.tracking.runs.owner import Owner
+from aimbot_lab.tracking.runs.ownership import Owner
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.sweep.record import PARENT, SweepRecord
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.rejoining import rejoin_run
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import Tracker
 
 

@@ -9,7 +9,7 @@ import optuna
 
 from aimbot_lab.sweep.leases import Lease, read_lease
 from aimbot_lab.sweep.storage import Storage
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
 
 COORDINATORS = "coordinators"  # attribute of a study: leases by token
 RENEWALS = 4  # in the time of a lease

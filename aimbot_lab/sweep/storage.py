@@ -25,7 +25,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, StoreError
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.tracking.address import without_login, without_password
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.journal.file_lock import exclusive
+from aimbot_lab.tracking.durable import exclusive
 
 FOLDER = "sweeps"
 STUDY_FILE = "study.db"

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from aimbot_lab.sweep.leases import Lease, read_lease
 from aimbot_lab.sweep.storage import Storage
-from aimbot_lab.tracking.runs.owner import Owner
+from aimbot_lab.tracking.runs.ownership import Owner
 
 MAX_DEATHS = 5  # of workers on one trial; it takes its worker with it, more likely than not
 LEASE, DEATHS, REASON = "lease", "deaths", "reason"

@@ -12,8 +12,7 @@ from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
 from aimbot_lab.sweep.worker_context import Stage, WorkerContext
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.rejoining import rejoin_run
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
 RUN = "run"  # attribute of a trial: the id of its run

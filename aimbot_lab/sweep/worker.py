@@ -15,7 +15,7 @@ from aimbot_lab.foundation.named_code import TRUST
 from aimbot_lab.sweep.record import SweepRecord, load
 from aimbot_lab.sweep.storage import STORAGE_ERRORS, StorageAddress, open_storage, storage_error
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:

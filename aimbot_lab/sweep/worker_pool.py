@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.sweep.worker import ERROR_EXIT_CODE, STOP, WorkerArguments, WorkerMessage, work
-from aimbot_lab.tracking.journal.outage import Notify
+from aimbot_lab.tracking.tracker import Notify
 
 MAX_FAILED_STARTS = 3  # workers in a row that died before they were ready
 # Each worker has one core: threads of its libraries would fight for it.

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Iterable
 
-from aimbot_lab.tracking.journal.entries import MetricsEntry
+from aimbot_lab.tracking.journal import MetricsEntry
 
 EVENTS_NAME = "events.out.tfevents.aimbot-lab"  # TensorBoard looks for `tfevents` in names
 _FILE_VERSION = b"brain.Event:2"

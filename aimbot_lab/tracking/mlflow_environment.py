@@ -1,6 +1,11 @@
-"""What MLflow reads from the environment before it is imported: no telemetry, no noise."""
+"""What MLflow reads before it is imported, and how its page shows an experiment of ours."""
 
+import json
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aimbot_lab.foundation import metric_names as names
 
 # The literal "true": MLflow does not take "1" for DO_NOT_TRACK.
 QUIET = {
@@ -21,3 +26,18 @@ def quieten_mlflow() -> None:
     """Set the variables of `QUIET` that the user has not set; call it before importing mlflow."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+
+
+VIEW = "aimbot-lab"
+_COLUMNS = (
+    f"metrics.`{names.LEARNING_WIN_RATE}`",
+    f"metrics.`{names.EVAL_WIN_RATE}`",
+    "tags.`lab.ended`",
+    "attributes.`Duration`",
+)
+EXPERIMENT_TAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "mlflow.experimentKind": "custom_model_development",
+        f"mlflow.sharedViewState.{VIEW}": json.dumps({"selectedColumns": _COLUMNS}),
+    }
+)

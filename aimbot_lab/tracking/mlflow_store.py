@@ -16,10 +16,8 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.user_cache import user_cache
 from aimbot_lab.tracking.address import TrackingAddress
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
-from aimbot_lab.tracking.experiment_view import EXPERIMENT_TAGS
-from aimbot_lab.tracking.journal.delivery import RunRefusedError, StoreRefusedError
-from aimbot_lab.tracking.journal.durable import sync_file
-from aimbot_lab.tracking.journal.entries import (
+from aimbot_lab.tracking.durable import exclusive, sync_file
+from aimbot_lab.tracking.journal import (
     EndEntry,
     Entry,
     FileEntry,
@@ -27,12 +25,16 @@ from aimbot_lab.tracking.journal.entries import (
     ResumeEntry,
     TagsEntry,
 )
-from aimbot_lab.tracking.journal.file_lock import exclusive
-from aimbot_lab.tracking.limits import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
-from aimbot_lab.tracking.mlflow_environment import quieten_mlflow
-from aimbot_lab.tracking.runs.owner import OWNER_TAG
+from aimbot_lab.tracking.mlflow_environment import EXPERIMENT_TAGS, quieten_mlflow
+from aimbot_lab.tracking.runs.ownership import OWNER_TAG
 from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.store_errors import file_error, store_error
+from aimbot_lab.tracking.store_errors import (
+    RunRefusedError,
+    StoreRefusedError,
+    file_error,
+    store_error,
+)
+from aimbot_lab.tracking.tracker import METRICS_PER_CALL, PARAMS_PER_CALL, TAGS_PER_CALL
 
 # MLflow reads its switches, telemetry's among them, while it is imported.
 quieten_mlflow()

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.address import TrackingAddress, without_password
-from aimbot_lab.tracking.journal.delivery import FilesHeldError, StoreRefusedError
 
 _OTHER_SCHEMA = ("out-of-date database schema", "Can't locate revision")
 # urllib3: (Caused by NewConnectionError("HTTPConnection(host='a', port=1): why it failed"))
@@ -39,6 +38,18 @@ _SET_ADDRESS = "; set MLFLOW_TRACKING_URI to the address with its password (none
 _FORBIDDEN = re.compile(r"error code 403 .*?Response body: '?(.*?)'?$")
 _MISSING = re.compile(r"\b404\b|No such artifact|NoSuchKey|BlobNotFound")
 _TAILS = (" [SQL:", " (Background on", " Response body:")
+
+
+class StoreRefusedError(StoreError):
+    """The store is there and will never take this entry."""
+
+
+class RunRefusedError(StoreError):
+    """The store is there, and takes nothing of this run until it is restored."""
+
+
+class FilesHeldError(StoreError):
+    """The store is there, and takes no file now, though it takes the rest."""
 
 
 class NoArtifactError(FilesHeldError):

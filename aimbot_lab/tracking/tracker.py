@@ -1,9 +1,20 @@
-"""The seam that everything is logged through, whatever keeps it."""
+"""The seam that everything is logged through: its protocol, what it takes, and one in memory.
 
-from collections.abc import Mapping
+What a store refuses is checked where it is logged: nothing refusable is ever acknowledged.
+"""
+
+import math
+import posixpath
+import re
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import is_seen
 
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
 NOTE_TAG = "mlflow.note.content"
@@ -102,3 +113,182 @@ class Tracker(Protocol):
         A second call does not change the status; it reports again.
         """
         ...
+
+
+METRICS_PER_CALL = 1000
+TAGS_PER_CALL = 100
+PARAMS_PER_CALL = 100
+MAX_PARAM = 6000  # characters
+MAX_TAG = 8000  # characters
+_LONGEST_KEY = 250  # characters
+_LONGEST_RUN_NAME = 250  # characters
+_KEY = re.compile(r"[\w\-. :/]+")
+
+
+def checked_key(key: str) -> str:
+    """`key`, a name of a metric, parameter or tag. Raises ValueError where MLflow refuses it."""
+    if not _KEY.fullmatch(key) or not _is_plain_path(key) or len(key) > _LONGEST_KEY:
+        raise ValueError(
+            f"{key!r} is not a valid name for tracking: letters, digits and _-. :/ are allowed, "
+            f"{_LONGEST_KEY} characters at most, no empty part between slashes"
+        )
+    return key
+
+
+def checked_run_name(name: str) -> str:
+    """`name`, what a run is to be called. Raises ConfigurationError where a list can't show it."""
+    if not name.strip() or len(name) > _LONGEST_RUN_NAME or not is_seen(name):
+        shown = shortened(name, 40)
+        raise ConfigurationError(
+            f"the name of a run must be one visible line of 1 to {_LONGEST_RUN_NAME} characters, "
+            f"not all of them blank (got {shown!a})"
+        )
+    return name
+
+
+def checked_name(name: str) -> str:
+    """`name`, an artifact's relative path. Raises ValueError where it leaves the run's folder."""
+    if not _is_plain_path(name) or "\\" in name:
+        raise ValueError(f"{name!r} is not an artifact name: a relative path like notes/summary.md")
+    return name
+
+
+def checked_file_name(name: str) -> str:
+    """`name`, an artifact at the top. Raises ValueError where it is in a folder, or as above."""
+    if "/" in name:
+        raise ValueError(f"{name!r} is not a file name: no folder is allowed")
+    return checked_name(name)
+
+
+def name_in_folder(folder: str, file_name: str) -> str:
+    """The artifact name of a file in `folder`, empty for the top. Raises ValueError as above."""
+    return checked_name(f"{folder}/{file_name}" if folder else file_name)
+
+
+def checked_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+    """`metrics` as plain floats; a value that is not finite becomes NaN.
+
+    MLflow would store infinity as 1.8e308, which makes a chart's scale useless; NaN shows as a
+    gap. Raises ValueError for a key that MLflow refuses.
+    """
+    values = {checked_key(key): float(value) for key, value in metrics.items()}
+    return {key: value if math.isfinite(value) else math.nan for key, value in values.items()}
+
+
+def checked_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """`tags` with long values cut. Raises ValueError for a key that MLflow refuses."""
+    return {checked_key(key): shortened(value, MAX_TAG) for key, value in tags.items()}
+
+
+def shortened(text: str, longest: int) -> str:
+    """`text`, cut to `longest` characters and ended by an ellipsis where it is longer."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _is_plain_path(path: str) -> bool:
+    return posixpath.normpath(path) == path and path != "." and not path.startswith(("/", ".."))
+
+
+class MemoryTracker:
+    """A `Tracker` whose `metrics`, `tags`, `artifacts` and `status` can be read at any time."""
+
+    run_id = "memory"
+    experiment_id = "memory"
+    tracking_uri = "memory:"
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, list[tuple[int, float]]] = {}  # key -> (step, value), as logged
+        self.tags: dict[str, str] = {}
+        self.artifacts: dict[str, bytes] = {}  # name -> content
+        self.status: RunStatus | None = None
+
+    def log_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Keep numbers measured at environment step `step`."""
+        self._check_open()
+        for key, value in checked_metrics(metrics).items():
+            self.metrics.setdefault(key, []).append((int(step), value))
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags."""
+        self._check_open()
+        self.tags.update(checked_tags(tags))
+
+    def set_note(self, markdown: str) -> None:
+        """Set the text shown on top of the run."""
+        self.set_tags({NOTE_TAG: markdown})
+
+    def log_text(self, text: str, name: str) -> bool:
+        """Keep `text` as the artifact `name`; it always can."""
+        self._check_open()
+        self.artifacts[checked_name(name)] = text.encode()
+        return True
+
+    def log_file(self, path: Path, folder: str = "") -> bool:
+        """Keep a copy of the file at `path` as an artifact; it always can."""
+        self._check_open()
+        name = name_in_folder(folder, path.name)
+        self.artifacts[name] = path.read_bytes()
+        return True
+
+    def grow(self, name: str, text: str, *, place: int) -> bool:
+        """Write `text` into the artifact `name`; it always can."""
+        self._check_open()
+        before = self.artifacts.get(checked_file_name(name), b"")
+        self.artifacts[name] = before[:place] + text.encode()
+        return True
+
+    def sync(self) -> None:
+        """There is nothing to wait for."""
+
+    def check_owner(self, *, anew: bool = True) -> None:
+        """Nobody else can have it."""
+
+    def finish(self, status: RunStatus, *, wait_seconds: float = 20.0) -> FinishReport:  # noqa: ARG002
+        """End the run; there is nothing to wait for."""
+        self.status = self.status or status
+        return FinishReport(self.status)
+
+    def _check_open(self) -> None:
+        if self.status is not None:
+            raise RuntimeError("the run has ended: nothing more can be logged to it")
+
+
+Notify = Callable[[str], None]
+
+
+def silent(_text: str) -> None:
+    """Report to nobody."""
+
+
+def never_raising(notify: Notify) -> Notify:
+    """`notify` without its errors: a listener that fails stops nothing."""
+
+    def guarded(text: str) -> None:
+        with suppress(Exception):
+            notify(text)
+
+    return guarded
+
+
+class Outage:
+    """One thing that may fail for a while, however often and by how many threads it is tried."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.reason: str | None = None  # why it fails now, None while it works
+        self._notify = notify
+        self._lock = threading.Lock()
+
+    def begin(self, reason: str, *, consequence: str) -> None:
+        """Note that it failed because of `reason`; reported unless it failed before."""
+        with self._lock:
+            is_news = self.reason is None
+            self.reason = reason
+            if is_news:
+                self._notify(f"{reason}; {consequence}")
+
+    def end(self, relief: str) -> None:
+        """Note that it works; `relief` is reported if it failed before."""
+        with self._lock:
+            if self.reason is not None:
+                self._notify(relief)
+                self.reason = None

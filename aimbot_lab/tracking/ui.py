@@ -11,9 +11,8 @@ from urllib.parse import quote, urlsplit
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.experiment_view import VIEW
 from aimbot_lab.tracking.mlflow_app import APP_NAME, TOKEN_VARIABLE, is_installed
-from aimbot_lab.tracking.mlflow_environment import QUIET
+from aimbot_lab.tracking.mlflow_environment import QUIET, VIEW
 from aimbot_lab.tracking.runs.run_summary import RunSummary
 
 # Without these a server starts ten processes for features that training does not use.

@@ -7,8 +7,7 @@ import pytest
 
 from aimbot_lab.bench.costs import OWN, RENEW_SECONDS, REQUEST, Watcher, bench_panel, watch_cost
 from aimbot_lab.panel.server.runs import live_run
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
 
 
 def stretches(*seconds: float) -> list[dict[str, float]]:

@@ -84,7 +84,7 @@ class Striker:
 def prepare(rank: int) -> None:
     """Have this process, which trains, keep many checkpoints and strike itself."""
     from aimbot_lab.adapters.sb3 import WorldVecEnv
-    from aimbot_lab.tracking.journal import durable
+    from aimbot_lab.tracking import durable
     from aimbot_lab.training.callbacks import checkpoint_callback
     from aimbot_lab.training.processes import gloo
 

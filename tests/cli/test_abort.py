@@ -10,8 +10,7 @@ from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.foundation.errors import AbortedError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
-from aimbot_lab.tracking.tracker import FinishReport, RunStatus
+from aimbot_lab.tracking.tracker import FinishReport, MemoryTracker, RunStatus
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """

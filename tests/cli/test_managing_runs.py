@@ -10,16 +10,14 @@ from tiny_runs import invoke, train, write
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import StoreRefusedError
-from aimbot_lab.tracking.runs import deletion, history
+from aimbot_lab.tracking.runs import history
 from aimbot_lab.tracking.runs.history import find_run, list_own_trainings, list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.owner import this_process, write_owner
-from aimbot_lab.tracking.runs.run_folder import create_run_folder
-from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.tracking.runs.running import running_run
-from aimbot_lab.tracking.runs.selection import PARENT, parse_filter, selected
+from aimbot_lab.tracking.runs.ownership import this_process, write_owner
+from aimbot_lab.tracking.runs.run_folder import create_run_folder, running_run
+from aimbot_lab.tracking.runs.run_summary import PARENT, RunSummary, parse_filter, selected
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.store_errors import StoreRefusedError
 
 
 def summary(name: str, **tags: str) -> RunSummary:
@@ -151,7 +149,7 @@ def test_a_run_that_trains_elsewhere_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = replace(find_run(DataFolder(tmp_path), opened(tmp_path, "far")), status="RUNNING")
-    monkeypatch.setattr(deletion, "find_run", lambda *_, **__: run)
+    monkeypatch.setattr(history, "find_run", lambda *_, **__: run)
     told = invoke(tmp_path, "delete", run.run_id, "--yes", wanted=2)
     assert "may be trained elsewhere" in told.said
 

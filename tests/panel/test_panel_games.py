@@ -28,8 +28,7 @@ from aimbot_lab.panel.server.games.game import (
 )
 from aimbot_lab.panel.server.loading import Loader
 from aimbot_lab.replay.files import load_replay
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.worlds.registry import type_of
 
 SETTINGS = playable_settings()

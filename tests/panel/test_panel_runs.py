@@ -17,9 +17,8 @@ from aimbot_lab.panel.server.parts.watch import _Theatre
 from aimbot_lab.panel.server.runs.live_run import LiveRun
 from aimbot_lab.panel.server.runs.run_list import Listed, RunLine, RunList
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder
 
 TRIAL, OWN = "a" * 32, "b" * 32

@@ -18,8 +18,8 @@ from aimbot_lab.sweep.results.report import report
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
+from aimbot_lab.tracking.tracker import MemoryTracker
 
 NOTE = "mlflow.note.content"
 CONFIRMING = PLANTED.replace("best: 0", "best: 2, seeds: 6")

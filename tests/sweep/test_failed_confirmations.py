@@ -22,7 +22,7 @@ from aimbot_lab.sweep.storage import StorageAddress, choose_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.version import code_hash
 
 WHY = "RuntimeError: simulator lost\x1b the connection"

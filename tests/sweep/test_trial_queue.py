@@ -24,7 +24,7 @@ from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
 from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run
-from aimbot_lab.tracking.runs.owner import Owner, this_process
+from aimbot_lab.tracking.runs.ownership import Owner, this_process
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from dead_runs import leave_folder
 
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import EntrySink
-from aimbot_lab.tracking.journal.entries import FileEntry, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.journal.outage import Notify, silent
+from aimbot_lab.tracking.journal import FileEntry, Journal, MetricsEntry, TagsEntry
 from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
-from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.runs.ownership import OWNER_TAG, this_process
 from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.sender import EntrySink
+from aimbot_lab.tracking.tracker import Notify, silent
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore

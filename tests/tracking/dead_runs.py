@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.owner import Owner, read_owner, write_owner
-from aimbot_lab.tracking.runs.ownership import LEASE_SECONDS
+from aimbot_lab.tracking.runs.ownership import LEASE_SECONDS, Owner, read_owner, write_owner
 from aimbot_lab.tracking.runs.run_folder import RunFolder, create_run_folder
 
 

@@ -1,13 +1,14 @@
 """A store and a disk that fail when a test says so."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.journal import journal, kept_files
-from aimbot_lab.tracking.journal.delivery import StoreRefusedError
-from aimbot_lab.tracking.journal.entries import MetricsEntry
+from aimbot_lab.tracking import journal
+from aimbot_lab.tracking.journal import MetricsEntry
+from aimbot_lab.tracking.store_errors import StoreRefusedError
 
 
 class FakeStore:
@@ -44,13 +45,14 @@ class FullDisk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, reserve=None):
         self.full = False
         self._reserve = reserve
-        for module, name in ((journal, "append_whole"), (kept_files, "sync_file")):
-            monkeypatch.setattr(module, name, self._guarded(getattr(module, name)))
+        for name in ("append_whole", "sync_file"):
+            monkeypatch.setattr(journal, name, self._guarded(getattr(journal, name)))
 
     def _guarded(self, real):
         def call(*arguments):
             has_room = self._reserve is not None and not self._reserve.exists()
-            if self.full and not has_room:
+            asks_no_room = isinstance(arguments[0], Path) and arguments[0].is_dir()
+            if self.full and not (has_room or asks_no_room):
                 raise OSError(28, "No space left on device")
             return real(*arguments)
 

@@ -3,7 +3,7 @@
 import json
 import platform
 
-from aimbot_lab.tracking.runs import owner as owner_module
+from aimbot_lab.tracking.runs import ownership as owner_module
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 

@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.runs.addition import Addition, add_to_run
-from aimbot_lab.tracking.runs.history import download_artifact, find_run, metric_history
+from aimbot_lab.tracking.runs.history import (
+    Addition,
+    add_to_run,
+    download_artifact,
+    find_run,
+    metric_history,
+)
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
 

@@ -5,7 +5,7 @@ import pytest
 from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 
 NAME = "aimbot-lab-agent-memory"
 

@@ -10,9 +10,9 @@ import pytest
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking import data_folder as data_folder_module
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.limits import checked_run_name
 from aimbot_lab.tracking.runs.opening import check_destination
 from aimbot_lab.tracking.settings import TrackingSettings
+from aimbot_lab.tracking.tracker import checked_run_name
 
 
 def refusal(folder, settings=None, uri=None):

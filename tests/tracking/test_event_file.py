@@ -8,10 +8,8 @@ from event_reader import scalars
 from fake_store import FakeStore
 
 from aimbot_lab.tracking.event_file import EVENTS_NAME, crc32c, metrics_record
-from aimbot_lab.tracking.journal.entries import MetricsEntry
-from aimbot_lab.tracking.journal.growing_files import growing_file
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.reopening import reopen_run
+from aimbot_lab.tracking.journal import MetricsEntry, growing_file
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run, reopen_run
 from aimbot_lab.tracking.settings import TrackingSettings
 
 ON = TrackingSettings(tensorboard=True)
@@ -110,7 +108,7 @@ def test_a_disk_that_refuses_it_fails_nothing_and_what_follows_can_be_read(
     begin, monkeypatch, tmp_path
 ):
     from aimbot_lab.foundation.errors import StoreError
-    from aimbot_lab.tracking.journal.growing_files import GrowingFiles
+    from aimbot_lab.tracking.journal import GrowingFiles
 
     real = GrowingFiles.write
     full = {"full": True}

@@ -4,9 +4,15 @@ import pytest
 from fake_store import FakeStore, FullDisk
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.journal.disk_reserve import RESERVED_BYTES, Reserve
-from aimbot_lab.tracking.journal.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.journal import (
+    RESERVED_BYTES,
+    EndEntry,
+    FileEntry,
+    Journal,
+    MetricsEntry,
+    Reserve,
+    TagsEntry,
+)
 from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
 from aimbot_lab.tracking.runs.run_folder import RunFolder
 from aimbot_lab.tracking.tracker import NOTE_TAG
@@ -129,7 +135,7 @@ def test_a_file_whose_entry_found_no_room_leaves_nothing_behind(begin, disk, tmp
     store = FakeStore()
     tracker = begin(store)
     disk.full = True
-    monkeypatch.setattr("aimbot_lab.tracking.journal.kept_files.sync_file", lambda _: None)
+    monkeypatch.setattr("aimbot_lab.tracking.journal.sync_file", lambda _: None)
     assert not tracker.log_text("text", "a.txt")
     assert list((tmp_path / "run" / "files").iterdir()) == []
     tracker.finish("FINISHED")
@@ -149,7 +155,7 @@ def test_a_run_folder_that_someone_deleted_is_not_made_anew(begin, tmp_path):
 
 
 def test_a_listener_that_fails_stops_nothing(begin, disk):
-    from aimbot_lab.tracking.journal.outage import never_raising
+    from aimbot_lab.tracking.tracker import never_raising
 
     def deaf(_):
         raise BrokenPipeError
@@ -161,7 +167,7 @@ def test_a_listener_that_fails_stops_nothing(begin, disk):
 
 
 def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_folder, monkeypatch):
-    from aimbot_lab.tracking.journal import disk_reserve as reserve
+    from aimbot_lab.tracking import journal
     from aimbot_lab.tracking.runs.history import list_runs
     from aimbot_lab.tracking.runs.opening import RunDescription, open_run
     from aimbot_lab.tracking.settings import TrackingSettings
@@ -169,7 +175,7 @@ def test_a_disk_without_room_for_the_end_is_told_before_the_run_begins(data_fold
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(reserve, "replace_file", full)
+    monkeypatch.setattr(journal, "replace_file", full)
     with pytest.raises(StoreError, match="No space left on device"):
         open_run(data_folder, TrackingSettings(), RunDescription("full"))
     assert list_runs(data_folder) == []

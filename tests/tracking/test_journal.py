@@ -4,16 +4,17 @@ import shutil
 import pytest
 
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.tracking.journal import journal as journal_module
-from aimbot_lab.tracking.journal.entries import (
+from aimbot_lab.tracking import journal as journal_module
+from aimbot_lab.tracking.journal import (
     EndEntry,
     FileEntry,
+    Journal,
     MetricsEntry,
     TagsEntry,
+    count_waiting,
     decode,
     encode,
 )
-from aimbot_lab.tracking.journal.journal import Journal, count_waiting
 
 
 def entry(step):

@@ -10,7 +10,7 @@ from aimbot_lab.tracking import journal_tracker
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
-from aimbot_lab.tracking.runs.owner import read_owner
+from aimbot_lab.tracking.runs.ownership import read_owner
 from aimbot_lab.tracking.settings import TrackingSettings
 from aimbot_lab.version import code_hash
 

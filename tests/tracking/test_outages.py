@@ -2,8 +2,8 @@
 
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.journal import sender
-from aimbot_lab.tracking.journal.outage import Outage
+from aimbot_lab.tracking import sender
+from aimbot_lab.tracking.tracker import Outage
 
 DOWN = "the store is down; the training goes on; what it tracks waits on this machine"
 WORKS = "the tracking store works again; all that waited has arrived"

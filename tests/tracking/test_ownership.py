@@ -13,11 +13,12 @@ from owned_runs import seen_from
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.runs import ownership
 from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import claim_run
 from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.owner import this_process
-from aimbot_lab.tracking.runs.reopening import claim_run, find_run_folder
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.tracking.runs.run_folder import (
     create_run_folder,
+    find_run_folder,
     living_folders,
     run_folders,
 )
@@ -56,7 +57,7 @@ def test_a_killed_process_frees_its_run_by_its_death(data_folder):
     script = f"""
 from pathlib import Path
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder
 create_run_folder(DataFolder(Path({str(data_folder.root)!r})), this_process("x", None))
 print("held", flush=True)

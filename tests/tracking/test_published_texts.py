@@ -6,7 +6,7 @@ import aimbot_lab.experiment.runs.run as experiment_run
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.run import RunRequest, run_curriculum
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.observer import SilentObserver
 
 CURRICULUM = """

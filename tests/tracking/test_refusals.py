@@ -13,14 +13,25 @@ from aimbot_lab.cli.commands.runs import runs
 from aimbot_lab.foundation.errors import StoreError
 from aimbot_lab.tracking import mlflow_store
 from aimbot_lab.tracking.address import TrackingAddress
-from aimbot_lab.tracking.journal.delivery import FilesHeldError, StoreRefusedError, deliver_batch
-from aimbot_lab.tracking.journal.entries import EndEntry, FileEntry, MetricsEntry, TagsEntry
-from aimbot_lab.tracking.journal.journal import Journal, count_waiting
+from aimbot_lab.tracking.journal import (
+    EndEntry,
+    FileEntry,
+    Journal,
+    MetricsEntry,
+    TagsEntry,
+    count_waiting,
+)
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process
+from aimbot_lab.tracking.runs.ownership import OWNER_TAG, this_process
+from aimbot_lab.tracking.sender import deliver_batch
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.store_errors import NoArtifactError, file_error
+from aimbot_lab.tracking.store_errors import (
+    FilesHeldError,
+    NoArtifactError,
+    StoreRefusedError,
+    file_error,
+)
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ import pytest
 from dead_runs import leave_elsewhere
 
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.journal.entries import EndEntry, MetricsEntry, ResumeEntry
-from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.journal import EndEntry, Journal, MetricsEntry, ResumeEntry
 from aimbot_lab.tracking.runs.history import list_runs
-from aimbot_lab.tracking.runs.opening import RunDescription, open_run
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run, reopen_run
 from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.owner import OWNER_TAG, this_process, write_owner
-from aimbot_lab.tracking.runs.reopening import find_run_folder, reopen_run
-from aimbot_lab.tracking.runs.undelivered import waiting_runs
+from aimbot_lab.tracking.runs.ownership import OWNER_TAG, this_process, write_owner
+from aimbot_lab.tracking.runs.run_folder import find_run_folder, waiting_runs
 from aimbot_lab.tracking.settings import TrackingSettings
 
 
@@ -179,13 +177,13 @@ def test_a_run_that_the_store_has_deleted_is_refused_and_stays_as_it_is(
 
 
 def test_a_disk_without_room_leaves_the_run_to_others(data_folder, stopped, monkeypatch):
-    from aimbot_lab.tracking.journal import disk_reserve as reserve
+    from aimbot_lab.tracking import journal
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reserve, "replace_file", full)
+        patch.setattr(journal, "replace_file", full)
         with pytest.raises(StoreError, match="No space left on device"):
             reopen_run(data_folder, stopped)
     assert find_run_folder(data_folder, stopped).owner.is_gone()

@@ -3,9 +3,9 @@ import threading
 import pytest
 from fake_store import FakeStore
 
-from aimbot_lab.tracking.journal.delivery import deliver_batch
-from aimbot_lab.tracking.journal.journal import Journal
+from aimbot_lab.tracking.journal import Journal
 from aimbot_lab.tracking.runs.run_folder import left_over_folders
+from aimbot_lab.tracking.sender import deliver_batch
 
 
 def test_everything_arrives_in_order_after_the_store_was_down(begin):

@@ -3,7 +3,7 @@
 import pytest
 
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.tracking.runs.run_folder import create_run_folder, run_folders
 
 

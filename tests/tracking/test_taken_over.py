@@ -11,9 +11,9 @@ from aimbot_lab.foundation.errors import RunLostError
 from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
 from aimbot_lab.tracking.runs import ownership
 from aimbot_lab.tracking.runs.history import list_runs
+from aimbot_lab.tracking.runs.opening import claim_run, reopen_run
 from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
-from aimbot_lab.tracking.runs.owner import read_owner, this_process
-from aimbot_lab.tracking.runs.reopening import claim_run, reopen_run
+from aimbot_lab.tracking.runs.ownership import read_owner, this_process
 from aimbot_lab.tracking.runs.run_folder import (
     create_run_folder,
 )

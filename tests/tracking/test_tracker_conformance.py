@@ -7,10 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from aimbot_lab.tracking.address import embedded_address
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.tracking.tracker import MemoryTracker, Tracker
 
 
 class ReadBack(NamedTuple):

@@ -12,7 +12,7 @@ from safetensors.torch import load
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.memory_tracker import MemoryTracker
+from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.best_agent import BestAgent
 from aimbot_lab.training.callbacks import checkpoint_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint

@@ -11,8 +11,8 @@ from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.agent_names import saved_agents
 from aimbot_lab.tracking.runs.history import find_run, metric_history
+from aimbot_lab.tracking.runs.run_summary import saved_agents
 from aimbot_lab.training.callbacks import checkpoint_callback
 from tests.cli.tiny_runs import invoke, train, write
 from tests.unity.stand_in_build import write_build

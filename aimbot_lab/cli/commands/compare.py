@@ -171,7 +171,7 @@ def _keep(
     place: options.Place,
 ) -> None:
     """Save the page, and leave a copy and the numbers with every run."""
-    from aimbot_lab.tracking.runs.addition import Addition, add_to_run
+    from aimbot_lab.tracking.runs.history import Addition, add_to_run
 
     ids = list(dict.fromkeys(runs))
     more = f"-and-{len(ids) - IDS_IN_A_NAME}-more" if len(ids) > IDS_IN_A_NAME else ""

@@ -60,7 +60,7 @@ def evaluate(
     """
     from aimbot_lab.experiment.analysis.evaluation import evaluation_record
     from aimbot_lab.experiment.runs.agents import fetch_agent
-    from aimbot_lab.tracking.runs.addition import add_to_run
+    from aimbot_lab.tracking.runs.history import add_to_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
     from aimbot_lab.worlds.registry import spec_of
 

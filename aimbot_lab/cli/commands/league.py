@@ -94,7 +94,7 @@ def _show(found: "League") -> None:
 
 def _keep(found: "League", page: str, plan: "PlannedLeague", place: options.Place) -> None:
     """Leave page, numbers and games with every run."""
-    from aimbot_lab.tracking.runs.addition import Addition, add_to_run
+    from aimbot_lab.tracking.runs.history import Addition, add_to_run
 
     texts = {
         f"{FOLDER}/league.json": json.dumps(found.as_json(), indent=1),

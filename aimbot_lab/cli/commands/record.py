@@ -174,8 +174,7 @@ def _keep(
 ) -> None:
     """Leave a copy with the run, and a line in its note."""
     from aimbot_lab.experiment.analysis.film_record import film_record
-    from aimbot_lab.tracking.runs.addition import add_to_run
-    from aimbot_lab.tracking.runs.history import find_run
+    from aimbot_lab.tracking.runs.history import add_to_run, find_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
 
     run_id, at = agent.run.run_id, place.tracking_uri

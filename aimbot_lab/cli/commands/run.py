@@ -266,8 +266,8 @@ def _store(curriculum: "LoadedCurriculum", given: RunOptions) -> str | None:
 
 def _destination(curriculum: "LoadedCurriculum", given: RunOptions) -> "DataFolder":
     """The data folder, once all about where the run goes is found to be usable."""
-    from aimbot_lab.tracking.limits import checked_run_name
     from aimbot_lab.tracking.runs.opening import check_destination
+    from aimbot_lab.tracking.tracker import checked_run_name
 
     checked_run_name(curriculum.name if given["name"] is None else given["name"])
     place = given["place"]

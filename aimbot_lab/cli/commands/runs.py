@@ -16,9 +16,9 @@ from aimbot_lab.foundation.shown_text import one_line
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.data_folder import DataFolder
-    from aimbot_lab.tracking.runs.deletion import Deletion
+    from aimbot_lab.tracking.runs.history import Deletion
+    from aimbot_lab.tracking.runs.run_folder import WaitingRun
     from aimbot_lab.tracking.runs.run_summary import RunSummary
-    from aimbot_lab.tracking.runs.undelivered import WaitingRun
 
 
 STATUSES = ("RUNNING", "FINISHED", "FAILED", "KILLED")
@@ -73,8 +73,8 @@ def runs(
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
     from aimbot_lab.tracking.runs.history import MAX_RUNS, list_runs
-    from aimbot_lab.tracking.runs.selection import selected
-    from aimbot_lab.tracking.runs.undelivered import waiting_runs
+    from aimbot_lab.tracking.runs.run_folder import waiting_runs
+    from aimbot_lab.tracking.runs.run_summary import selected
 
     folder = place.folder
     faults: dict[str, str] = {}
@@ -193,7 +193,7 @@ def delete(runs: tuple[str, ...], yes: bool, place: options.Place) -> None:
       aimbot-lab delete 3f2a 9c01
     """
     from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-    from aimbot_lab.tracking.runs.deletion import delete_run, plan_deletion
+    from aimbot_lab.tracking.runs.history import delete_run, plan_deletion
 
     folder = place.folder
     close_orphan_runs(folder)  # with the status that each of them has
@@ -263,7 +263,7 @@ def weights(
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.runs.control_channel import ControlChannel
-    from aimbot_lab.tracking.runs.running import running_run
+    from aimbot_lab.tracking.runs.run_folder import running_run
 
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)

@@ -34,7 +34,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import closing
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.addition import Addition
+from aimbot_lab.tracking.runs.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.worlds.registry import content_of, evaluated, make_world, spec_of, type_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.experiment.runs.result import section_of, with_section
 from aimbot_lab.replay.episode import Replay
-from aimbot_lab.tracking.runs.addition import Addition
+from aimbot_lab.tracking.runs.history import Addition
 from aimbot_lab.tracking.tracker import NOTE_TAG
 from aimbot_lab.tracking.ui import page_of_artifact
 

@@ -15,8 +15,8 @@ from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.foundation.statistics.intervals import shown_rate, wilson
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.agent_names import BEST
 from aimbot_lab.tracking.runs.history import download_artifact
+from aimbot_lab.tracking.runs.run_summary import BEST
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.self_play.pool import (
     POOL_FOLDER,

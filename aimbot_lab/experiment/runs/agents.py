@@ -26,12 +26,17 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreErro
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import FilesHeldError
-from aimbot_lab.tracking.runs.agent_names import AGENT_FOLDER, saved_agents, saved_name, saved_tag
 from aimbot_lab.tracking.runs.history import MAX_RUNS, download_artifact, find_run, list_runs
-from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.tracking.runs.selection import PARENT, is_training
-from aimbot_lab.tracking.store_errors import NoArtifactError
+from aimbot_lab.tracking.runs.run_summary import (
+    AGENT_FOLDER,
+    PARENT,
+    RunSummary,
+    is_training,
+    saved_agents,
+    saved_name,
+    saved_tag,
+)
+from aimbot_lab.tracking.store_errors import FilesHeldError, NoArtifactError
 from aimbot_lab.tracking.tracker import Tracker
 from aimbot_lab.training.agents.agent_files import (
     DESCRIPTION,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aimbot_lab.tracking.journal.durable import put_file
-from aimbot_lab.tracking.journal.outage import Notify, Outage, silent
+from aimbot_lab.tracking.durable import put_file
+from aimbot_lab.tracking.tracker import Notify, Outage, silent
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.version import code_hash
 

@@ -25,17 +25,11 @@ from aimbot_lab.experiment.runs.run_record import (
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.outage import Notify, silent
 from aimbot_lab.tracking.runs.history import find_run
-from aimbot_lab.tracking.runs.reopening import (
-    check_reopening,
-    claim_run,
-    refuse_unless_free,
-    reopen_run,
-)
-from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
+from aimbot_lab.tracking.runs.opening import check_reopening, claim_run, reopen_run
+from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME, refuse_unless_free
 from aimbot_lab.tracking.runs.run_summary import RunSummary
-from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.tracking.tracker import Notify, Tracker, silent
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.training import Training
 from aimbot_lab.training.versions import CODE, versions

@@ -32,12 +32,10 @@ from aimbot_lab.experiment.runs.run_record import (
 from aimbot_lab.foundation.errors import AbortedError, ForeignCodeError, LabError, RunLostError
 from aimbot_lab.foundation.world import closed_on_failure
 from aimbot_lab.tracking.address import without_password
-from aimbot_lab.tracking.journal.outage import Notify, silent
-from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import LOOK_SECONDS, ControlChannel, LiveFolder
 from aimbot_lab.tracking.runs.opening import open_run
 from aimbot_lab.tracking.runs.run_folder import CHECKPOINTS_NAME
-from aimbot_lab.tracking.tracker import RunStatus, Tracker
+from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker, silent
 from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.place import LostError

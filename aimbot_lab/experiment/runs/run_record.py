@@ -24,7 +24,7 @@ from aimbot_lab.foundation.named_code import NamedCode, is_allowed
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.address import without_password
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.durable import put_file
+from aimbot_lab.tracking.durable import put_file
 from aimbot_lab.tracking.runs import orphan_runs as orphans
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
 from aimbot_lab.tracking.tracker import RunStatus

@@ -106,7 +106,7 @@ class Lab:
         more than one is meant.
         """
         from aimbot_lab.tracking.runs.history import find_run
-        from aimbot_lab.tracking.runs.running import running_run
+        from aimbot_lab.tracking.runs.run_folder import running_run
 
         with suppress(ConfigurationError):
             return str(running_run(self.data_folder, run).run_id)

@@ -17,7 +17,7 @@ from aimbot_lab.panel.server.access import Door
 from aimbot_lab.panel.server.app import panel_app
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.messages import MAX_MESSAGE
-from aimbot_lab.tracking.journal.durable import put_file
+from aimbot_lab.tracking.durable import put_file
 
 MAX_HOST = 100  # characters of it in a message
 GRACE_SECONDS = 2  # that open pages have to go

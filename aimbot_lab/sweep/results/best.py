@@ -7,7 +7,7 @@ from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.sweep.record import SweepRecord
 from aimbot_lab.sweep.results.report import SweepReport
 from aimbot_lab.sweep.search.space import overrides
-from aimbot_lab.tracking.journal.durable import replace_file
+from aimbot_lab.tracking.durable import replace_file
 
 BEST_FILE = "best.yaml"
 

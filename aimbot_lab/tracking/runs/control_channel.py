@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from aimbot_lab.tracking.journal.durable import disk_error, put_file, swap_file
+from aimbot_lab.tracking.durable import disk_error, put_file, swap_file
 
 _FOLDER = "mail"
 _REQUEST, _ANSWER = ".request", ".answer"
@@ -118,3 +118,27 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
+
+
+LIVE_NAME = "live"
+
+
+class LiveFolder(NamedTuple):
+    """The folder `live` of a run's folder; it exists once somebody has watched the run."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, run_folder: Path) -> "LiveFolder":
+        """That of the run in `run_folder`."""
+        return cls(run_folder / LIVE_NAME)
+
+    @property
+    def status(self) -> Path:
+        """A JSON document: where the training stands."""
+        return self.path / "status.json"
+
+    @property
+    def agent(self) -> Path:
+        """A folder with the newest agent."""
+        return self.path / "agent"

@@ -1,16 +1,28 @@
-"""Reading runs back from the store that counts."""
+"""Runs in the store that counts: read back, added to after their end, deleted."""
 
-from pathlib import Path
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import StoreRefusedError
-from aimbot_lab.tracking.limits import checked_name
-from aimbot_lab.tracking.runs.run_summary import MetricPoint, RunSummary
-from aimbot_lab.tracking.runs.selection import OWN_TRAINING, is_own_training
+from aimbot_lab.tracking.journal import Entry, FileEntry, MetricsEntry, TagsEntry
+from aimbot_lab.tracking.journal_tracker import now_ms
+from aimbot_lab.tracking.runs.orphan_runs import close_orphan_runs
+from aimbot_lab.tracking.runs.run_folder import LATEST, find_run_folder, refuse_unless_free
+from aimbot_lab.tracking.runs.run_summary import (
+    OWN_TRAINING,
+    PARENT,
+    MetricPoint,
+    RunSummary,
+    is_own_training,
+)
+from aimbot_lab.tracking.store_errors import StoreRefusedError
+from aimbot_lab.tracking.tracker import checked_metrics, checked_name, checked_tags
 
-LATEST = "latest"
 MAX_RUNS = 50_000
 
 
@@ -120,3 +132,115 @@ def download_artifact(
     from aimbot_lab.tracking.mlflow_store import connect
 
     return connect(data_folder, address).download(run_id, name)
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Numbers, tags and files for a run; an artifact of the same name is replaced."""
+
+    step: int = 0  # environment step of the metrics
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)  # artifact name -> content
+    files: Mapping[str, Path] = field(default_factory=dict)  # artifact name -> file to copy
+
+
+def add_to_run(
+    data_folder: DataFolder, run_id: str, addition: Addition, *, tracking_uri: str | None = None
+) -> None:
+    """Store `addition` with the run, at once and without a journal.
+
+    Raises StoreError where the store can't be used or has no such run, OSError where a file
+    can't be read, ValueError for a name that no store takes.
+    """
+    address = choose_address(data_folder, explicit=tracking_uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, address)
+    with TemporaryDirectory("-addition") as folder:
+        # Files first: the tags and metrics then refer to something that is there.
+        for entry in [*_file_entries(addition, Path(folder)), *_value_entries(addition)]:
+            store.run(run_id, Path(folder)).send([entry])
+
+
+def _file_entries(addition: Addition, folder: Path) -> Iterator[Entry]:
+    for name in [*addition.texts, *addition.files]:
+        place = PurePosixPath(checked_name(name))
+        copy = folder / place
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if name in addition.texts:
+            copy.write_text(addition.texts[name], encoding="utf-8")
+        else:
+            shutil.copyfile(addition.files[name], copy)
+        parent = "" if place.parent == PurePosixPath(".") else str(place.parent)
+        yield FileEntry(str(place), parent)
+
+
+def _value_entries(addition: Addition) -> Iterator[Entry]:
+    if addition.metrics:
+        yield MetricsEntry(addition.step, now_ms(), checked_metrics(addition.metrics))
+    if addition.tags:
+        yield TagsEntry(checked_tags(addition.tags))
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What would be deleted."""
+
+    named: tuple[RunSummary, ...]
+    below: tuple[RunSummary, ...]  # runs of the trials of the sweeps among them
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """All of them, the lowest first."""
+        return (*reversed(self.below), *self.named)
+
+
+def plan_deletion(
+    names: Sequence[str], data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> Deletion:
+    """The runs that `names` mean, and all that lie below them.
+
+    Raises ConfigurationError where a name means no single run, or where one of the runs may still
+    be trained; nothing is deleted then.
+    """
+    close_orphan_runs(data_folder)
+    found = [find_run(data_folder, name, tracking_uri=tracking_uri) for name in names]
+    named = {run.run_id: run for run in found}
+    below: dict[str, RunSummary] = {}
+    runs = list_runs(data_folder, tracking_uri=tracking_uri, max_results=MAX_RUNS)
+    level = set(named)
+    while level:
+        next_level = [run for run in runs if run.tags.get(PARENT) in level]
+        below.update({run.run_id: run for run in next_level if run.run_id not in named})
+        level = {run.run_id for run in next_level}
+    deletion = Deletion(tuple(named.values()), tuple(below.values()))
+    for run in deletion.runs:
+        _refuse_living(run, data_folder)
+    return deletion
+
+
+def _refuse_living(run: RunSummary, data_folder: DataFolder) -> None:
+    folder = find_run_folder(data_folder, run.run_id)
+    if folder is not None:
+        refuse_unless_free(folder)
+    elif run.status == "RUNNING":
+        raise ConfigurationError(
+            f"run {run.run_id} is RUNNING and has no folder in {data_folder.runs}: it may be "
+            "trained elsewhere"
+        )
+
+
+def delete_run(
+    run: RunSummary, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> None:
+    """Delete `run` in its store, its files, and its checkpoints. Raises StoreError."""
+    address = choose_address(data_folder, explicit=tracking_uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    folder = find_run_folder(data_folder, run.run_id)
+    if folder is not None:
+        refuse_unless_free(folder)
+    connect(data_folder, address).discard_run(run.run_id)
+    if folder is not None:
+        folder.remove()

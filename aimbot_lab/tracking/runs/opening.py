@@ -1,4 +1,7 @@
-"""Beginning a run: in the store, in the data folder, and the thread between the two."""
+"""A run's tracker: of a new run, of one that is resumed, or of one that groups others.
+
+Each is in the store, in the data folder, and has a thread between the two.
+"""
 
 import getpass
 import os
@@ -10,19 +13,39 @@ from typing import TYPE_CHECKING
 
 import aimbot_lab
 from aimbot_lab.foundation.errors import ConfigurationError, StoreError
-from aimbot_lab.tracking.address import choose_address, without_password
+from aimbot_lab.tracking.address import choose_address, kept_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.outage import Notify, never_raising, silent
-from aimbot_lab.tracking.journal_tracker import RunAddress, start_tracker
-from aimbot_lab.tracking.limits import MAX_PARAM, checked_key, checked_tags, shortened
-from aimbot_lab.tracking.runs.owner import OWNER_TAG, Owner, this_process
-from aimbot_lab.tracking.runs.run_folder import RunFolder, create_run_folder
+from aimbot_lab.tracking.durable import exclusive
+from aimbot_lab.tracking.journal_tracker import JournalTracker, RunAddress, start_tracker
+from aimbot_lab.tracking.runs.ownership import (
+    OWNER_TAG,
+    Owner,
+    this_process,
+)
+from aimbot_lab.tracking.runs.run_folder import (
+    RunFolder,
+    create_run_folder,
+    find_run_folder,
+    refuse_unless_free,
+)
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.tracking.tracker import Tracker
+from aimbot_lab.tracking.tracker import (
+    MAX_PARAM,
+    Notify,
+    Tracker,
+    checked_key,
+    checked_tags,
+    never_raising,
+    shortened,
+    silent,
+)
 from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.mlflow_store import MlflowStore
+if TYPE_CHECKING:
+    from aimbot_lab.tracking.mlflow_store import MlflowStore
+
 
 _NOT_HEEDED: Mapping[str, str] = MappingProxyType(
     {
@@ -145,3 +168,138 @@ def _user_name() -> str:
     except (OSError, KeyError):
         # A container may run under a number that has no name.
         return "unknown"
+
+
+def rejoin_run(
+    data_folder: DataFolder,
+    settings: TrackingSettings,
+    run_id: str,
+    *,
+    tracking_uri: str | None = None,
+    on_outage: Notify = silent,
+) -> Tracker:
+    """A tracker that resumes the run `run_id`, which is RUNNING again.
+
+    What its last writer left undelivered on this machine must have been delivered before
+    (`close_orphan_runs`). Raises ConfigurationError for an address that can't be used, StoreError
+    where the store or the data folder can't, where there is no such run, or where a living process
+    writes to it.
+    """
+    address = choose_address(data_folder, explicit=tracking_uri, setting=settings.uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, address)
+    owner = this_process(uuid.uuid4().hex, None if address.embedded else address.uri)
+    folder = create_run_folder(data_folder, owner)
+    try:
+        folder = folder.named(run_id)
+        run = RunAddress(run_id, store.experiment_of(run_id), address.shown)
+        sink = store.run(run_id, folder.path)
+        tracker = start_tracker(
+            run, folder, sink=sink, notify=never_raising(on_outage), resumed=True
+        )
+    except BaseException:
+        folder.remove()
+        raise
+    tracker.set_tags({OWNER_TAG: folder.owner.label})
+    return tracker
+
+
+def claim_run(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    take_over: bool = False,
+    tracking_uri: str | None = None,
+) -> RunFolder:
+    """The folder of a run, which this process owns until it releases it.
+
+    With `take_over` also where another process may still train it, which then stops. Where the
+    file that names its store is damaged, that is the one at `tracking_uri`, None for the embedded
+    one. Raises ConfigurationError where the run has no folder here or another process has it,
+    StoreError where the disk refuses; then its owner has it still.
+    """
+    # Held by whoever closes dead runs or takes one over.
+    with exclusive(data_folder.orphan_lock):
+        folder = _folder_of(data_folder, run_id)
+        if not take_over:
+            refuse_unless_free(folder)
+        return folder.taken_over(_successor(folder, tracking_uri))
+
+
+def reopen_run(
+    data_folder: DataFolder,
+    run_id: str,
+    *,
+    claimed: RunFolder | None = None,
+    on_outage: Notify = silent,
+) -> Tracker:
+    """A tracker that resumes a run of this data folder, on the store where it was started.
+
+    The run may be `claimed` already, else it is now. What it had logged before it does not log
+    again. `on_outage` is as for `open_run`.
+    Raises ConfigurationError where the run has no folder here or another process has it, and
+    StoreError where the store can't be used or has no such run; then nothing has changed. Where
+    the disk refuses, which is a StoreError too, what was claimed here is given back, be it to an
+    owner that may live; what the caller claimed is the caller's to give back.
+    """
+    found = claimed or _folder_of(data_folder, run_id)
+    store, run = _stored(data_folder, run_id, found.owner.tracking_uri)
+    folder = claimed or claim_run(data_folder, run_id)
+    try:
+        if folder.hold is not None and folder.hold.before is not None:
+            folder.part()
+        folder.unsettle()
+        data_folder.drop_unfinished_copies(run_id)
+        tracker = _start(run, folder, store, on_outage=on_outage)
+    except BaseException:
+        if claimed is None:
+            folder.give_back()
+        raise
+    tracker.set_tags({OWNER_TAG: folder.owner.label})
+    return tracker
+
+
+def check_reopening(
+    data_folder: DataFolder, run_id: str, *, tracking_uri: str | None = None
+) -> None:
+    """Raise what `reopen_run` would where the run's folder or store is missing; changes nothing.
+
+    `tracking_uri` is as for `claim_run`.
+    """
+    owner = _successor(_folder_of(data_folder, run_id), tracking_uri)
+    _stored(data_folder, run_id, owner.tracking_uri)
+
+
+def _folder_of(data_folder: DataFolder, run_id: str) -> RunFolder:
+    folder = find_run_folder(data_folder, run_id)
+    if folder is None:
+        raise ConfigurationError(f"run {run_id} has no folder in {data_folder.runs}")
+    return folder
+
+
+def _stored(
+    data_folder: DataFolder, run_id: str, uri: str | None
+) -> tuple["MlflowStore", RunAddress]:
+    """The store at `uri`, None for the embedded one, and where the run is found in it."""
+    address = kept_address(data_folder, uri)
+    from aimbot_lab.tracking.mlflow_store import connect
+
+    store = connect(data_folder, address)
+    return store, RunAddress(run_id, store.experiment_of(run_id), address.shown)
+
+
+def _successor(folder: RunFolder, tracking_uri: str | None) -> Owner:
+    before = folder.owner
+    if before.is_unknown:
+        return this_process(str(folder.run_id), tracking_uri)
+    return this_process(before.token, before.tracking_uri)
+
+
+def _start(
+    run: RunAddress, folder: RunFolder, store: "MlflowStore", *, on_outage: Notify
+) -> JournalTracker:
+    sink = store.run(run.run_id, folder.path)
+    monitor_end = store.monitor_system(run.run_id, resumed=True)
+    tracker = start_tracker(run, folder, sink=sink, notify=never_raising(on_outage), resumed=True)
+    return tracker.finishing(monitor_end)

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING
 from aimbot_lab.foundation.errors import LabError, StoreError
 from aimbot_lab.tracking.address import kept_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.delivery import (
-    EntrySink,
-    FilesHeldError,
-    Refuse,
-    RunRefusedError,
-    deliver_batch,
-    send_files,
-    send_group,
-)
-from aimbot_lab.tracking.journal.entries import EndEntry
-from aimbot_lab.tracking.journal.file_lock import exclusive
-from aimbot_lab.tracking.journal.growing_files import growing_entries
-from aimbot_lab.tracking.journal.journal import Journal
-from aimbot_lab.tracking.runs.owner import this_process
+from aimbot_lab.tracking.durable import exclusive
+from aimbot_lab.tracking.journal import EndEntry, Journal, growing_entries
+from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.tracking.runs.run_folder import RunFolder, left_over_folders
+from aimbot_lab.tracking.sender import EntrySink, Refuse, deliver_batch, send_files, send_group
+from aimbot_lab.tracking.store_errors import FilesHeldError, RunRefusedError
 from aimbot_lab.tracking.tracker import RunStatus
 
 if TYPE_CHECKING:

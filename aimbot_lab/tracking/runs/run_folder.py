@@ -12,20 +12,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from aimbot_lab.foundation.errors import RunLostError
+from aimbot_lab.foundation.errors import ConfigurationError, RunLostError
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.disk_reserve import RESERVE_NAME
-from aimbot_lab.tracking.journal.durable import disk_error, replace_file, sync_file
-from aimbot_lab.tracking.journal.growing_files import detach_growing
-from aimbot_lab.tracking.journal.journal import JOURNAL_NAME
-from aimbot_lab.tracking.runs.owner import UNKNOWN, Owner, read_owner, write_owner
+from aimbot_lab.tracking.durable import disk_error, replace_file, sync_file
+from aimbot_lab.tracking.journal import JOURNAL_NAME, RESERVE_NAME, count_waiting, detach_growing
 from aimbot_lab.tracking.runs.ownership import (
+    LEASE_SECONDS,
     OWNER_NAME,
+    UNKNOWN,
     Hold,
+    Owner,
     forget_locks,
     is_free,
+    lease_left,
+    read_owner,
     take_hold,
     wait_for,
+    write_owner,
 )
 from aimbot_lab.tracking.tracker import RunStatus
 
@@ -277,3 +280,92 @@ def _is_stillborn(path: Path) -> bool:
         return time.time() - path.stat().st_mtime > _STALE_SECONDS
     except OSError:
         return False
+
+
+LATEST = "latest"
+
+
+def _begun(folder: RunFolder) -> float:
+    """When the run's process wrote that it owns it; s since 1970, 0 where it has just ended."""
+    try:
+        return (folder.path / OWNER_NAME).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def running_run(data_folder: DataFolder, run: str) -> RunFolder:
+    """The folder of the one running run whose id begins with `run`; "latest" began last.
+
+    Raises ConfigurationError otherwise.
+    """
+    living = [folder for folder in living_folders(data_folder) if folder.run_id is not None]
+    if run == LATEST and living:
+        return max(living, key=_begun)
+    matches = [one for one in living if run and str(one.run_id).startswith(run)]
+    if len(matches) == 1:
+        return matches[0]
+    exact = [one for one in matches if one.run_id == run]
+    if exact:
+        return exact[0]
+    if matches:
+        raise ConfigurationError(f"{run!r}: several running runs begin so; give more of the id")
+    running = ", ".join(str(one.run_id) for one in living) or "none"
+    raise ConfigurationError(f"{run!r}: no such run is running here (running: {running})")
+
+
+@dataclass(frozen=True)
+class WaitingRun:
+    """What a data folder holds of a run until `close_orphan_runs` can deliver it."""
+
+    run_id: str
+    entries: int  # numbers, tags and files, and the end of the run
+    store: str  # the address that they wait for, without a password
+
+
+def waiting_runs(data_folder: DataFolder) -> list[WaitingRun]:
+    """The runs of dead or finished processes whose entries wait here; only reads."""
+    return [
+        WaitingRun(folder.run_id, entries, folder.owner.tracking_uri or data_folder.tracking_uri)
+        for folder in left_over_folders(data_folder)
+        if folder.run_id is not None and (entries := count_waiting(folder.path))
+    ]
+
+
+def find_run_folder(data_folder: DataFolder, run_id: str) -> RunFolder | None:
+    """The folder of a run in this data folder, None if missing."""
+    return next((one for one in run_folders(data_folder) if one.run_id == run_id), None)
+
+
+def refuse_unless_free(folder: RunFolder) -> None:
+    """Raise ConfigurationError, which says how to resume it, where its owner may be alive."""
+    if folder.is_free:
+        return
+    owner, way = folder.owner, f"aimbot-lab resume {folder.run_id} --take-over"
+    who = f"process {owner.pid} on {owner.host}"
+    if owner.is_unknown:
+        raise ConfigurationError(
+            f"{folder.path / OWNER_NAME}: is damaged, so it is not known whether run "
+            f"{folder.run_id} is still being trained; if no process trains it: {way}"
+        )
+    if owner.is_on_this_machine():
+        raise ConfigurationError(
+            f"run {folder.run_id} is still being trained by {who}; "
+            f"end that process first, or train on here and have it stop there: {way}"
+        )
+    raise ConfigurationError(
+        f"run {folder.run_id} may still be being trained by {who}{_until(folder)}; "
+        f"if that process is dead, at once by: {way}"
+    )
+
+
+def _until(folder: RunFolder) -> str:
+    """What is known of an owner's lease."""
+    if folder.owner.lock is None:
+        return ", by an older version, which renews no lease"
+    if not (folder.path / folder.owner.lock).exists():
+        return ", whose lock file was deleted"
+    left = max(lease_left(folder.path, folder.owner), 0.0)
+    return (
+        f", which renewed its lease {LEASE_SECONDS - left:.0f} s ago: it can be resumed in "
+        f"{left:.0f} s unless it is renewed again"
+    )

@@ -14,9 +14,8 @@ from aimbot_lab.foundation.shown_text import shortened
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.foundation.world_type import MakePlayer, WorldSettings
 from aimbot_lab.panel.server.loading import AGENTS, KERNELS, STORE
-from aimbot_lab.tracking.runs.agent_names import BEST, LAST
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
+from aimbot_lab.tracking.runs.run_summary import BEST, LAST
 
 if TYPE_CHECKING:
     from aimbot_lab.evaluation.matches import MatchPlayer

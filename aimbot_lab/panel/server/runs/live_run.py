@@ -17,8 +17,7 @@ from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import plain
 from aimbot_lab.panel.server.runs.run_list import RunList
-from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
+from aimbot_lab.tracking.runs.control_channel import ControlChannel, LiveFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder
 
 WATCH_SECONDS = 15.0  # for which one request has a run show itself

@@ -12,10 +12,9 @@ from aimbot_lab.panel.server.loading import STORE, Loader, failure_words, in_thr
 from aimbot_lab.panel.server.sweeps import changed_ms
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.journal import stored_ending
-from aimbot_lab.tracking.runs.agent_names import saved_agents
+from aimbot_lab.tracking.journal import stored_ending
 from aimbot_lab.tracking.runs.run_folder import RunFolder, run_folders
-from aimbot_lab.tracking.runs.run_summary import WORLD_TAG
+from aimbot_lab.tracking.runs.run_summary import WORLD_TAG, saved_agents
 
 if TYPE_CHECKING:
     from aimbot_lab.tracking.runs.run_summary import RunSummary

@@ -20,8 +20,7 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.panel.server.loading import STORE, Loader
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.journal.durable import put_file
-from aimbot_lab.tracking.journal.file_lock import exclusive
+from aimbot_lab.tracking.durable import exclusive, put_file
 from aimbot_lab.tracking.runs.run_folder import living_folders
 
 FOLDER, STATE_NAME, LOG_NAME, LOCK_NAME = "panel", "started.json", "training.log", "start.lock"

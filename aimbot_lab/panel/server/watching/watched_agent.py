@@ -21,10 +21,10 @@ from aimbot_lab.panel.server.watching.live_play import (
     SnapshotParts,
 )
 from aimbot_lab.tracking.data_folder import DataFolder
-from aimbot_lab.tracking.runs.agent_names import LAST
+from aimbot_lab.tracking.runs.control_channel import LiveFolder
 from aimbot_lab.tracking.runs.history import download_artifact
-from aimbot_lab.tracking.runs.live_folder import LiveFolder
 from aimbot_lab.tracking.runs.run_folder import RunFolder
+from aimbot_lab.tracking.runs.run_summary import LAST
 from aimbot_lab.training.agents.agent_files import DESCRIPTION, SavedAgent, load_agent
 from aimbot_lab.worlds.registry import code_of, spec_of
 

@@ -2,30 +2,241 @@
 
 One JSON line per entry, only ever appended. How much of it the store has is kept beside it, and
 from where on it lacks files of that part; that note may lag behind, because sending an entry twice
-stores it once.
+stores it once. Beside it lie copies of logged files until they are uploaded, files that grow while
+the run does and become artifacts when it ends, and room on the disk for the run's last words.
 """
 
+import json
 import os
+import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from aimbot_lab.tracking.journal.durable import append_whole, disk_error, replace_file, sync_file
-from aimbot_lab.tracking.journal.entries import (
-    EndEntry,
-    Entry,
-    FileEntry,
-    MetricsEntry,
-    ResumeEntry,
-    decode,
-    encode,
-    is_file,
-)
-from aimbot_lab.tracking.journal.kept_files import KeptFiles
+from aimbot_lab.tracking.durable import append_whole, disk_error, replace_file, sync_file
 from aimbot_lab.tracking.tracker import RunStatus
+
+
+@dataclass(frozen=True)
+class MetricsEntry:
+    """Numbers of one step; the time is kept so that sending twice stores them once."""
+
+    step: int  # environment steps
+    time_ms: int  # since 1970
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TagsEntry:
+    """Tags to set."""
+
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file to upload."""
+
+    kept: str  # where the copy lies, relative to the run folder
+    folder: str  # artifact folder, empty for the top
+
+
+@dataclass(frozen=True)
+class EndEntry:
+    """The end of the run; only a `ResumeEntry` may follow."""
+
+    status: RunStatus
+    time_ms: int  # since 1970
+
+
+@dataclass(frozen=True)
+class ResumeEntry:
+    """The run goes on, whether it had ended or its process had died."""
+
+    time_ms: int  # since 1970
+
+
+Entry = MetricsEntry | TagsEntry | FileEntry | EndEntry | ResumeEntry
+_KINDS: Mapping[str, type[Entry]] = {
+    "metrics": MetricsEntry,
+    "tags": TagsEntry,
+    "file": FileEntry,
+    "end": EndEntry,
+    "resume": ResumeEntry,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_FILE_BEGINNING = b'{"kind": "file"'
+
+
+def encode(entry: Entry) -> bytes:
+    """The line for `entry`, its newline included."""
+    return json.dumps({"kind": _NAMES[type(entry)], **vars(entry)}).encode() + b"\n"
+
+
+def is_file(line: bytes) -> bool:
+    """Whether `line` says that it holds a `FileEntry`: faster than to decode it."""
+    return line.startswith(_FILE_BEGINNING)
+
+
+def decode(line: bytes) -> Entry:
+    """The entry of `line`. Raises ValueError if it is invalid."""
+    try:
+        fields = json.loads(line)
+        return _KINDS[fields.pop("kind")](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a journal entry: {line[:80]!r}") from error
+
+
+_KEPT_FOLDER = "files"
+
+
+class KeptFiles:
+    """The copies in one run folder, named by their path relative to it."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._run_folder = run_folder
+
+    def keep_text(self, text: str, name: str) -> str:
+        """Where `text` now lies as a file called `name`, on the disk."""
+        with self._new_file(name) as path:
+            path.write_text(text, encoding="utf-8", newline="")
+        return self._relative(path)
+
+    def keep_file(self, source: Path) -> str:
+        """Where a copy of `source` now lies, on the disk. Raises OSError where it can't be read."""
+        with (
+            source.open("rb") as original,
+            self._new_file(source.name) as path,
+            path.open("wb") as copy,
+        ):
+            shutil.copyfileobj(original, copy)
+        return self._relative(path)
+
+    def path(self, kept: str) -> Path:
+        """The copy that `kept` names; it is gone once it was uploaded."""
+        return self._run_folder / kept
+
+    def drop(self, kept: str) -> None:
+        """Delete a copy that is no longer needed; a growing file is not a copy and stays."""
+        if kept.startswith(f"{_KEPT_FOLDER}/"):
+            shutil.rmtree(self.path(kept).parent, ignore_errors=True)
+
+    @contextmanager
+    def _new_file(self, name: str) -> Iterator[Path]:
+        """A path to write to; on the disk afterwards, or StoreError and nothing left behind."""
+        # A folder of its own, because an artifact is called as its file is.
+        folder = self._run_folder / _KEPT_FOLDER / uuid.uuid4().hex
+        try:
+            folder.parent.mkdir(exist_ok=True)
+            folder.mkdir()
+            yield folder / name
+            sync_file(folder / name)
+            sync_file(folder)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise disk_error(folder / name, error) from error
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self._run_folder).as_posix()
+
+
+_GROWING_FOLDER = "growing"
+
+
+class GrowingFiles:
+    """The growing files in one run folder, written by one process."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._run_folder = run_folder
+        self._descriptors: dict[str, int] = {}
+
+    def write(self, name: str, data: bytes, *, place: int) -> None:
+        """Write `data` at byte `place`, or at the end of a shorter file; nothing lies behind it.
+
+        Raises StoreError where the disk refuses.
+        """
+        path = growing_file(self._run_folder, name)
+        try:
+            if name not in self._descriptors:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                self._descriptors[name] = os.open(path, flags, 0o600)
+            descriptor = self._descriptors[name]
+            at = min(place, os.fstat(descriptor).st_size)
+            os.ftruncate(descriptor, at)
+            rest = memoryview(data)
+            while rest:
+                written = os.pwrite(descriptor, rest, at)
+                at, rest = at + written, rest[written:]
+        except OSError as error:
+            raise disk_error(path, error) from error
+
+    def sync(self) -> None:
+        """Wait until all of it is on the disk. Raises StoreError where that refuses."""
+        for name, descriptor in self._descriptors.items():
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise disk_error(growing_file(self._run_folder, name), error) from error
+
+    def close(self) -> None:
+        """Close all files; they stay where they are."""
+        for descriptor in self._descriptors.values():
+            os.close(descriptor)
+        self._descriptors.clear()
+
+
+def growing_file(run_folder: Path, name: str) -> Path:
+    """Where the growing file `name` of a run lies as long as the run is not delivered."""
+    # TensorBoard takes whatever has `tfevents` in its name for a file, and so reads no such folder.
+    return run_folder / _GROWING_FOLDER / name.replace("tfevents", "events") / name
+
+
+def detach_growing(run_folder: Path) -> None:
+    """Put copies in the places of the growing files, which no descriptor of another process has.
+
+    Raises OSError where the disk refuses.
+    """
+    for path in (run_folder / _GROWING_FOLDER).glob("*/*"):
+        if not path.name.startswith("."):
+            replace_file(path, path.read_bytes())
+
+
+def growing_entries(run_folder: Path) -> Sequence[FileEntry]:
+    """The growing files of a run as entries of a journal."""
+    folder = run_folder / _GROWING_FOLDER
+    files = sorted(path for path in folder.glob("*/*") if not path.name.startswith("."))
+    return [FileEntry(path.relative_to(run_folder).as_posix(), "") for path in files]
+
+
+RESERVE_NAME = "reserve"
+RESERVED_BYTES = 128 * 1024  # a note of 8,000 characters, some tags, and the end
+
+
+class Reserve:
+    """A file in the run folder that is deleted when its room is needed."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._path = run_folder / RESERVE_NAME
+
+    def take(self) -> None:
+        """Fill the file. Raises StoreError where the disk has no room even for that."""
+        try:
+            # Random, because some file systems store zeros in no room at all.
+            replace_file(self._path, os.urandom(RESERVED_BYTES))
+        except OSError as error:
+            raise disk_error(self._path, error) from error
+
+    def release(self) -> None:
+        """Give the room back; doing so twice changes nothing."""
+        with suppress(OSError):
+            self._path.unlink()
+
 
 JOURNAL_NAME = "journal.jsonl"
 _DELIVERED_NAME = "delivered"

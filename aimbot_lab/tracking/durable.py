@@ -1,8 +1,9 @@
-"""Writing that survives a crash of the process or the machine."""
+"""Files written so that a crash harms none, and locks between processes."""
 
+import fcntl
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from aimbot_lab.foundation.errors import StoreError
@@ -67,3 +68,19 @@ def sync_file(path: Path) -> None:
 def disk_error(path: Path, error: OSError) -> StoreError:
     """The one line for a disk that refuses to keep `path`."""
     return StoreError(f"{path}: {error.strerror or error}; tracking needs to write there")
+
+
+@contextmanager
+def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock file `path` alone; waits for whoever holds it if `wait`. Not re-entrant.
+
+    Raises StoreError where the file can't be made, the disk knows no locks, or another process
+    holds it and this one does not wait.
+    """
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("a"))
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            raise disk_error(path, error) from error
+        yield
