@@ -51,7 +51,7 @@ HOMES = {
     "optuna": ["sweep/"],
     "ray": ["cluster/"],
     "google": ["mlagents/"],
-    "grpc": ["mlagents/grpc_link.py", "mlagents/builds/server.py"],
+    "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
         "sweep/results/plots.py",
         "experiment/analysis/charts.py",

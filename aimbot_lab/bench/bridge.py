@@ -22,13 +22,20 @@ from aimbot_lab.bench.turns import Report, Say, Table, by_turns, seconds_by_turn
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import LabEnvironment
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
-from aimbot_lab.mlagents.builds.launch import Launch
-from aimbot_lab.mlagents.builds.link import OVER, Build
+from aimbot_lab.mlagents.action_codec import ActionCodec
+from aimbot_lab.mlagents.base_env import BehaviorSpec
+from aimbot_lab.mlagents.builds import OVER, Build, Launch
 from aimbot_lab.mlagents.grpc_link import play
-from aimbot_lab.mlagents.wire import exchange
-from aimbot_lab.mlagents.wire.action_codec import ActionCodec
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
+from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.messages import (
+    OK,
+    RESET,
+    STEP,
+    TrainerMessage,
+    read_build_message,
+    write_trainer_message,
+)
+from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.worlds.registry import default_type
 
 START = 300.0  # seconds for a build to begin: it may compile its kernels first
@@ -92,16 +99,16 @@ def _wire(plan: BridgePlan, spec: BehaviorSpec, *, agents: int, say: Say) -> dic
     with ExitStack() as stack:
         player = stack.enter_context(started(*words))
         player.greet(1)
-        player.send(exchange.RESET, {}, b"")
+        player.send(RESET, {}, b"")
         ((behavior, seen),) = player.receive().infos.items()
         if len(there := infos.decode(seen)[0]) != agents:
             raise LabError(f"the player has {len(there)} agents; {agents} were asked for")
         sizes = [0]  # of the player's messages
 
         def played() -> None:
-            player.send(exchange.STEP, {behavior: codec.encode(next(actions))}, b"")
+            player.send(STEP, {behavior: codec.encode(next(actions))}, b"")
             sizes.append(len(data := player.receive_bytes()))
-            infos.decode(exchange.read_build_message(data).infos[behavior])
+            infos.decode(read_build_message(data).infos[behavior])
 
         _rate(played, plan.seconds)  # longest messages, before an echo of that size
         size, sent = max(sizes), {behavior: codec.encode(next(actions))}
@@ -110,18 +117,18 @@ def _wire(plan: BridgePlan, spec: BehaviorSpec, *, agents: int, say: Say) -> dic
         mirror.receive_bytes()
 
         def echoed() -> None:
-            mirror.send(exchange.STEP, sent, b"")
+            mirror.send(STEP, sent, b"")
             mirror.receive_bytes()
 
         rates = {step: partial(_rate, step, plan.seconds) for step in (played, echoed)}
         best = {step: max(found) for step, found in by_turns(rates, plan.repeats).items()}
-    answer = exchange.TrainerMessage(exchange.OK, exchange.STEP, sent, b"", b"")
+    answer = TrainerMessage(OK, STEP, sent, b"", b"")
     return {
         "agents": agents,
         "messages_per_second": best[played],
         "echo_per_second": best[echoed],
         "message_bytes": max(sizes),
-        "answer_bytes": len(exchange.write_trainer_message(answer)),
+        "answer_bytes": len(write_trainer_message(answer)),
         "steps_per_second": agents * best[played],
     }
 

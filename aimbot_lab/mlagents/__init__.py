@@ -4,15 +4,19 @@ Names, shapes, types and kinds of errors are those of `mlagents_envs` 1.1.0. `en
 way in; `player` plays a world as a build does. Nothing here knows a world by name.
 """
 
-from aimbot_lab.mlagents.actions import ActionSpec, ActionTuple
-from aimbot_lab.mlagents.behaviors import (
+from aimbot_lab.mlagents.base_env import (
+    ActionSpec,
+    ActionTuple,
     BehaviorSpec,
+    DecisionStep,
+    DecisionSteps,
     DimensionProperty,
     ObservationSpec,
     ObservationType,
+    TerminalStep,
+    TerminalSteps,
 )
 from aimbot_lab.mlagents.environment import LabEnvironment
-from aimbot_lab.mlagents.steps import DecisionStep, DecisionSteps, TerminalStep, TerminalSteps
 
 __all__ = [
     "ActionSpec",

@@ -13,18 +13,17 @@ import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BoolArray, Float32Array, WorldSpec
-from aimbot_lab.mlagents.actions import ActionTuple
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec, sensors_of
+from aimbot_lab.mlagents.action_codec import ActionCodec
+from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.handshake import introduction
-from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.wire.action_codec import ActionCodec
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.schema import new_message
-from aimbot_lab.mlagents.wire.wire_format import bytes_of, write_varint
+from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.messages import new_message, parsed
+from aimbot_lab.mlagents.row_layout import write_varint
+from aimbot_lab.mlagents.sensors import behavior_spec, sensors_of
 
 HEADER = 33  # bytes before the behavior
 VERSION = 1  # of the format
-BEHAVIOR, ACTION = 5, b"\x12"  # field of an InitOutput; how field 2, a message, begins
+ACTION = b"\x12"  # how field 2, a message, begins
 
 
 class Demonstrated(NamedTuple):
@@ -48,8 +47,10 @@ def demonstration(
         raise ConfigurationError("a demonstration needs an episode")
     writer = _Writer(spec)
     pairs = [pair for episode in episodes for pair in writer.pairs(episode)]
-    (behavior,) = [bytes_of(introduction([name], writer.spec), BEHAVIOR)]
-    return _header(episodes, name, steps=len(pairs)) + b"".join(map(_delimited, [behavior, *pairs]))
+    (behavior,) = parsed("InitOutput", introduction([name], writer.spec)).brain_parameters
+    return _header(episodes, name, steps=len(pairs)) + b"".join(
+        map(_delimited, [bytes(behavior.SerializeToString()), *pairs])
+    )
 
 
 class _Writer:

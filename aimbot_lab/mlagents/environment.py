@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from aimbot_lab.foundation.world import BatchWorld, Scenario, new_notices
-from aimbot_lab.mlagents.actions import ActionTuple, checked_action
-from aimbot_lab.mlagents.behaviors import BehaviorSpec
+from aimbot_lab.mlagents.base_env import (
+    ActionTuple,
+    BehaviorSpec,
+    DecisionSteps,
+    TerminalSteps,
+    checked_action,
+)
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
-from aimbot_lab.mlagents.player import Moment, Player, even_scenario
-from aimbot_lab.mlagents.player_channels import PlayerChannels
-from aimbot_lab.mlagents.received_parameters import ReceivedParameters
-from aimbot_lab.mlagents.side_channel.framing import by_id, deliver, take_queued
-from aimbot_lab.mlagents.side_channel.side_channel import SideChannel
+from aimbot_lab.mlagents.player import Moment, Player, even_scenario, steps_of_teams
+from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
+from aimbot_lab.mlagents.side_channel.side_channel import SideChannel, by_id, deliver, take_queued
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
-from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.team_steps import steps_of_teams
 
 LOG = logging.getLogger(__name__)
 

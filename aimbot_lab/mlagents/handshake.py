@@ -1,15 +1,21 @@
-"""What a build and a trainer tell each other once: versions, abilities, behaviors."""
+"""What a build and a trainer tell each other once: versions, abilities, behaviors, the world.
 
+A player of ours describes its world, beyond what ML-Agents' messages hold, to a trainer that asks
+for it: names and bounds of observations, targets with their difficulties, parameters, columns of
+episodes, as JSON over a side channel of its own. A build of Unity says nothing of the kind.
+"""
+
+import json
+import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
-from aimbot_lab.mlagents.actions import ActionSpec
-from aimbot_lab.mlagents.behaviors import BehaviorSpec
-from aimbot_lab.mlagents.exception import UnityEnvironmentException
-from aimbot_lab.mlagents.wire.schema import new_message
-from aimbot_lab.mlagents.wire.wire_format import WireError
+from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.spec_document import spec_document, spec_from
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.mlagents.base_env import ActionSpec, BehaviorSpec
+from aimbot_lab.mlagents.exception import UnityEnvironmentException, UnitySideChannelException
+from aimbot_lab.mlagents.messages import WireError, new_message, parsed
 
 COMMUNICATION = "1.5.0"  # version of the protocol
 PACKAGE = "2.0.1"  # of Unity's package that speaks it as we do
@@ -17,6 +23,14 @@ TRAINER = "0.30.0"  # of ML-Agents' Python package; builds of later ones see pic
 ABILITIES = (
     *("baseRLCapabilities", "concatenatedPngObservations", "compressedChannelMapping"),
     *("hybridActions", "trainingAnalytics", "variableLengthObservation", "multiAgentGroups"),
+)
+DESCRIPTION = uuid.UUID("6b6f6f8c-3c5e-4f0f-9a3f-5d1c2a7e9b10")
+ASKED = "AIMBOT_LAB_DESCRIBE"
+"""The variable in a player's environment by which a trainer of ours asks for it."""
+TOLD = (
+    *("observation_names", "observation_low", "observation_high", "blocks", "targets"),
+    *("difficulties", "parameters", "action_names", "decision_seconds", "time_unit", "max_steps"),
+    *("has_draws", "time_column", "episode_columns", "result_columns", "turn_per_unit"),
 )
 
 
@@ -50,12 +64,7 @@ def trainers_seed(initialization: bytes) -> int:
     that are none.
     """
     given = _init_input(initialization)
-    version = str(given.communication_version)
-    if version.partition(".")[0] != COMMUNICATION.partition(".")[0]:
-        raise UnityEnvironmentException(
-            f"the trainer speaks version {version!a:.20} of the protocol, this build "
-            f"{COMMUNICATION}: the numbers before the point must be the same"
-        )
+    _require_version(given, "the trainer", "this build")
     return int(given.seed)
 
 
@@ -68,25 +77,20 @@ def reads_channels_first(initialization: bytes) -> bool:
 
 
 def _init_input(initialization: bytes) -> Any:
-    given = new_message("InitInput")
-    try:
-        given.ParseFromString(initialization)
-    except DecodeError as error:
-        raise WireError("the trainer's first message can't be read") from error
-    return given
+    return parsed("InitInput", initialization, "the trainer's first message can't be read")
 
 
 def check_build(initialization: bytes) -> None:
     """Raise UnityEnvironmentException for a build whose InitOutput is of another major version."""
-    given = new_message("InitOutput")
-    try:
-        given.ParseFromString(initialization)
-    except DecodeError as error:
-        raise WireError("the build's first message can't be read") from error
+    given = parsed("InitOutput", initialization, "the build's first message can't be read")
+    _require_version(given, "the build", "this trainer")
+
+
+def _require_version(given: Any, other: str, own: str) -> None:
     version = str(given.communication_version)
     if version.partition(".")[0] != COMMUNICATION.partition(".")[0]:
         raise UnityEnvironmentException(
-            f"the build speaks version {version!a:.20} of the protocol, this trainer "
+            f"{other} speaks version {version!a:.20} of the protocol, {own} "
             f"{COMMUNICATION}: the numbers before the point must be the same"
         )
 
@@ -106,11 +110,7 @@ def action_specs(initialization: bytes) -> dict[str, ActionSpec]:
 
     Raises WireError for bytes that are none and behaviors without an action.
     """
-    given = new_message("InitOutput")
-    try:
-        given.ParseFromString(initialization)
-    except DecodeError as error:
-        raise WireError("what a build says of its behaviors can't be read") from error
+    given = parsed("InitOutput", initialization, "what a build says of its behaviors can't be read")
     found = {}
     for brain in given.brain_parameters:
         spec = brain.action_spec
@@ -126,3 +126,25 @@ def action_specs(initialization: bytes) -> dict[str, ActionSpec]:
 
 def _written(message: Any) -> bytes:
     return bytes(message.SerializeToString())
+
+
+def describe(spec: WorldSpec) -> bytes:
+    """`spec` as a message over `DESCRIPTION`."""
+    document = spec_document(spec)
+    turn, (_, high) = spec.turn_per_unit, spec.action_ranges
+    document["turn_per_unit"] = None if turn is None else turn * float(high[0])
+    return json.dumps(document).encode("utf-8")
+
+
+def described(message: bytes) -> dict[str, Any]:
+    """Fields of a WorldSpec that `message` tells.
+
+    Raises UnitySideChannelException where it is no such description.
+    """
+    try:
+        spec = spec_from(json.loads(message))
+    except ValueError as error:
+        raise UnitySideChannelException(
+            f"what a build says of its world can't be read: {shortened(one_line(repr(error)), 80)}"
+        ) from error
+    return {name: getattr(spec, name) for name in TOLD}

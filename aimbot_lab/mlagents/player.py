@@ -1,7 +1,8 @@
 """A world played as a build of ML-Agents is: agents of behaviors that decide and end."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,
     Scenario,
+    StepBuffers,
     WorldSpec,
     seats_of,
+    step_buffers,
 )
-from aimbot_lab.mlagents.actions import ActionTuple
-from aimbot_lab.mlagents.alternating_buffers import AlternatingBuffers
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec, sensors_of
+from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, DecisionSteps, TerminalSteps
 from aimbot_lab.mlagents.exception import UnityActionException
+from aimbot_lab.mlagents.sensors import Sensor, behavior_spec, sensors_of
 
 
 class Team(NamedTuple):
@@ -66,8 +68,6 @@ class Player:
     def __init__(
         self, world: BatchWorld, *, name: str, seed: int, channels_first: bool = True
     ) -> None:
-        from aimbot_lab.mlagents.action_writer import ActionWriter  # loads Numba
-
         self.teams = teams_of(world, name)
         self.spec: BehaviorSpec = behavior_spec(world.spec, channels_first=channels_first)
         self.sensors = sensors_of(world.spec, channels_first=channels_first)
@@ -122,3 +122,111 @@ class Player:
             final_observations=buffers.final_observations,
             episodes=episodes or None,
         )
+
+
+class ActionWriter:
+    """Writes actions of ML-Agents into `out` [n, width], those of as many agents of a world."""
+
+    def __init__(self, out: Float32Array, spec: WorldSpec) -> None:
+        from aimbot_lab.mlagents.core.scaling import write_actions  # loads Numba
+
+        self._write_actions = write_actions
+        self._nothing = ActionTuple(
+            np.zeros((len(out), spec.continuous), np.float32),
+            np.zeros((len(out), len(spec.branches)), np.int32),
+        )
+        low, high = spec.action_ranges
+        self._middle = ((low + high) / 2).astype(np.float32)
+        self._half = ((high - low) / 2).astype(np.float32)
+        self._out = out
+
+    def write(self, action: ActionTuple | None) -> None:
+        """Write `action`, zeros where there is none."""
+        given = self._nothing if action is None else action
+        self._write_actions(given.discrete, given.continuous, self._middle, self._half, self._out)
+
+
+class AlternatingBuffers:
+    """Buffers for the steps of `world`, whose observations are given to a trainer.
+
+    What was given never changes: where a trainer still has observations when their arrays would
+    be written again, they are left to it, and copies are given from then on. Writing two sets by
+    turns is faster than copying, and a world is fastest where it always writes the same ones.
+    """
+
+    def __init__(self, world: BatchWorld) -> None:
+        self._world = world
+        self._pair = [step_buffers(world), step_buffers(world)]
+        self._given: list[weakref.ref[Float32Array] | None] = [None, None]
+        self._copies = False
+
+    @property
+    def now(self) -> StepBuffers:
+        """What was written last."""
+        return self._pair[0]
+
+    def turn(self) -> StepBuffers:
+        """What is to be written next; the trainer has none of it."""
+        if self._copies:
+            return self._pair[0]
+        self._pair.reverse()
+        self._given.reverse()
+        kept = self._given[0]
+        if kept is not None and kept() is not None:
+            self._pair[0] = step_buffers(self._world)
+            self._copies = True
+        return self._pair[0]
+
+    def give(self) -> Float32Array:
+        """The observations [N, D] written last, for the trainer to keep."""
+        observations = self._pair[0].observations
+        if self._copies:
+            return observations.copy()
+        # Views of an array refer to it as their base only where that is not a view of an array.
+        window: Any = memoryview
+        given: Float32Array = np.asarray(window(observations))
+        self._given[0] = weakref.ref(given)
+        return given
+
+
+class TeamSteps:
+    """The steps of `team`, whose actions have `branches`, as `sensors` show them."""
+
+    def __init__(self, team: Team, branches: Sequence[int], sensors: Sequence[Sensor]) -> None:
+        self._seats, self._sensors = team.seats, sensors
+        ends = np.cumsum(branches, dtype=int).tolist()
+        self._choices = [slice(end - size, end) for end, size in zip(ends, branches, strict=True)]
+        # A copy of an array at hand takes half the time of a new one, and it is wanted each step.
+        self._ids = np.arange(team.seats.start, team.seats.stop, dtype=np.int32)
+
+    def of(self, moment: Moment) -> tuple[DecisionSteps, TerminalSteps]:
+        """Who decides, and who ended. An agent that ended is in both.
+
+        It has its last step, and the first one of its next episode.
+        """
+        rewards = moment.rewards[self._seats]
+        ended = moment.finished[self._seats].nonzero()[0]
+        # `take` is twice as fast as an index of places.
+        last = moment.final_observations[self._seats].take(ended, axis=0)
+        terminals = TerminalSteps(
+            [sensor.of(last) for sensor in self._sensors],
+            rewards.take(ended),
+            moment.truncated[self._seats].take(ended),
+            self._ids.take(ended),
+        )
+        rewards[ended] = 0.0  # of the next episode, in which nothing has happened
+        observations = moment.observations[self._seats]
+        masks = [moment.forbidden[self._seats, choices] for choices in self._choices]
+        decisions = DecisionSteps(
+            [sensor.of(observations) for sensor in self._sensors],
+            rewards,
+            self._ids.copy(),
+            masks or None,
+        )
+        return decisions, terminals
+
+
+def steps_of_teams(player: Player) -> dict[str, TeamSteps]:
+    """The steps of each of `player`'s teams, by behavior."""
+    branches = player.spec.action_spec.discrete_branches
+    return {team.behavior: TeamSteps(team, branches, player.sensors) for team in player.teams}

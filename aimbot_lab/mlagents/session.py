@@ -11,25 +11,19 @@ import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld, Float32Array, Scenario, close_world
-from aimbot_lab.mlagents.actions import ActionTuple, checked_action
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, behavior_spec
-from aimbot_lab.mlagents.description import DESCRIPTION, describe
+from aimbot_lab.mlagents.action_codec import ActionCodec
+from aimbot_lab.mlagents.base_env import ActionTuple, BehaviorSpec, checked_action
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityActionException
 from aimbot_lab.mlagents.handshake import (
+    DESCRIPTION,
+    describe,
     greeting,
     introduction,
     reads_channels_first,
     trainers_seed,
 )
-from aimbot_lab.mlagents.player import Moment, Player, teams_of
-from aimbot_lab.mlagents.player_channels import PlayerChannels
-from aimbot_lab.mlagents.received_parameters import ReceivedParameters
-from aimbot_lab.mlagents.side_channel.framing import framed, unframed
-from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
-from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
-from aimbot_lab.mlagents.team_steps import TeamSteps, steps_of_teams
-from aimbot_lab.mlagents.wire.action_codec import ActionCodec
-from aimbot_lab.mlagents.wire.exchange import (
+from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.messages import (
     OK,
     QUIT,
     RESET,
@@ -39,8 +33,13 @@ from aimbot_lab.mlagents.wire.exchange import (
     read_trainer_message,
     write_build_message,
 )
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.picture_codec import PictureInfoCodec
+from aimbot_lab.mlagents.picture_codec import PictureInfoCodec
+from aimbot_lab.mlagents.player import Moment, Player, TeamSteps, steps_of_teams, teams_of
+from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
+from aimbot_lab.mlagents.sensors import behavior_spec
+from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
+from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
+from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
 
 MAX_MESSAGE = 4 * 1024 * 1024  # bytes that trainers take
 REST = 256 * 1024  # bytes of a message that are kept for names and what is around

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.mlagents.alternating_buffers import AlternatingBuffers
+from aimbot_lab.mlagents.player import AlternatingBuffers
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf.internal.decoder import _DecodeVarint32 as varint
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.mlagents.demonstration import HEADER, Demonstrated, demonstration
-from aimbot_lab.mlagents.wire.schema import new_message
-from aimbot_lab.mlagents.wire.wire_format import varint
+from aimbot_lab.mlagents.messages import parsed
 from tests.cli.tiny_runs import invoke, train, write
 from tests.mlagents.llapi_worlds import arena
 
@@ -32,21 +32,15 @@ def episode(steps: int, *, truncated: bool = False) -> Demonstrated:
 
 def messages(data: bytes) -> tuple[Any, Any, list[Any]]:
     """Header, behavior and pairs of a demonstration, read as ML-Agents reads them."""
-    size, start = varint(data, 0, len(data))
+    size, start = varint(data, 0)
     meta = parsed("DemonstrationMeta", data[start : start + size])
     found, place = [], HEADER
     while place < len(data):
-        size, start = varint(data, place, len(data))
+        size, start = varint(data, place)
         found.append(data[start : start + size])
         place = start + size
     behavior = parsed("BrainParameters", found[0])
     return meta, behavior, [parsed("AgentInfoActionPair", one) for one in found[1:]]
-
-
-def parsed(name: str, data: bytes) -> Any:
-    message = new_message(name)
-    message.ParseFromString(data)
-    return message
 
 
 def test_every_decision_is_a_pair_of_what_was_seen_and_what_was_done() -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.mlagents import grpc_link
-from aimbot_lab.mlagents.session import PlayerSession
-from aimbot_lab.mlagents.wire.exchange import (
+from aimbot_lab.mlagents.messages import (
     TrainerMessage,
+    WireError,
     read_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.wire.wire_format import WireError
+from aimbot_lab.mlagents.session import PlayerSession
 from tests.mlagents.llapi_worlds import GOTO, arena
 
 StatusCode = Enum("StatusCode", ["UNAVAILABLE", "RESOURCE_EXHAUSTED"])
@@ -99,6 +99,6 @@ def test_a_trainer_is_told_when_its_message_cannot_be_read(
             raise RpcError(StatusCode.UNAVAILABLE)
         return b"\x08"
 
-    with pytest.raises(WireError, match="ends within a number"):
+    with pytest.raises(WireError, match="a message can't be read"):
         played(monkeypatch, confused)
     assert told == [200, 400]

@@ -9,25 +9,31 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import parse_line
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents import ActionTuple, DecisionSteps, LabEnvironment, TerminalSteps
-from aimbot_lab.mlagents.behaviors import behavior_spec
+from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.exception import NotFiniteError, UnityException
+from aimbot_lab.mlagents.info_codec import InfoCodec
+from aimbot_lab.mlagents.messages import (
+    BuildMessage,
+    TrainerMessage,
+    new_message,
+    read_build_message,
+    write_trainer_message,
+)
 from aimbot_lab.mlagents.player_channels import reports_over
+from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
-from aimbot_lab.mlagents.side_channel.framing import by_id, deliver, framed, take_queued, unframed
+from aimbot_lab.mlagents.side_channel.side_channel import (
+    by_id,
+    deliver,
+    framed,
+    take_queued,
+    unframed,
+)
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS, StatsSideChannel
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG, StringLogChannel
-from aimbot_lab.mlagents.wire.action_codec import ActionCodec
-from aimbot_lab.mlagents.wire.exchange import (
-    BuildMessage,
-    TrainerMessage,
-    read_build_message,
-    write_trainer_message,
-)
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.schema import new_message
 from aimbot_lab.worlds.arena.arena import Arena
 from tests.mlagents.llapi_worlds import GOTO, ROWS, arena
 from tests.worlds.race import Race

@@ -15,7 +15,7 @@ from aimbot_lab.mlagents.exception import (
     UnityEnvironmentException,
     UnitySideChannelException,
 )
-from aimbot_lab.mlagents.received_parameters import read_parameter
+from aimbot_lab.mlagents.player_channels import read_parameter
 from aimbot_lab.mlagents.side_channel import IncomingMessage, OutgoingMessage
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,
@@ -25,8 +25,8 @@ from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
 from aimbot_lab.mlagents.side_channel.float_properties_channel import FloatPropertiesChannel
-from aimbot_lab.mlagents.side_channel.framing import framed, unframed
 from aimbot_lab.mlagents.side_channel.raw_bytes_channel import RawBytesChannel
+from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
 from aimbot_lab.mlagents.side_channel.stats_side_channel import (
     StatsAggregationMethod,
     StatsSideChannel,

@@ -8,7 +8,7 @@ import aimbot_lab.mlagents
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.foundation.samplers import Uniform, UniformParameters
-from aimbot_lab.mlagents.received_parameters import ReceivedParameters
+from aimbot_lab.mlagents.player_channels import ReceivedParameters
 from aimbot_lab.worlds.registry import make_world
 
 FILE = Path(aimbot_lab.mlagents.__file__).parent / "goto_ppo.yaml"

@@ -1,4 +1,4 @@
-"""The codec reads and writes what protobuf does, whoever wrote it."""
+"""The codec reads and writes what protobuf does, in whatever form it came."""
 
 from random import Random
 from typing import Any
@@ -7,19 +7,21 @@ import numpy as np
 import pytest
 
 from aimbot_lab.mlagents import ActionSpec, ActionTuple
+from aimbot_lab.mlagents.action_codec import ActionCodec
 from aimbot_lab.mlagents.exception import UnityException
-from aimbot_lab.mlagents.wire.action_codec import ActionCodec
-from aimbot_lab.mlagents.wire.exchange import (
+from aimbot_lab.mlagents.info_codec import InfoCodec, observation_specs
+from aimbot_lab.mlagents.messages import (
     BuildMessage,
     TrainerMessage,
+    WireError,
+    new_message,
+    parsed,
     read_build_message,
     read_trainer_message,
     write_build_message,
     write_trainer_message,
 )
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.schema import new_message
-from aimbot_lab.mlagents.wire.wire_format import WireError, write_bytes
+from aimbot_lab.mlagents.row_layout import write_bytes
 from tests.mlagents.wire_messages import (
     MESSAGES,
     a_list,
@@ -29,12 +31,6 @@ from tests.mlagents.wire_messages import (
     mutated,
     some_steps,
 )
-
-
-def parsed(name: str, data: bytes) -> Any:
-    message = new_message(name)
-    message.ParseFromString(data)
-    return message
 
 
 def generated_infos(seed: int) -> tuple[InfoCodec, bytes, Any]:
@@ -162,29 +158,22 @@ def test_actions_are_written_as_protobuf_reads_them() -> None:
         equal(again.continuous, action.continuous)
 
 
-def test_whole_messages_are_what_protobuf_reads_and_writes() -> None:
-    sent = TrainerMessage(200, 1, {"A?team=0": b"", "B": b"\x0a\x00"}, b"side", b"\x08\x05")
-    told = parsed("UnityMessage", write_trainer_message(sent))
-    assert (told.header.status, told.unity_input.rl_input.command) == (200, 1)
-    assert told.unity_input.rl_initialization_input.seed == 5
-    assert len(told.unity_input.rl_input.agent_actions["B"].value) == 1
-    assert read_trainer_message(told.SerializeToString()) == sent
+def test_whole_messages_come_back_with_their_maps_in_order() -> None:
+    actions = {"B": b"\x0a\x00", "A?team=0": b""}
+    sent = TrainerMessage(200, 1, actions, b"side", b"\x08\x05")
+    data = write_trainer_message(sent)
+    assert read_trainer_message(data) == sent
+    assert list(read_trainer_message(data).actions) == ["B", "A?team=0"]
     answer = BuildMessage(400, {"A?team=0": b"\x0a\x02\x50\x07"}, b"back", b"\x0a\x01x")
-    told = parsed("UnityMessage", write_build_message(answer))
-    assert told.unity_output.rl_initialization_output.name == "x"
-    assert told.unity_output.rl_output.agentInfos["A?team=0"].value[0].id == 7
-    assert read_build_message(told.SerializeToString()) == answer
+    assert read_build_message(write_build_message(answer)) == answer
+    assert read_build_message(b"") == (0, {}, b"", b"")
 
 
 def test_a_message_in_two_parts_is_their_sum() -> None:
     first = TrainerMessage(200, 1, {"A": b""}, b"old", b"")
     second = TrainerMessage(201, 0, {"A": b"\x0a\x00", "B": b""}, b"new", b"")
-    data = write_trainer_message(first) + write_trainer_message(second)
-    told, found = parsed("UnityMessage", data), read_trainer_message(data)
+    found = read_trainer_message(write_trainer_message(first) + write_trainer_message(second))
     assert found == (201, 1, {"A": b"\x0a\x00", "B": b""}, b"new", b"")
-    step = told.unity_input.rl_input
-    assert (told.header.status, step.command, step.side_channel) == (201, 1, b"new")
-    assert sorted(step.agent_actions) == ["A", "B"]
 
 
 def test_mutated_messages_give_a_line_or_steps_and_never_hang() -> None:
@@ -215,27 +204,31 @@ def refused(seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    "data",
     [
-        (b"\x08", "ends within a number"),
-        (b"\x08" + b"\xff" * 10, "longer than 64 bits"),
-        (b"\x0a\x05ab", "cut off"),
-        (b"\x00\x01", "no field"),
-        (b"\x0e\x01", "no field"),
-        (b"\x0c", "ends a group that did not begin"),
-        (b"\x0b", "ends within a group"),
-        (b"\x0b" * 101, "too many groups"),
+        b"\x08",  # cut off
+        b"\x08" + b"\xff" * 10,  # a number longer than 64 bits
+        b"\x0a\x05ab",
+        b"\x00\x01",  # not a field
+        b"\x0e\x01",
+        b"\x0c",  # the end of a group that did not begin
+        b"\x0b",
+        b"\x0b" * 101,
+        write_bytes(3, write_bytes(1, write_bytes(1, write_bytes(1, b"\xff")))),  # a name, no text
     ],
 )
-def test_what_is_no_message_is_refused_with_its_place(data: bytes, says: str) -> None:
-    with pytest.raises(WireError, match=says):
+def test_what_is_no_message_is_refused_in_a_line(data: bytes) -> None:
+    with pytest.raises(WireError, match=r"^a message can't be read: it is none of ML-Agents$"):
         read_trainer_message(data)
 
 
-def test_behaviors_whose_names_are_no_text_are_refused() -> None:
-    step = write_bytes(1, write_bytes(1, b"\xff") + write_bytes(2, b""))
-    with pytest.raises(WireError, match="not UTF-8"):
-        read_trainer_message(write_bytes(3, write_bytes(1, step)))
+@pytest.mark.parametrize("shape", [[-1], [-1, -4], [2**31 - 1] * 4, [5]])
+def test_a_sensor_whose_shape_is_not_that_of_its_numbers_is_refused(shape: list[int]) -> None:
+    infos = new_message("ListAgentInfo")
+    seen = infos.value.add().observations.add(shape=shape, name="ray")
+    seen.float_data.data.extend([0.0] * 4)
+    with pytest.raises(UnityException, match="sensor 'ray': "):
+        observation_specs(infos.SerializeToString())
 
 
 def test_actions_of_another_size_are_refused() -> None:

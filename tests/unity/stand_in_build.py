@@ -9,12 +9,12 @@ from uuid import UUID
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.mlagents.grpc_link import play
+from aimbot_lab.mlagents.messages import read_build_message, write_build_message
 from aimbot_lab.mlagents.player_channels import text_message
 from aimbot_lab.mlagents.session import PlayerSession
-from aimbot_lab.mlagents.side_channel.framing import framed
 from aimbot_lab.mlagents.side_channel.outgoing_message import OutgoingMessage
+from aimbot_lab.mlagents.side_channel.side_channel import framed
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
-from aimbot_lab.mlagents.wire.exchange import read_build_message, write_build_message
 from tests.worlds.race import Race
 
 AGENTS, FAILS_AT = 3, 6  # messages

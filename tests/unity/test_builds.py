@@ -14,8 +14,7 @@ import pytest
 
 from aimbot_lab.foundation.errors import ConfigurationError, ForeignCodeError
 from aimbot_lab.foundation.world import new_notices
-from aimbot_lab.mlagents.builds.launch import Launch, program_of
-from aimbot_lab.mlagents.builds.link import Build
+from aimbot_lab.mlagents.builds import Build, Launch, program_of
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.world import UnityWorld
 from aimbot_lab.worlds.unity.world_type import UnityType

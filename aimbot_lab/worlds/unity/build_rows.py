@@ -5,13 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array
-from aimbot_lab.mlagents.actions import ActionTuple
-from aimbot_lab.mlagents.builds.behaviors import Behaviors
-from aimbot_lab.mlagents.builds.link import BuildLink
+from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, TerminalSteps
+from aimbot_lab.mlagents.builds import Behaviors, BuildLink
 from aimbot_lab.mlagents.exception import UnityObservationException
-from aimbot_lab.mlagents.side_channel.framing import unframed
-from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.wire.exchange import RESET, STEP, BuildMessage
+from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
+from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.results import Result, ResultReader
 from aimbot_lab.worlds.unity.seating import NOBODY, Seating
 from aimbot_lab.worlds.unity.shape import BuildShape, columns_of, plain_name

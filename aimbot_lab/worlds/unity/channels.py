@@ -10,10 +10,10 @@ from uuid import UUID
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
 from aimbot_lab.foundation.result_lines import COMMAND_LINE, ERROR_PREFIX, PREFIX
 from aimbot_lab.foundation.shown_text import one_line, shortened
-from aimbot_lab.mlagents.description import DESCRIPTION
 from aimbot_lab.mlagents.exception import UnitySideChannelException
-from aimbot_lab.mlagents.side_channel.framing import Message
+from aimbot_lab.mlagents.handshake import DESCRIPTION
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
+from aimbot_lab.mlagents.side_channel.side_channel import Message
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 
 PREVIEW = 16  # bytes of a message that are shown

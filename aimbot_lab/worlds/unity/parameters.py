@@ -7,7 +7,7 @@ weight of a target, `difficulty.NAME.K` that of its difficulty K.
 from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
-from aimbot_lab.mlagents.received_parameters import difficulty_parameter, target_parameter
+from aimbot_lab.mlagents.player_channels import difficulty_parameter, target_parameter
 from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
     EngineConfig,
     EngineConfigurationChannel,
@@ -15,7 +15,7 @@ from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
 from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
     EnvironmentParametersChannel,
 )
-from aimbot_lab.mlagents.side_channel.framing import framed, take_queued
+from aimbot_lab.mlagents.side_channel.side_channel import framed, take_queued
 from aimbot_lab.worlds.unity.settings import UnitySettings
 
 

@@ -4,12 +4,10 @@ import time
 from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.mlagents.builds.behaviors import Behaviors
-from aimbot_lab.mlagents.builds.launch import Launch
-from aimbot_lab.mlagents.builds.link import Build, BuildLink
-from aimbot_lab.mlagents.description import DESCRIPTION, described
-from aimbot_lab.mlagents.side_channel.framing import unframed
-from aimbot_lab.mlagents.wire.exchange import RESET, STEP, BuildMessage
+from aimbot_lab.mlagents.builds import Behaviors, Build, BuildLink, Launch
+from aimbot_lab.mlagents.handshake import DESCRIPTION, described
+from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
+from aimbot_lab.mlagents.side_channel.side_channel import unframed
 from aimbot_lab.worlds.unity.parameters import engine_message
 from aimbot_lab.worlds.unity.settings import UnitySettings
 from aimbot_lab.worlds.unity.shape import BuildShape, learned_behavior, plain_name

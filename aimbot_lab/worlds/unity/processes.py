@@ -6,8 +6,7 @@ from contextlib import suppress
 
 from aimbot_lab.foundation.errors import ForeignCodeError, LabError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.mlagents.builds.launch import Launch
-from aimbot_lab.mlagents.builds.link import Build, BuildLink
+from aimbot_lab.mlagents.builds import Build, BuildLink, Launch
 from aimbot_lab.mlagents.exception import (
     UnityCommunicatorStoppedException,
     UnityEnvironmentException,

@@ -15,8 +15,8 @@ from aimbot_lab.foundation.result_lines import (
 )
 from aimbot_lab.foundation.world import BoolArray, WorldSpec
 from aimbot_lab.mlagents.exception import UnitySideChannelException
-from aimbot_lab.mlagents.side_channel.framing import Message
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
+from aimbot_lab.mlagents.side_channel.side_channel import Message
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
 from aimbot_lab.worlds.unity.channels import ChannelReader
 from aimbot_lab.worlds.unity.settings import UnityWinRule

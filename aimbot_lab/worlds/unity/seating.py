@@ -3,7 +3,7 @@
 import numpy as np
 
 from aimbot_lab.foundation.world import BoolArray, Int64Array
-from aimbot_lab.mlagents.actions import Int32Array
+from aimbot_lab.mlagents.base_env import Int32Array
 
 NOBODY = -1
 Agent = tuple[str, int]  # behavior and id

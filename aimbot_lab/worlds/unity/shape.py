@@ -7,7 +7,7 @@ import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BlockKind, Float32Array, ObservationBlock, WorldSpec
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, DimensionProperty, ObservationSpec
+from aimbot_lab.mlagents.base_env import BehaviorSpec, DimensionProperty, ObservationSpec
 from aimbot_lab.worlds.unity.settings import TARGET, UnitySettings
 
 

@@ -1,53 +1,25 @@
-"""What agents of one behavior have in common: their observations and their actions.
+"""What a world's agents observe and do, as ML-Agents' sensors and actions.
 
 A world's pictures, and rays as ML-Agents tells them, are sensors of their own; all else is a
 vector.
 """
 
 from collections.abc import Iterator
-from enum import Enum, IntFlag
 from typing import NamedTuple
 
 import numpy as np
 
 from aimbot_lab.foundation.world import Float32Array, Int64Array, ObservationBlock, WorldSpec
-from aimbot_lab.mlagents.actions import ActionSpec
-
-
-class DimensionProperty(IntFlag):
-    """How a dimension of an observation can be processed."""
-
-    UNSPECIFIED = 0
-    NONE = 1
-    TRANSLATIONAL_EQUIVARIANCE = 2
-    VARIABLE_SIZE = 4
-
+from aimbot_lab.mlagents.base_env import (
+    ActionSpec,
+    BehaviorSpec,
+    DimensionProperty,
+    ObservationSpec,
+    ObservationType,
+)
 
 MOVABLE = DimensionProperty.TRANSLATIONAL_EQUIVARIANCE
 IMAGE = "image"
-
-
-class ObservationType(Enum):
-    """What an observation informs about."""
-
-    DEFAULT = 0
-    GOAL_SIGNAL = 1
-
-
-class ObservationSpec(NamedTuple):
-    """The shape of an observation of one agent, and what its dimensions are."""
-
-    shape: tuple[int, ...]
-    dimension_property: tuple[DimensionProperty, ...]
-    observation_type: ObservationType
-    name: str  # of the sensor
-
-
-class BehaviorSpec(NamedTuple):
-    """Observations, in the order of `DecisionSteps.obs`, and actions of a behavior."""
-
-    observation_specs: list[ObservationSpec]
-    action_spec: ActionSpec
 
 
 def behavior_spec(spec: WorldSpec, *, channels_first: bool = True) -> BehaviorSpec:

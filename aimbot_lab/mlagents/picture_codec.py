@@ -6,28 +6,39 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.mlagents.behaviors import BehaviorSpec, DimensionProperty, ObservationSpec
-from aimbot_lab.mlagents.steps import DecisionSteps, TerminalSteps
-from aimbot_lab.mlagents.wire.info_codec import InfoCodec
-from aimbot_lab.mlagents.wire.info_layout import (
+from aimbot_lab.mlagents.base_env import (
+    BehaviorSpec,
+    DecisionSteps,
+    DimensionProperty,
+    ObservationSpec,
+    TerminalSteps,
+)
+from aimbot_lab.mlagents.info_codec import (
     COMPRESSION,
     DIMENSIONS,
     NAME,
     OBSERVATION,
     SHAPE,
-    VALUE,
+    InfoCodec,
 )
-from aimbot_lab.mlagents.wire.wire_format import fields, write_bytes, write_number, write_varint
+from aimbot_lab.mlagents.messages import parsed
+from aimbot_lab.mlagents.row_layout import (
+    VALUE,
+    VARINT,
+    Bytes,
+    tag,
+    write_bytes,
+    write_packed,
+    write_varint,
+)
 
 DATA, MAPPING, PNG = 3, 5, 1  # fields of an observation, and its kind of compression
 SHADES = 3  # of a pixel of each file
 FRAME = 128  # bytes of a file beside its pixels, and of what is around
 DECIDING = "reward", "agent_id", "action_mask", "group_id", "group_reward"
 ENDED = "reward", "interrupted", "agent_id", "group_id", "group_reward"
-Pixels = npt.NDArray[np.uint8]
 
 
 class PictureInfoCodec:
@@ -56,7 +67,7 @@ class PictureInfoCodec:
             DecisionSteps(decisions.obs[1:], *_beside(decisions, DECIDING)),
             TerminalSteps(terminals.obs[1:], *_beside(terminals, ENDED)),
         )
-        infos = (data[entry.start : entry.end] for entry in fields(data))
+        infos = parsed("ListOfBytes", data).value
         return b"".join(
             write_bytes(VALUE, self._picture(picture) + info)
             for picture, info in zip(pictures, infos, strict=True)
@@ -82,7 +93,7 @@ def pixels_shape(sensor: ObservationSpec) -> tuple[int, int, int]:
     return (two, three, one) if channels_first(sensor) else (one, two, three)
 
 
-def in_threes(pixels: Pixels) -> list[Pixels]:
+def in_threes(pixels: Bytes) -> list[Bytes]:
     """Pixels [H, W, C] as pictures of three shades: a single one thrice, zeros after the last."""
     if pixels.shape[2] == 1:
         return [np.repeat(pixels, SHADES, axis=2)]
@@ -90,7 +101,7 @@ def in_threes(pixels: Pixels) -> list[Pixels]:
     return np.split(padded, padded.shape[2] // SHADES, axis=2)
 
 
-def png_file(pixels: Pixels) -> bytes:
+def png_file(pixels: Bytes) -> bytes:
     """`pixels` [H, W, 3] as a PNG file, without filters."""
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + SHADES * width), np.uint8)
@@ -108,17 +119,12 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 def _tail(sensor: ObservationSpec) -> bytes:
     """The fields of an observation beside the pixels."""
     channels = pixels_shape(sensor)[2]
-    tail = _packed(SHAPE, sensor.shape) + write_number(COMPRESSION, PNG)
+    tail = write_packed(SHAPE, sensor.shape) + tag(COMPRESSION, VARINT) + write_varint(PNG)
     if channels not in (1, SHADES):  # the others are told without: the mean, or each as it is
         unused = [-1] * (-channels % SHADES)
-        tail += _packed(MAPPING, [*range(channels), *unused])
-    tail += _packed(DIMENSIONS, [int(one) for one in sensor.dimension_property])
+        tail += write_packed(MAPPING, [*range(channels), *unused])
+    tail += write_packed(DIMENSIONS, map(int, sensor.dimension_property))
     return tail + write_bytes(NAME, sensor.name.encode("utf-8"))
-
-
-def _packed(field: int, values: Sequence[int]) -> bytes:
-    """A packed field of numbers; a negative one has ten bytes."""
-    return write_bytes(field, b"".join(write_varint(value % 2**64) for value in values))
 
 
 def _beside(steps: DecisionSteps | TerminalSteps, names: Sequence[str]) -> list[Any]:

@@ -1,0 +1,356 @@
+"""What all agents of a behavior tell in a step, as builds send it.
+
+A list of AgentInfo holds those whose episodes ended (`done`) and those that need an action. It is
+written, and read where others write it likewise, as rows of bytes of one length, all agents at
+once: numbers that protobuf would leave out where they are 0 are written, and ids are padded to five
+bytes. Protobuf reads all other lists.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aimbot_lab.foundation.world import BoolArray, Float32Array
+from aimbot_lab.mlagents.base_env import (
+    BehaviorSpec,
+    DecisionSteps,
+    DimensionProperty,
+    Int32Array,
+    ObservationSpec,
+    ObservationType,
+    TerminalSteps,
+)
+from aimbot_lab.mlagents.exception import UnityObservationException
+from aimbot_lab.mlagents.messages import WireError, parsed
+from aimbot_lab.mlagents.row_layout import (
+    FIXED32,
+    LENGTH,
+    VARINT,
+    Bytes,
+    RowLayout,
+    bytes_of,
+    floats_of,
+    tag,
+    write_bytes,
+    write_packed,
+    write_varint,
+)
+
+REWARD, DONE, MAX_STEP, ID, MASK = 7, 8, 9, 10, 11  # numbers of fields
+OBSERVATION, GROUP_ID, GROUP_REWARD = 13, 14, 15
+SHAPE, COMPRESSION, FLOATS, DIMENSIONS, KIND, NAME = 1, 2, 4, 6, 7, 8  # of an observation
+ID_BYTES = 5  # of a padded number of 32 bits
+MAX_ROWS = 256  # looked at together, so that rows of many lengths don't take the square of the time
+
+
+class Columns(NamedTuple):
+    """What n agents tell, by column."""
+
+    reward: Float32Array  # [n]
+    done: BoolArray  # [n]
+    max_step: BoolArray  # [n] the episode was cut off
+    agent_id: Int32Array  # [n]
+    forbidden: BoolArray | None  # [n, choices of all branches]; None: nothing is
+    obs: list[Float32Array]  # [n, ...] of each sensor
+    group_id: Int32Array  # [n]
+    group_reward: Float32Array  # [n]
+
+
+class InfoCodec:
+    """Reads and writes ListAgentInfo messages of one behavior."""
+
+    def __init__(self, spec: BehaviorSpec) -> None:
+        self._spec = spec
+        branches = spec.action_spec.discrete_branches
+        self._choices, self._branch_ends = sum(branches), np.cumsum(branches)[:-1].tolist()
+        self._layouts = {
+            (masked, grouped): InfoLayout(spec, masked=masked, grouped=grouped)
+            for masked in (False, True)
+            for grouped in (False, True)
+            if self._choices or not masked
+        }
+
+    @property
+    def longest_info(self) -> int:
+        """Bytes that an agent takes at most."""
+        return max(layout.length for layout in self._layouts.values())
+
+    def encode(self, decisions: DecisionSteps, terminals: TerminalSteps) -> bytes:
+        """Both as a ListAgentInfo, those that ended first. Ids are from 0 on."""
+        deciding = Columns(
+            reward=decisions.reward,
+            done=np.zeros(len(decisions), np.bool_),
+            max_step=np.zeros(len(decisions), np.bool_),
+            agent_id=decisions.agent_id,
+            forbidden=_joined_masks(decisions),
+            obs=decisions.obs,
+            group_id=decisions.group_id,
+            group_reward=decisions.group_reward,
+        )
+        ended = Columns(
+            reward=terminals.reward,
+            done=np.ones(len(terminals), np.bool_),
+            max_step=terminals.interrupted,
+            agent_id=terminals.agent_id,
+            forbidden=None,
+            obs=terminals.obs,
+            group_id=terminals.group_id,
+            group_reward=terminals.group_reward,
+        )
+        return self._write(ended) + self._write(deciding)
+
+    def _write(self, columns: Columns) -> bytes:
+        for ids in (columns.agent_id, columns.group_id):
+            if len(ids) and ids.min() < 0:
+                raise WireError(f"an id to send must not be negative (got {ids.min()})")
+        grouped = bool(columns.group_id.any() or columns.group_reward.any())
+        return self._layouts[columns.forbidden is not None, grouped].write(columns)
+
+    def decode(self, data: bytes) -> tuple[DecisionSteps, TerminalSteps]:
+        """The steps in `data`, a ListAgentInfo, in its order.
+
+        Raises WireError for what is none, UnityObservationException for other observations.
+        """
+        parts, start = [], 0
+        while start < len(data):
+            for layout in self._layouts.values():
+                columns, end = layout.read(data, start)
+                if end > start:
+                    break
+            else:
+                return self._steps([self._stacked(parsed("ListAgentInfo", data))])
+            parts.append(columns)
+            start = end
+        return self._steps(parts or [self._stacked(parsed("ListAgentInfo", b""))])
+
+    def _stacked(self, message: Any) -> Columns:
+        """The agents of a ListAgentInfo of protobuf."""
+        message.DiscardUnknownFields()
+        infos, sensors = list(message.value), self._spec.observation_specs
+        masks = np.zeros((len(infos), self._choices), np.bool_)
+        obs = [np.zeros((len(infos), *sensor.shape), np.float32) for sensor in sensors]
+        for row, info in enumerate(infos):
+            if len(info.action_mask) == self._choices:  # another says nothing, as in ML-Agents
+                masks[row] = info.action_mask
+            if len(info.observations) != len(sensors):
+                raise UnityObservationException(
+                    f"agent {info.id} has {len(info.observations)} observations; it must have "
+                    f"{len(sensors)}"
+                )
+            for seen, one, sensor in zip(obs, info.observations, sensors, strict=True):
+                seen[row] = _numbers_of(one, sensor)
+        return Columns(
+            reward=np.array([info.reward for info in infos], np.float32),
+            done=np.array([info.done for info in infos], np.bool_),
+            max_step=np.array([info.max_step_reached for info in infos], np.bool_),
+            agent_id=np.array([info.id for info in infos], np.int32),
+            forbidden=masks,
+            obs=obs,
+            group_id=np.array([info.group_id for info in infos], np.int32),
+            group_reward=np.array([info.group_reward for info in infos], np.float32),
+        )
+
+    def _steps(self, parts: list[Columns]) -> tuple[DecisionSteps, TerminalSteps]:
+        whole = _concatenated(parts, self._choices)
+        done, going = whole.done, ~whole.done
+        assert whole.forbidden is not None
+        masks = np.split(whole.forbidden[going], self._branch_ends, axis=1)
+        decisions = DecisionSteps(
+            [seen[going] for seen in whole.obs],
+            whole.reward[going],
+            whole.agent_id[going],
+            masks if self._choices and going.any() else None,
+            whole.group_id[going],
+            whole.group_reward[going],
+        )
+        terminals = TerminalSteps(
+            [seen[done] for seen in whole.obs],
+            whole.reward[done],
+            whole.max_step[done],
+            whole.agent_id[done],
+            whole.group_id[done],
+            whole.group_reward[done],
+        )
+        return decisions, terminals
+
+
+def observation_specs(infos: bytes) -> list[ObservationSpec] | None:
+    """The sensors of the first agent in `infos`, a ListAgentInfo; None: there is no agent.
+
+    Raises WireError and UnityObservationException as `decode` does.
+    """
+    for info in parsed("ListAgentInfo", infos, "an agent of a build can't be read").value:
+        return [_sensor(seen) for seen in info.observations]
+    return None
+
+
+def _sensor(seen: Any) -> ObservationSpec:
+    shape = tuple(map(int, seen.shape))
+    if any(size < 0 for size in shape):
+        raise WireError(f"sensor {seen.name!a:.60}: no observation has the shape {shape!s:.60}")
+    given = tuple(map(DimensionProperty, seen.dimension_properties))
+    unspecified = (DimensionProperty.UNSPECIFIED,) * len(shape)
+    known = {one.value for one in ObservationType}
+    sensor = ObservationSpec(
+        shape=shape,
+        dimension_property=given if len(given) == len(shape) else unspecified,
+        observation_type=ObservationType(
+            seen.observation_type if seen.observation_type in known else 0
+        ),
+        name=str(seen.name),
+    )
+    _numbers_of(seen, sensor)
+    return sensor
+
+
+def _numbers_of(observation: Any, sensor: ObservationSpec) -> Float32Array:
+    """What an Observation of protobuf holds, in its sensor's shape."""
+    if observation.compression_type:
+        raise WireError(f"sensor {sensor.name!a}: compressed pictures can't be read")
+    data = observation.float_data
+    count, size = len(data.data), math.prod(sensor.shape)
+    if count != size:
+        raise UnityObservationException(
+            f"sensor {sensor.name!a}: an observation has {count} numbers; it must have "
+            f"{size}, of shape {sensor.shape}"
+        )
+    packed = data.SerializeToString()  # an array at once; protobuf gives number by number
+    return np.frombuffer(packed, "<f4", count, len(packed) - 4 * count).reshape(sensor.shape)
+
+
+def _joined_masks(decisions: DecisionSteps) -> BoolArray | None:
+    """[n, choices of all branches]; None where nothing is forbidden."""
+    if not decisions.action_mask:
+        return None
+    forbidden = np.concatenate(decisions.action_mask, axis=1)
+    return forbidden if forbidden.any() else None
+
+
+def _concatenated(parts: list[Columns], choices: int) -> Columns:
+    masks = [
+        np.zeros((len(part.done), choices), np.bool_) if part.forbidden is None else part.forbidden
+        for part in parts
+    ]
+    obs = [np.concatenate(seen) for seen in zip(*(part.obs for part in parts), strict=True)]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("reward", "done", "max_step", "agent_id", "group_id", "group_reward")
+    }
+    return Columns(forbidden=np.concatenate(masks), obs=obs, **columns)
+
+
+class InfoLayout:
+    """Where the numbers of an AgentInfo are in a row of bytes."""
+
+    def __init__(self, spec: BehaviorSpec, *, masked: bool, grouped: bool) -> None:
+        self._sensors = spec.observation_specs
+        choices = sum(spec.action_spec.discrete_branches)
+        self._layout = layout = RowLayout()
+        layout.add("reward", tag(REWARD, FIXED32), size=4)
+        layout.add("done", tag(DONE, VARINT), size=1)
+        layout.add("max_step", tag(MAX_STEP, VARINT), size=1)
+        layout.add("agent_id", tag(ID, VARINT), size=ID_BYTES)
+        if masked:
+            layout.add("forbidden", tag(MASK, LENGTH) + write_varint(choices), size=choices)
+        for number, sensor in enumerate(self._sensors):
+            _add_sensor(layout, f"obs{number}", sensor)
+        if grouped:
+            layout.add("group_id", tag(GROUP_ID, VARINT), size=ID_BYTES)
+            layout.add("group_reward", tag(GROUP_REWARD, FIXED32), size=4)
+        layout.close()
+
+    @property
+    def length(self) -> int:
+        """Bytes of a row."""
+        return len(self._layout.row)
+
+    def write(self, columns: Columns) -> bytes:
+        """All agents of `columns`, entries of a ListAgentInfo."""
+        if not len(columns.reward):
+            return b""
+        rows = np.empty((len(columns.reward), self.length), np.uint8)
+        rows[:] = self._layout.row
+        at = self._layout.places
+        rows[:, at["reward"]] = bytes_of(columns.reward)
+        rows[:, at["done"].start] = columns.done
+        rows[:, at["max_step"].start] = columns.max_step
+        rows[:, at["agent_id"]] = _padded(columns.agent_id)
+        if columns.forbidden is not None:
+            rows[:, at["forbidden"]] = columns.forbidden
+        for number, seen in enumerate(columns.obs):
+            rows[:, at[f"obs{number}"]] = bytes_of(seen)
+        if "group_id" in at:
+            rows[:, at["group_id"]] = _padded(columns.group_id)
+            rows[:, at["group_reward"]] = bytes_of(columns.group_reward)
+        return rows.tobytes()
+
+    def read(self, data: bytes, start: int) -> tuple[Columns, int]:
+        """Those agents at `start` of `data` that are laid out like this, and where they end."""
+        length = self.length
+        count = min((len(data) - start) // length, MAX_ROWS)
+        rows = np.frombuffer(data, np.uint8, count * length, start).reshape(count, length)
+        if not self._alike(rows[:1]).all():
+            rows, count = rows[:0], 0
+        unlike = ~self._alike(rows)
+        if unlike.any():
+            count = int(unlike.argmax())
+        return self._columns(rows[:count]), start + count * length
+
+    def _alike(self, rows: Bytes) -> BoolArray:
+        """[n] Whether a row has the bytes that all share, and numbers as long as they are here."""
+        at, alike = self._layout.places, self._layout.alike(rows)
+        for name in ("done", "max_step", "forbidden"):
+            if name in at:
+                alike &= (rows[:, at[name]] < 0x80).all(axis=1)
+        for name in ("agent_id", "group_id"):
+            if name in at:
+                padded = rows[:, at[name]]
+                alike &= (padded[:, :-1] >= 0x80).all(axis=1) & (padded[:, -1] < 0x10)
+        return alike
+
+    def _columns(self, rows: Bytes) -> Columns:
+        at, count = self._layout.places, len(rows)
+        grouped = "group_id" in at
+        obs = [
+            floats_of(rows[:, at[f"obs{number}"]]).reshape(count, *sensor.shape)
+            for number, sensor in enumerate(self._sensors)
+        ]
+        return Columns(
+            reward=floats_of(rows[:, at["reward"]])[:, 0],
+            done=rows[:, at["done"].start] != 0,
+            max_step=rows[:, at["max_step"].start] != 0,
+            agent_id=_unpadded(rows[:, at["agent_id"]]),
+            forbidden=rows[:, at["forbidden"]] != 0 if "forbidden" in at else None,
+            obs=obs,
+            group_id=_unpadded(rows[:, at["group_id"]]) if grouped else np.zeros(count, np.int32),
+            group_reward=floats_of(rows[:, at["group_reward"]])[:, 0]
+            if grouped
+            else np.zeros(count, np.float32),
+        )
+
+
+def _add_sensor(layout: RowLayout, name: str, sensor: ObservationSpec) -> None:
+    size = 4 * math.prod(sensor.shape)
+    floats = write_bytes(FLOATS, write_bytes(1, bytes(size)))
+    tail = write_packed(DIMENSIONS, map(int, sensor.dimension_property))
+    if sensor.observation_type != ObservationType.DEFAULT:
+        tail += tag(KIND, VARINT) + write_varint(sensor.observation_type.value)
+    tail += write_bytes(NAME, sensor.name.encode("utf-8"))
+    whole = write_bytes(OBSERVATION, write_packed(SHAPE, sensor.shape) + floats + tail)
+    layout.add(name, whole[: len(whole) - len(tail) - size], size=size, tail=tail)
+
+
+def _padded(numbers: Int32Array) -> Bytes:
+    """[n, 5] of numbers [n] from 0 on."""
+    shifts = np.arange(0, 7 * ID_BYTES, 7)
+    digits = numbers.astype(np.int64)[:, None] >> shifts & 0x7F
+    digits[:, :-1] |= 0x80
+    return digits.astype(np.uint8)
+
+
+def _unpadded(rows: Bytes) -> Int32Array:
+    """[n] numbers of bytes [n, 5]."""
+    digits = (rows & 0x7F).astype(np.int64) << np.arange(0, 7 * ID_BYTES, 7)
+    numbers: Int32Array = digits.sum(axis=1).astype(np.uint32).view(np.int32)
+    return numbers
