@@ -38,7 +38,7 @@ WINGS = {
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
-    "scipy": ["sweep/results/gains.py", "foundation/statistics/nash.py"],
+    "scipy": ["sweep/results/gains.py", "foundation/statistics/cycles.py", "bench/turns.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/train.py"],

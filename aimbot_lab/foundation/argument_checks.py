@@ -1,15 +1,18 @@
-"""What a world says to a call that it cannot carry out, and how it checks one."""
+"""How worlds check calls: seeds, rows, arrays to fill, and the actions of players."""
 
 import operator
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.errors import LabError
+from aimbot_lab.foundation.errors import ActionError, LabError
+from aimbot_lab.foundation.world import Float32Array, StepBuffers, WorldSpec
 
 FLOAT32 = np.dtype(np.float32)
 BOOL = np.dtype(np.bool_)
+LISTED = 5  # choices that a message names one by one
 
 
 class MisuseError(LabError, ValueError):
@@ -64,3 +67,83 @@ def _shown(array: Any) -> str:
     # Another byte order shows in the form with a sign, as in >f4.
     kind = array.dtype if array.dtype.isnative else array.dtype.str
     return f"shape {array.shape}, type {kind}{marks}"
+
+
+def check_buffers(buffers: StepBuffers, shape: tuple[int, int]) -> None:
+    """Raise MisuseError unless a world can fill `buffers` for observations of `shape` [N, D]."""
+    if _surely_fit(buffers, shape):
+        return
+    if not isinstance(buffers, StepBuffers):
+        raise MisuseError(f"buffers: must be StepBuffers (got {type(buffers).__name__})")
+    for name, array in buffers._asdict().items():
+        wide = name in ("observations", "final_observations")
+        kind = BOOL if name in ("finished", "truncated") else FLOAT32
+        check_writable(array, name, shape=shape if wide else shape[:1], dtype=kind)
+
+
+def _surely_fit(buffers: StepBuffers, shape: tuple[int, int]) -> bool:
+    """Whether all is right at one glance; what is not sure is checked array by array."""
+    if type(buffers) is not StepBuffers:
+        return False
+    seen, rewards, finished, truncated, last = buffers
+    return (
+        type(seen) is np.ndarray
+        and type(rewards) is np.ndarray
+        and type(finished) is np.ndarray
+        and type(truncated) is np.ndarray
+        and type(last) is np.ndarray
+        and seen.shape == last.shape == shape
+        and rewards.shape == finished.shape == truncated.shape == shape[:1]
+        and seen.dtype is rewards.dtype is last.dtype is FLOAT32
+        and finished.dtype is truncated.dtype is BOOL
+        and seen.flags.carray
+        and rewards.flags.carray
+        and finished.flags.carray
+        and truncated.flags.carray
+        and last.flags.carray
+    )
+
+
+def check_real(actions: Any, shape: tuple[int, int]) -> None:
+    """Raise ActionError unless `actions` is an array of real numbers of `shape` [N, A]."""
+    if not isinstance(actions, np.ndarray) or actions.dtype.kind not in "biuf":
+        kind = getattr(actions, "dtype", type(actions).__name__)
+        raise ActionError(f"actions: must be an array of real numbers (got {kind})")
+    if actions.shape != shape:
+        raise ActionError(f"actions: the shape is {actions.shape}; it must be {shape}")
+
+
+def checked_actions(actions: Any, rows: int, *, spec: WorldSpec) -> Float32Array:
+    """`actions` [rows, branches + continuous] in single precision, clipped to the spec's bounds.
+
+    Raises ActionError for one that does not exist: a branch index that there is not, NaN, infinity.
+    """
+    count = len(spec.branches)
+    check_real(actions, (rows, count + spec.continuous))
+    with np.errstate(over="ignore"):  # what single precision makes infinite is refused as such
+        given: Float32Array = actions.astype(np.float32)
+    choices = given[:, :count]
+    wrong = ~np.isfinite(given)
+    wrong[:, :count] |= (choices < 0) | (choices >= np.array(spec.branches)) | (choices % 1 != 0)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong.any(axis=1))[0])
+        raise ActionError(
+            action_fault(given[row], row, names=spec.action_names, branches=spec.branches)
+        )
+    if spec.continuous:
+        np.clip(given[:, count:], *spec.action_bounds, out=given[:, count:])
+    return given
+
+
+def action_fault(
+    action: Float32Array, row: int, *, names: Sequence[str], branches: Sequence[int]
+) -> str:
+    """The first fault of `action` [A], that of environment `row`, which has one."""
+    for value, name, size in zip(action.tolist(), names, branches, strict=False):
+        if value not in range(size):
+            listed = ", ".join(map(str, range(size)))
+            allowed = f"one of {listed if size <= LISTED else f'0 to {size - 1}'}"
+            return f"environment {row}: {name} is {value:g}; allowed is {allowed}"
+    column = len(branches) + int(np.argmin(np.isfinite(action[len(branches) :])))
+    value, name = float(action[column]), names[column]
+    return f"environment {row}: {name} is {value:g}; allowed is any finite number"

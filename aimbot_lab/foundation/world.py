@@ -21,9 +21,9 @@ import numpy.typing as npt
 from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.statistics.measures import Measure
+from aimbot_lab.foundation.unit_block import UnitBlock
 
 Float32Array = npt.NDArray[np.float32]
 BoolArray = npt.NDArray[np.bool_]

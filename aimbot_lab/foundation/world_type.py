@@ -14,7 +14,7 @@ from aimbot_lab.foundation.named_code import NamedCode
 from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.replays import WorldReplays
 from aimbot_lab.foundation.samplers import ParameterValue
-from aimbot_lab.foundation.scenes.world_scenes import WorldScenes
+from aimbot_lab.foundation.scenes import WorldScenes
 from aimbot_lab.foundation.terminal_play import TerminalPlay
 from aimbot_lab.foundation.world import (
     BatchWorld,

@@ -19,8 +19,7 @@ from aimbot_lab.experiment.analysis.charts import (
     paragraph,
     trail_chart,
 )
-from aimbot_lab.foundation.statistics.cycles import ALPHA, cycles_of
-from aimbot_lab.foundation.statistics.nash import nash_weights
+from aimbot_lab.foundation.statistics.cycles import ALPHA, cycles_of, nash_weights
 from aimbot_lab.foundation.statistics.ratings import ratings_of
 
 ANCHOR, ANCHOR_POINTS = "greedy", 1200.0  # so that leagues compare

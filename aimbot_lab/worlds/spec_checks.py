@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from aimbot_lab.foundation import metric_names
-from aimbot_lab.foundation.observations.unit_block import unit_faults
+from aimbot_lab.foundation.unit_block import unit_faults
 from aimbot_lab.foundation.world import ABILITIES, WorldSpec
 
 TRACKED_NAME = re.compile(r"[A-Za-z0-9_.-]+")

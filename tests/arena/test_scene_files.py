@@ -6,7 +6,7 @@ from arena_stage import new_stage
 
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.scenes.editing import Placement
+from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.worlds.arena.presets.files import load_presets
 from aimbot_lab.worlds.arena.scenes.arena_editor import ArenaEditor

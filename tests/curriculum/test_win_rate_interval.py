@@ -8,7 +8,6 @@ from aimbot_lab.foundation.statistics.intervals import (
     are_alike,
     shown_difference,
     shown_rate,
-    student_quantile,
     wilson,
 )
 
@@ -70,19 +69,3 @@ def test_an_interval_is_never_rounded_to_certainty(ends: tuple[float, float], sh
 )
 def test_values_are_alike_that_rounding_tells_apart(values: list[float], alike: bool) -> None:
     assert are_alike(values) is alike
-
-
-@pytest.mark.parametrize(
-    ("probability", "degrees", "quantile"),
-    [(0.975, 1, 12.706205), (0.95, 2, 2.919986), (0.975, 9, 2.262157), (0.975, 29, 2.045230)],
-)
-def test_quantiles_of_students_t_are_those_of_the_tables(
-    probability: float, degrees: int, quantile: float
-) -> None:
-    assert student_quantile(probability, degrees) == pytest.approx(quantile, abs=1e-5)
-
-
-@pytest.mark.parametrize(("probability", "degrees"), [(0.5, 3), (1.0, 3), (0.975, 0)])
-def test_a_quantile_that_there_is_none_of_is_refused(probability: float, degrees: int) -> None:
-    with pytest.raises(ValueError, match="degrees of freedom"):
-        student_quantile(probability, degrees)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.scenes.view import Fighter
+from aimbot_lab.foundation.scenes import Fighter
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import Replay, RowRecorder, as_replay, replay_steps
 from aimbot_lab.replay.frames import FrameStyle, Grid, frames, grid_frames

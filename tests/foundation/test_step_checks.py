@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.argument_checks import MisuseError, action_fault, checked_actions
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.step_checks import action_fault, checked_actions
 from aimbot_lab.foundation.world import BatchWorld, Scenario, new_step_buffers
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule

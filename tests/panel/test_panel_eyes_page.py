@@ -13,7 +13,7 @@ from browser_page import Browser, needs_chromium
 from panel_server import PanelUnderTest
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.scenes.editing import Placement
+from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.games.actors import Actor, match_target, playable_settings, set_up
 from aimbot_lab.panel.server.games.game import ChosenEpisode, EpisodeGame, Keys, SceneGame
 from aimbot_lab.panel.server.loading import Loader

@@ -12,7 +12,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import result_line
-from aimbot_lab.foundation.scenes.editing import Placement
+from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.games.actors import (
     Actor,
     find_actor,

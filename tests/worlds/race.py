@@ -8,10 +8,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import FLOAT32, check_writable, whole_seed
+from aimbot_lab.foundation.argument_checks import (
+    FLOAT32,
+    check_buffers,
+    check_writable,
+    checked_actions,
+    whole_seed,
+)
 from aimbot_lab.foundation.episodes import LOSS, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import BoolArray, Scenario, StepBuffers, WorldSpec
 from aimbot_lab.worlds.testing import Subject
 

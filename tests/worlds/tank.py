@@ -10,13 +10,18 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import FLOAT32, check_writable, whole_seed
+from aimbot_lab.foundation.argument_checks import (
+    FLOAT32,
+    check_buffers,
+    check_writable,
+    checked_actions,
+    whole_seed,
+)
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.replays import RowArrays, WorldReplays
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
-from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Scenario, StepBuffers, WorldSpec
 from aimbot_lab.foundation.world_type import MakePlayer, WorldType
 from aimbot_lab.worlds.testing import Subject

@@ -1,10 +1,14 @@
-"""Whether ratings tell the whole story: tests for cycles such as rock, paper, scissors.
+"""Whether ratings tell the whole story: cycles such as rock, paper, scissors, and Nash weights.
 
 The statistic sums over pairs n (score - p)^2 / (p (1 - p) - draws / 4), p being the expected score
 under the fitted ratings, draws the share of draws; its law is that of tables drawn under these
 ratings (a parametric bootstrap). The cyclic share is the part of the logits of all scores that no
 difference of strengths explains (Balduzzi et al. 2019, "Open-ended learning in symmetric zero-sum
 games", arXiv:1901.08106).
+
+Nash weights are the mixture of players that no player beats, and of all such the most even one: the
+maximum-entropy equilibrium of a symmetric zero-sum game, whose value is 0 (Balduzzi et al. 2018,
+"Re-evaluating evaluation", arXiv:1806.02643).
 """
 
 from itertools import combinations
@@ -13,12 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog, minimize
 
 from aimbot_lab.foundation.statistics.ratings import ELO, expected_scores, strengths_of
 
 Floats = npt.NDArray[np.float64]
 TABLES = 999  # drawn under the ratings
 ALPHA = 0.05
+SLACK = 1e-9  # by which the mixture may fall short of the value
 
 
 class Cycles(NamedTuple):
@@ -123,3 +129,47 @@ def _sure_edges(counts: Floats, score: Floats, games: Floats) -> set[tuple[int, 
             break
         sure.add(pair)
     return sure
+
+
+def nash_weights(scores: npt.ArrayLike) -> Floats:
+    """Weights [P], which sum to 1, of players with the mean `scores` [P, P] against each other.
+
+    A score lies between 0 and 1, and those of i against j and of j against i sum to 1.
+    """
+    payoff = np.asarray(scores, np.float64) - 0.5
+    payoff = 0.5 * (payoff - payoff.T)
+    first, value = _some_equilibrium(payoff)
+    found = minimize(
+        _negative_entropy,
+        0.9 * first + 0.1 / len(first),
+        jac=lambda weights: np.log(np.maximum(weights, 1e-12)) + 1.0,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(first),
+        constraints=[
+            {"type": "eq", "fun": lambda weights: weights.sum() - 1.0},
+            {"type": "ineq", "fun": lambda weights: weights @ payoff - value + SLACK},
+        ],
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    weights = np.clip(found.x if found.success else first, 0.0, 1.0)
+    return np.asarray(weights / weights.sum())
+
+
+def _some_equilibrium(payoff: Floats) -> tuple[Floats, float]:
+    """A mixture [P] whose worst result is the best there is, and that result."""
+    count = len(payoff)
+    # Unknown are the weights and the result v: maximise v with weights @ payoff >= v.
+    bound = np.hstack([-payoff.T, np.ones((count, 1))])
+    found = linprog(
+        np.append(np.zeros(count), -1.0),
+        A_ub=bound,
+        b_ub=np.zeros(count),
+        A_eq=np.append(np.ones(count), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[*[(0.0, 1.0)] * count, (None, None)],
+    )
+    return np.asarray(found.x[:-1]), min(float(found.x[-1]), 0.0)
+
+
+def _negative_entropy(weights: Floats) -> float:
+    return float((weights * np.log(np.maximum(weights, 1e-12))).sum())

@@ -1,11 +1,10 @@
 """Win rates and means with the interval that says how well they are known."""
 
 from collections.abc import Sequence
-from math import cos, exp, hypot, lgamma, pi, sqrt, tan
+from math import hypot, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
-SIMPSON = 200  # parts of an integral, an even number
 MIN_EPISODES = 30  # with fewer, a share of won episodes is not tracked as a win rate
 
 
@@ -77,25 +76,6 @@ def are_alike(values: Sequence[float]) -> bool:
     that the next one will.
     """
     return max(values) - min(values) <= 1e-9 * max(map(abs, values))
-
-
-def student_quantile(probability: float, degrees: int) -> float:
-    """The quantile of Student's t with so many `degrees` of freedom, for a probability over 0.5.
-
-    By bisection of the distribution, which is c times the integral of cos(a)^(degrees - 1) up to
-    the angle a = atan(t / sqrt(degrees)), by Simpson's rule. Raises ValueError for other arguments.
-    """
-    if not 0.5 < probability < 1 or degrees < 1:
-        raise ValueError(f"not 0.5 < {probability} < 1, or {degrees} degrees of freedom")
-    scale = exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2)) / sqrt(pi)
-    low, high = 0.0, pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        values = [cos(angle * k / SIMPSON) ** (degrees - 1) for k in range(SIMPSON + 1)]
-        whole = values[0] + values[-1] + 4 * sum(values[1::2]) + 2 * sum(values[2:-1:2])
-        below = 0.5 + scale * whole * angle / (3 * SIMPSON)
-        low, high = (angle, high) if below < probability else (low, angle)
-    return sqrt(degrees) * tan((low + high) / 2)
 
 
 class MeanInterval(NamedTuple):

@@ -4,7 +4,7 @@ Bradley-Terry: the expected score of i against j is 1 / (1 + 10^(-(r_i - r_j) / 
 half a score (Bradley and Terry 1952, doi:10.2307/2334029). The likelihood is that of the scores,
 which is not that of draws; so the covariance is the robust one, A^-1 B A^-1 with A the information
 and B the sum of squared scores (White 1982, doi:10.2307/1912526). Each player has one draw with a
-player of strength 0 besides, so that one who never lost has a finite rating.
+player of strength 0 besides, so that a player without a loss has a finite rating.
 
 Ratings do not depend on the order of the games, as those by updates after each game do.
 """
@@ -39,7 +39,7 @@ class Ratings(NamedTuple):
 
 
 def expected_score(points: float) -> float:
-    """Expected score of who is so many points above the other."""
+    """Expected score of a player rated `points` higher."""
     return 1.0 / (1.0 + math.exp(-points / ELO))
 
 

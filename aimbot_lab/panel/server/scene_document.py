@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from aimbot_lab.foundation.replays import Scene
-from aimbot_lab.foundation.scenes.view import SceneView
+from aimbot_lab.foundation.scenes import SceneView
 from aimbot_lab.foundation.world import Picture
 
 PICTURE_SIZE = 480  # pixels a side

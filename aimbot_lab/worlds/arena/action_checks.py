@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.argument_checks import FLOAT32
+from aimbot_lab.foundation.argument_checks import FLOAT32, action_fault, check_real
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.step_checks import action_fault, check_real
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.core.state import BRANCHES
 from aimbot_lab.worlds.arena.core.step import first_bad_action

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from aimbot_lab.foundation.argument_checks import action_fault
 from aimbot_lab.foundation.errors import ActionError
-from aimbot_lab.foundation.step_checks import action_fault
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.action_checks import ACTION_NAMES, in_single_precision
 from aimbot_lab.worlds.arena.core.step import first_bad_action

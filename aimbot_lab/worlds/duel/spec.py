@@ -4,7 +4,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import ABILITIES, ObservationBlock, WorldSpec
 from aimbot_lab.worlds.arena.units import LABELS, ONE_HOT
 from aimbot_lab.worlds.duel.core import state as core

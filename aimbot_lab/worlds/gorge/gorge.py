@@ -9,6 +9,7 @@ from aimbot_lab.foundation.argument_checks import (
     BOOL,
     FLOAT32,
     MisuseError,
+    check_buffers,
     check_writable,
     checked_row,
     whole_seed,
@@ -19,7 +20,6 @@ from aimbot_lab.foundation.kernels.rng import seed_streams
 from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.step_checks import check_buffers
 from aimbot_lab.foundation.threads.row_queue import BEGIN, STEP, new_queue, new_workspaces
 from aimbot_lab.foundation.threads.step_task import StepTask, next_task
 from aimbot_lab.foundation.threads.thread_pool import ThreadPool

@@ -12,7 +12,9 @@ from pydantic import TypeAdapter
 from aimbot_lab.foundation.argument_checks import (
     FLOAT32,
     MisuseError,
+    check_buffers,
     check_writable,
+    checked_actions,
     checked_row,
     whole_seed,
 )
@@ -27,7 +29,6 @@ from aimbot_lab.foundation.errors import (
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.settings import Float
-from aimbot_lab.foundation.step_checks import check_buffers, checked_actions
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,

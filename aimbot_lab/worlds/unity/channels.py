@@ -1,24 +1,109 @@
-"""What builds say over side channels beside how episodes ended: errors, commands, and the rest.
+"""Side channels of builds: what a lesson tells them, how episodes ended, errors, and the rest.
 
-All `LogType.Warning` and `LogType.Error` logs of a build may come over its log channel. What nobody
-reads is named once, so that it can be found.
+Targets and difficulties are environment parameters too, by names of their own: `target.NAME` is the
+weight of a target, `difficulty.NAME.K` that of its difficulty K.
+
+Result lines and stats carry no agent's id: they are told in the order in which the agents ended. An
+agent that was cut off may have none, and has lost then. All `LogType.Warning` and `LogType.Error`
+logs of a build may come over its log channel. What is not read is named once, so that it can be
+found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from aimbot_lab.foundation.episodes import LOSS, WIN
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
-from aimbot_lab.foundation.result_lines import COMMAND_LINE, ERROR_PREFIX, PREFIX
+from aimbot_lab.foundation.result_lines import (
+    COMMAND_LINE,
+    ERROR_PREFIX,
+    PREFIX,
+    EpisodeResult,
+    UnparsedLineError,
+    parse_result,
+)
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
+from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.world import BoolArray, Scenario, WorldSpec
 from aimbot_lab.mlagents.exception import UnitySideChannelException
 from aimbot_lab.mlagents.handshake import DESCRIPTION
+from aimbot_lab.mlagents.player_channels import difficulty_parameter, target_parameter
+from aimbot_lab.mlagents.side_channel.engine_configuration_channel import (
+    EngineConfig,
+    EngineConfigurationChannel,
+)
+from aimbot_lab.mlagents.side_channel.environment_parameters_channel import (
+    EnvironmentParametersChannel,
+)
 from aimbot_lab.mlagents.side_channel.incoming_message import IncomingMessage
-from aimbot_lab.mlagents.side_channel.side_channel import Message
+from aimbot_lab.mlagents.side_channel.side_channel import Message, framed, take_queued
 from aimbot_lab.mlagents.side_channel.stats_side_channel import STATS
+from aimbot_lab.worlds.unity.settings import UnitySettings, UnityWinRule
 
 PREVIEW = 16  # bytes of a message that are shown
 MAX_LINE = 200  # characters of a line that are shown
 MAX_ERRORS = 10  # different ones that are shown
+Result = EpisodeResult | str
+"""How an episode ended, or why that can't be read."""
+
+
+def scenario_message(scenario: Scenario, spec: WorldSpec, *, seed: int) -> bytes:
+    """`scenario` as data of side channels; samplers without a seed of their own draw by `seed`."""
+    channel = EnvironmentParametersChannel()
+    for name, weight in _weights(scenario, spec).items():
+        channel.set_float_parameter(name, weight)
+    for name, value in scenario.parameters.items():
+        _send(channel, name, value, seed=derive_seed(seed, "parameter", name) % 2**31)
+    return framed(take_queued([channel]))
+
+
+def _weights(scenario: Scenario, spec: WorldSpec) -> dict[str, float]:
+    """Weights by parameters' names; none for a world of one target without difficulties."""
+    if list(spec.difficulties.values()) == [0]:
+        return {}
+    weights = {}
+    for target, levels in spec.difficulties.items():
+        weights[target_parameter(target)] = float(scenario.targets.get(target, 0.0))
+        given = scenario.difficulty.get(target, (1.0,) * levels)
+        for level, weight in enumerate(given, start=1):
+            weights[difficulty_parameter(target, level)] = float(weight)
+    return weights
+
+
+def _send(
+    channel: EnvironmentParametersChannel, name: str, value: ParameterValue, *, seed: int
+) -> None:
+    if not isinstance(value, Uniform | Gaussian | MultiRangeUniform):
+        channel.set_float_parameter(name, float(value))
+        return
+    own = value.sampler_parameters.seed
+    drawn = seed if own is None else own % 2**31
+    if isinstance(value, Uniform):
+        low, high = value.sampler_parameters.min_value, value.sampler_parameters.max_value
+        channel.set_uniform_sampler_parameters(name, low, high, drawn)
+    elif isinstance(value, Gaussian):
+        mean, spread = value.sampler_parameters.mean, value.sampler_parameters.st_dev
+        channel.set_gaussian_sampler_parameters(name, mean, spread, drawn)
+    else:
+        intervals = list(value.sampler_parameters.intervals)
+        channel.set_multirangeuniform_sampler_parameters(name, intervals, drawn)
+
+
+def engine_message(settings: UnitySettings) -> bytes:
+    """The engine's settings as data of side channels."""
+    channel = EngineConfigurationChannel()
+    channel.set_configuration(
+        EngineConfig(
+            settings.width,
+            settings.height,
+            settings.quality_level,
+            settings.time_scale,
+            settings.target_frame_rate,
+            settings.capture_frame_rate,
+        )
+    )
+    return framed(take_queued([channel]))
 
 
 class ChannelReader:
@@ -106,3 +191,71 @@ def _preview(data: bytes) -> str:
         return "nothing"
     text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in begins)
     return f"{begins.hex(' ')} ({text})"
+
+
+class ResultReader:
+    """Reads the results of one build, with what reads the channels of all."""
+
+    def __init__(
+        self, spec: WorldSpec, win: UnityWinRule | None, *, channels: ChannelReader
+    ) -> None:
+        self._difficulties: Mapping[str, int] = spec.difficulties
+        self._columns = spec.episode_columns
+        self._win, self._channels = win, channels
+        self._lines: list[str] = []
+        self._stats: list[float] = []
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Keep what `messages` say of results until episodes end."""
+        self._lines += self._channels.result_lines(messages)
+        if self._win is None or self._win.stat is None:
+            return
+        for data in (data for channel, data in messages if channel == STATS):
+            read = IncomingMessage(data)
+            try:
+                if read.read_string() == self._win.stat:
+                    self._stats.append(read.read_float32())
+            except UnitySideChannelException:
+                self._channels.ignore_stat(data)
+
+    def results(self, returns: Sequence[float], interrupted: BoolArray) -> list[Result]:
+        """How the episodes ended whose agents ended now, in order [n]."""
+        if not len(interrupted):
+            return []
+        lines, stats = self._lines, self._stats
+        self._lines, self._stats = [], []
+        if self._win is None:
+            said = _in_order(lines, interrupted, "result lines")
+        elif self._win.stat is not None:
+            said = _in_order(
+                [PREFIX + ("Win" if value > 0.5 else "Lose") for value in stats],
+                interrupted,
+                f"values of the stat {self._win.stat!a:.40}",
+            )
+        else:
+            above = self._win.return_above or 0.0
+            return [EpisodeResult(WIN if total >= above else LOSS) for total in returns]
+        return [self._read(line) for line in said]
+
+    def _read(self, line: str) -> Result:
+        if not line.startswith("Warning|"):
+            return line
+        try:
+            result = parse_result(line, self._columns)
+        except UnparsedLineError as error:
+            return str(error)
+        cell = result.cell
+        if cell is not None and not 0 <= cell.difficulty <= self._difficulties.get(cell.target, -1):
+            return f"a result line names {cell.target!a:.40} {cell.difficulty}, no target of ours"
+        return result
+
+
+def _in_order(said: list[str], interrupted: BoolArray, name: str) -> list[str]:
+    """The line of each agent that ended [n], or why there is none."""
+    count, whole = len(interrupted), int((~interrupted).sum())
+    if len(said) == count:
+        return said
+    if len(said) == whole:
+        lines = iter(said)
+        return ["Warning|Result|Lose" if cut else next(lines) for cut in interrupted.tolist()]
+    return [f"{name} and ended episodes of a step were not as many"] * count

@@ -33,7 +33,7 @@ class UnityType(AskedType):
         key = repr(asked)
         require_allowed(self.code(settings))
         if key not in self._shapes:
-            from aimbot_lab.worlds.unity.probe import probe
+            from aimbot_lab.worlds.unity.processes import probe
 
             self._shapes[key] = probe(asked)
         return self._shapes[key]

@@ -11,8 +11,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.result_lines import parse_result, result_line
-from aimbot_lab.foundation.scenes.editing import Placement, SceneEditor
-from aimbot_lab.foundation.scenes.view import SceneView
+from aimbot_lab.foundation.scenes import Placement, SceneEditor, SceneView
 from aimbot_lab.foundation.statistics.intervals import wilson
 from aimbot_lab.foundation.world import Float32Array, Scenario, step_buffers
 from aimbot_lab.panel.server.games.actors import Actor, resting_of, scenes_of

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.result_lines import COMMAND_LINE
-from aimbot_lab.foundation.scenes.editing import Placement
+from aimbot_lab.foundation.scenes import Placement
 from aimbot_lab.panel.server.games.actors import RUN, Actor, ActorLine, actor_lines, find_actor
 from aimbot_lab.panel.server.games.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.games.real_time import RealTime

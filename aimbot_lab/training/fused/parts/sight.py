@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.training.fused.core.features import Sight
 from aimbot_lab.training.fused.core.parts import Floats, Whole
 from aimbot_lab.training.fused.parts.core.show import KindSight, MaskSight, PartsSight

@@ -8,7 +8,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.features import ScaledFeatures
 from aimbot_lab.training.networks.parts.picture_encoder import PictureEncoder, picture_columns

@@ -7,7 +7,7 @@ import torch as th
 from gymnasium import spaces
 from torch import nn
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.training.networks.parts.unit_inputs import plain_features
 
 NEAR = 3.0  # m over which closeness falls to 1/e, as for the rays of EgocentricFeatures

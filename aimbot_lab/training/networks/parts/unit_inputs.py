@@ -1,6 +1,6 @@
 """How many numbers an encoder is shown of a unit; loads no torch."""
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 
 PLACE_INPUTS = 5  # ahead and right over the place's scale, unit vector, closeness
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aimbot_lab.foundation.observations.unit_block import UnitBlock
+from aimbot_lab.foundation.unit_block import UnitBlock
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.networks.settings import NetworkSettings
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from aimbot_lab.foundation.argument_checks import MisuseError
-from aimbot_lab.foundation.scenes.editing import MenuEntry, Placement, SceneButton
+from aimbot_lab.foundation.scenes import MenuEntry, Placement, SceneButton
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.scenes import files
 from aimbot_lab.worlds.arena.scenes.menu import BUTTONS, CLEAR, ENEMY, menu_of

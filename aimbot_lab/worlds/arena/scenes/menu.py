@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aimbot_lab.foundation.scenes.editing import MenuEntry, Outline, SceneButton
+from aimbot_lab.foundation.scenes import MenuEntry, Outline, SceneButton
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE
 from aimbot_lab.worlds.arena.presets.block import Preset
 from aimbot_lab.worlds.arena.settings import ArenaSettings

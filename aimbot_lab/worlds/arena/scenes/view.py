@@ -4,7 +4,7 @@ from math import atan2
 
 import numpy as np
 
-from aimbot_lab.foundation.scenes.view import ENEMY, NOTHING, WALL, Body, SceneView
+from aimbot_lab.foundation.scenes import ENEMY, NOTHING, WALL, Body, SceneView
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.arena.core import state as core
 from aimbot_lab.worlds.arena.core.state import BLOCK_SIZE, ArenaState

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aimbot_lab.foundation.scenes.editing import SceneEditor
-from aimbot_lab.foundation.scenes.view import SceneView
-from aimbot_lab.foundation.scenes.world_scenes import Mouse, WorldScenes
+from aimbot_lab.foundation.scenes import Mouse, SceneEditor, SceneView, WorldScenes
 from aimbot_lab.foundation.world import Float32Array, Scenario
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from aimbot_lab.foundation.scenes.view import Fighter
+from aimbot_lab.foundation.scenes import Fighter
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds.arena.canvas import Opaque, blended
 from aimbot_lab.worlds.duel.film.palette import GROUND, INNER, NIGHT, OUTER, SKY

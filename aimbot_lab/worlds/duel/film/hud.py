@@ -3,7 +3,7 @@
 import numpy as np
 from PIL import Image, ImageDraw
 
-from aimbot_lab.foundation.scenes.view import Fighter
+from aimbot_lab.foundation.scenes import Fighter
 from aimbot_lab.foundation.world import Picture
 from aimbot_lab.worlds.duel.film.palette import FLASH, HURT, SHOT, WHITE
 from aimbot_lab.worlds.duel.film.side_panel import fitted

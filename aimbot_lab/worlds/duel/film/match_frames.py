@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from aimbot_lab.foundation.episodes import DRAW
 from aimbot_lab.foundation.replays import Scene
-from aimbot_lab.foundation.scenes.view import Fighter, SceneView
+from aimbot_lab.foundation.scenes import Fighter, SceneView
 from aimbot_lab.foundation.world import Float32Array, Picture
 from aimbot_lab.worlds.duel.core.state import AGENTS, DuelState
 from aimbot_lab.worlds.duel.film.eyes import seen_picture

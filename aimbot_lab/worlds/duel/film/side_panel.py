@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from aimbot_lab.foundation.scenes.view import Fighter
+from aimbot_lab.foundation.scenes import Fighter
 from aimbot_lab.foundation.world import Float32Array, Picture
 from aimbot_lab.worlds.arena.canvas import Opaque
 from aimbot_lab.worlds.duel.core.state import HORIZONTAL, VERTICAL

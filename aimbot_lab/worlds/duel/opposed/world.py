@@ -8,13 +8,13 @@ from aimbot_lab.foundation.argument_checks import (
     BOOL,
     FLOAT32,
     MisuseError,
+    check_buffers,
     check_writable,
     checked_row,
 )
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.opponents import Opponents
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.step_checks import check_buffers
 from aimbot_lab.foundation.world import (
     BoolArray,
     Float32Array,

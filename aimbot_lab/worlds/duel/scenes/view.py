@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import atan2, cos, pi, sin
 
-from aimbot_lab.foundation.scenes.view import Fighter, SceneView
+from aimbot_lab.foundation.scenes import Fighter, SceneView
 from aimbot_lab.worlds.arena.core import state as arena_core
 from aimbot_lab.worlds.arena.scenes.view import row_view
 from aimbot_lab.worlds.duel.core.state import HEALTH, HIT, NO_SHOT, DuelState

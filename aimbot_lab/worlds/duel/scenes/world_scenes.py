@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.scenes.view import SceneView
-from aimbot_lab.foundation.scenes.world_scenes import Mouse, WorldScenes
+from aimbot_lab.foundation.scenes import Mouse, SceneView, WorldScenes
 from aimbot_lab.foundation.world import Float32Array
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS, MOUSE
 from aimbot_lab.worlds.duel.settings import DuelSettings

@@ -1,18 +1,20 @@
-"""The rows of one build: what its messages bring, and the actions that it is sent."""
+"""The rows of one build: what its messages bring, the actions that it is sent, who sits where."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array
-from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, TerminalSteps
+from aimbot_lab.mlagents.base_env import ActionTuple, DecisionSteps, Int32Array, TerminalSteps
 from aimbot_lab.mlagents.builds import Behaviors, BuildLink
 from aimbot_lab.mlagents.exception import UnityObservationException
 from aimbot_lab.mlagents.messages import RESET, STEP, BuildMessage
 from aimbot_lab.mlagents.side_channel.side_channel import unframed
-from aimbot_lab.worlds.unity.results import Result, ResultReader
-from aimbot_lab.worlds.unity.seating import NOBODY, Seating
+from aimbot_lab.worlds.unity.channels import Result, ResultReader
 from aimbot_lab.worlds.unity.shape import BuildShape, columns_of, plain_name
+
+EMPTY = -1  # the row of an agent without one
+Agent = tuple[str, int]  # behavior and id
 
 
 class RowArrays(NamedTuple):
@@ -94,8 +96,8 @@ class BuildRows:
         for name, rows in self._pending.items():
             behavior = self._behaviors.known[name]
             chosen = behavior.spec.action_spec.empty_action(len(rows))
-            if actions is not None and (rows != NOBODY).any():
-                branches, seated = behavior.spec.action_spec.discrete_size, rows != NOBODY
+            if actions is not None and (rows != EMPTY).any():
+                branches, seated = behavior.spec.action_spec.discrete_size, rows != EMPTY
                 chosen.discrete[seated] = actions[rows[seated], :branches]
                 chosen.continuous[seated] = actions[rows[seated], branches:]
             sent[name] = behavior.actions.encode(ActionTuple(chosen.continuous, chosen.discrete))
@@ -117,9 +119,9 @@ class BuildRows:
         for name, (decisions, _) in steps.items():
             if name in ours:
                 self._pending[name] = self._begin(name, decisions)
-                asked = asked or bool((self._pending[name] != NOBODY).any())
+                asked = asked or bool((self._pending[name] != EMPTY).any())
             else:
-                self._pending[name] = np.full(len(decisions), NOBODY)
+                self._pending[name] = np.full(len(decisions), EMPTY)
         return asked
 
     def _end(self, ended: dict[str, TerminalSteps]) -> None:
@@ -131,24 +133,24 @@ class BuildRows:
             places += rows.tolist()
             cut += steps.interrupted.tolist()
             # Only of a row that has not ended since it was last told.
-            fresh = (rows != NOBODY) & ~at.over[rows]
+            fresh = (rows != EMPTY) & ~at.over[rows]
             chosen = rows[fresh]
             at.rewards[chosen] += steps.reward[fresh]
             at.returns[chosen] += steps.reward[fresh]
-            totals += np.where(rows != NOBODY, at.returns[rows], 0.0).tolist()
+            totals += np.where(rows != EMPTY, at.returns[rows], 0.0).tolist()
             at.final_observations[chosen] = self._columns(name, steps)[fresh]
             at.interrupted[chosen] = steps.interrupted[fresh]
             at.over[chosen] = True
         results = self._reader.results(totals, np.array(cut, np.bool_))
         for row, result in zip(places, results, strict=True):
-            if row != NOBODY:
+            if row != EMPTY:
                 self.results.setdefault(row, result)
 
     def _begin(self, name: str, decisions: DecisionSteps) -> Int64Array:
         """Note what agents that need an action observe; their rows."""
         at = self._at
         rows = self._seating.seat(name, decisions.agent_id, at.over)
-        seated = rows != NOBODY
+        seated = rows != EMPTY
         chosen = rows[seated]
         if not len(chosen):
             return rows
@@ -181,3 +183,64 @@ class BuildRows:
                     f"behavior {name}: {kind} of agent {agent} holds {value:g}"
                 )
         return seen
+
+
+class Seating:
+    """Rows 0 to `rows` - 1 of one build.
+
+    A new agent takes a free row, else that of an agent whose episode ended and that has not come
+    back. Agents beyond the rows are surplus.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._row: dict[Agent, int] = {}
+        self._agent: list[Agent | None] = [None] * rows
+        self._surplus: set[Agent] = set()
+        self._known: dict[str, tuple[Int32Array, Int64Array]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is an agent in every row."""
+        return None not in self._agent
+
+    def rows(self, behavior: str, ids: Int32Array) -> Int64Array:
+        """[n] row of each of these agents, EMPTY of those without one."""
+        kept = self._known.get(behavior)
+        if kept is not None and np.array_equal(kept[0], ids):
+            return kept[1]
+        found = np.array([self._row.get((behavior, one), EMPTY) for one in ids.tolist()], np.int64)
+        self._known[behavior] = (ids.copy(), found)
+        return found
+
+    def seat(self, behavior: str, ids: Int32Array, over: BoolArray) -> Int64Array:
+        """The same for agents that decide; those that are new are seated where there is room.
+
+        `over` [rows]: the episode in that row ended, and its agent has not come back.
+        """
+        found = self.rows(behavior, ids)
+        if not (found == EMPTY).any():
+            return found
+        agents = [(behavior, one) for one in ids.tolist()]
+        new = [one for one in agents if one not in self._row and one not in self._surplus]
+        if not new:
+            return found
+        here = set(found.tolist())
+        room = [row for row, agent in enumerate(self._agent) if agent is None]
+        room += [
+            row
+            for row in np.flatnonzero(over).tolist()
+            if self._agent[row] is not None and row not in here
+        ]
+        for agent in new:
+            if room:
+                self._take(agent, room.pop(0))
+            else:
+                self._surplus.add(agent)
+        return self.rows(behavior, ids)
+
+    def _take(self, agent: Agent, row: int) -> None:
+        before = self._agent[row]
+        if before is not None:
+            del self._row[before]
+        self._row[agent], self._agent[row] = row, agent
+        self._known.clear()
