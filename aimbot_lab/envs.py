@@ -4,6 +4,6 @@
 alone is enough: `gymnasium.make("aimbot_lab.envs:aimbot_lab/Goto-v0")`.
 """
 
-from aimbot_lab.adapters.gymnasium_ids import register_ids
+from aimbot_lab.adapters.registered_envs import register_ids
 
 register_ids()

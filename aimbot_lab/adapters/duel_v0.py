@@ -13,9 +13,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
-from aimbot_lab.adapters.gymnasium_actions import BRANCHES, MOUSE, ActionKind, action_codec
 from aimbot_lab.adapters.gymnasium_env import checked_render_mode
-from aimbot_lab.adapters.spaces import observation_space
+from aimbot_lab.adapters.spaces import BRANCHES, MOUSE, ActionKind, action_codec, observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Picture, Scenario, seats_of, step_buffers

@@ -7,16 +7,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
+import gymnasium
 from pydantic import TypeAdapter, ValidationError
 
-from aimbot_lab.adapters.gymnasium_actions import ActionKind
-from aimbot_lab.adapters.gymnasium_env import WorldEnv
-from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
+from aimbot_lab.adapters.gymnasium_env import WorldEnv, WorldVectorEnv
+from aimbot_lab.adapters.spaces import ActionKind
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.samplers import ParameterValue, Sampler
 from aimbot_lab.foundation.world import BatchWorld, Scenario
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.worlds.registry import DEFAULT, WORLDS, make_world
+from aimbot_lab.worlds.registry import DEFAULT, WORLDS, make_world, world_types
 
 GivenSettings = WorldSettings | Mapping[str, Any]
 GivenScenario = Scenario | Mapping[str, Any]
@@ -163,3 +163,16 @@ def _parameter(name: str, value: Any) -> ParameterValue:
     except ValidationError as error:
         raise ConfigurationError(*_faults(f"scenario.parameters.{name}: ", error)) from error
     return sampler
+
+
+def register_ids() -> None:
+    """Register every id of every world that gymnasium does not know yet."""
+    for world in world_types().values():
+        for name, targets in world.gymnasium_ids.items():
+            if name not in gymnasium.registry:
+                gymnasium.register(
+                    name,
+                    entry_point=f"{__name__}:RegisteredEnv",
+                    vector_entry_point=f"{__name__}:RegisteredVectorEnv",
+                    kwargs={"world": world.name, "scenario": {"targets": dict(targets)}},
+                )

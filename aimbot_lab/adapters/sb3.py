@@ -9,9 +9,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from aimbot_lab.adapters.gymnasium_env import checked_render_mode
 from aimbot_lab.adapters.reward_scale import ConstantRewardScale, RewardScale
-from aimbot_lab.adapters.sb3_actions import LearnerActions, learner_codec
-from aimbot_lab.adapters.spaces import observation_space
-from aimbot_lab.adapters.target_aim import TargetCodec
+from aimbot_lab.adapters.spaces import LearnerActions, TargetCodec, learner_codec, observation_space
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
@@ -27,6 +25,7 @@ from aimbot_lab.foundation.world import (
 )
 
 Indices = None | int | Iterable[int]
+BY_ROW = ("returns", "seen")  # arrays of a state beside the world's; the others are of all rows
 RENDERING = {"render_modes": ["rgb_array"]}
 
 
@@ -221,3 +220,36 @@ class WorldVecEnv(VecEnv):
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         """False for every row: there are no single environments to wrap."""
         return [False for _ in self._get_indices(indices)]
+
+
+def joined_states(env: WorldVecEnv, states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What `env.state()` would be with all rows, from the `states` of all parts in their order."""
+    world: Any = env.world  # a worlds.row_parts.PartWorld
+    rewards = [state["rewards"] for state in states]
+    return {
+        **_joined(states),
+        "world": world.joined([state["world"] for state in states]),
+        "rewards": _joined(rewards),
+    }
+
+
+def part_of_state(env: WorldVecEnv, whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the state of all rows that of those which `env` has."""
+    world: Any = env.world
+    rows = slice(world.first_row, world.first_row + env.num_envs)
+    return {
+        **_cut(whole, rows),
+        "world": world.part_of(whole["world"]),
+        "rewards": _cut(whole["rewards"], rows),
+    }
+
+
+def _joined(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        name: np.concatenate([state[name] for state in states]) if name in BY_ROW else value
+        for name, value in states[0].items()
+    }
+
+
+def _cut(state: Mapping[str, Any], rows: slice) -> dict[str, Any]:
+    return {name: value[rows] if name in BY_ROW else value for name, value in state.items()}

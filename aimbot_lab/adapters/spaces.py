@@ -1,17 +1,26 @@
-"""Gymnasium spaces of a world, and how a space's actions become the world's."""
+"""Gymnasium spaces of a world, and how a space's actions become the world's.
+
+`action_codec` is for Gymnasium's and PettingZoo's environments, `learner_codec` for learners of
+stable-baselines3: bins, the world's own columns, and a target to aim at.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from aimbot_lab.foundation.errors import ActionError, ConfigurationError
-from aimbot_lab.foundation.world import Float32Array, WorldSpec
+from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
 
 AIM_SHARES = (-1.0, -0.5, -0.2, -0.08, -0.02, 0.0, 0.02, 0.08, 0.2, 0.5, 1.0)
 """The usual aim bins, as shares of the mouse limit."""
+ActionKind = Literal["bins", "hybrid"]
+BRANCHES, MOUSE = "branches", "mouse"  # keys of a hybrid action
+LARGEST = float(np.finfo(np.float32).max)
+FARTHEST = 1e30  # in the place of no bound, which stable-baselines3 does not take
+LearnerActions = Literal["bins", "flat", "hybrid", "target_bins", "target_hybrid"]
 
 
 def observation_space(spec: WorldSpec, *, masks: bool = False) -> spaces.Box:
@@ -58,6 +67,11 @@ class BinnedActions:
         out[:, : self._branches] = given[:, : self._branches]
         out[:, self._branches :] = self.bins[self._columns, index.astype(np.int64)]
 
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, sum of branches + bins]; a bin is never masked."""
+        bins = int(self.space.nvec[self._branches :].sum())
+        return np.concatenate([branches, np.ones((len(branches), bins), np.bool_)], axis=1)
+
 
 def _by_column(values: Float32Array, spec: WorldSpec) -> Float32Array:
     """The bins [C, K] of each continuous column, of `values` [K] between -limit and limit."""
@@ -95,3 +109,230 @@ def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]
     if array.shape != shape:
         raise ActionError(f"{name}: the shape is {array.shape}; it must be {shape}")
     return array
+
+
+class ActionCodec(Protocol):
+    """A space of actions for one row, and the way from it to the world."""
+
+    @property
+    def space(self) -> spaces.Space[Any]:
+        """Actions of one row."""
+        ...
+
+    def to_world(self, actions: Any, out: Float32Array) -> None:
+        """Write `actions`, a batch of the space's or a single one, to `out` [B, A].
+
+        Raises ActionError for a wrong shape or an aim bin that does not exist; the world
+        itself judges the rest.
+        """
+        ...
+
+
+def action_codec(
+    spec: WorldSpec, kind: ActionKind, aim_bins: Sequence[float] | None
+) -> ActionCodec:
+    """The codec of `kind`; without `aim_bins`, eleven values between the limits of the mouse.
+
+    `bins` is a `MultiDiscrete` of the world's branches and one index into the aim bins, which
+    every library can learn. `hybrid` is the world's own action: a `Dict` of `branches`
+    (`MultiDiscrete`) and `mouse` (`Box`).
+    """
+    if kind == "hybrid":
+        if aim_bins is not None:
+            raise ConfigurationError('aim_bins: action="hybrid" has none; leave them out')
+        return HybridActions(spec)
+    if kind != "bins":
+        raise ConfigurationError(f"action must be bins or hybrid (got {kind!r})")
+    return BinnedActions(spec, aim_bins)
+
+
+class HybridActions:
+    """The world's branches and its continuous columns, side by side."""
+
+    def __init__(self, spec: WorldSpec) -> None:
+        self._branches = len(spec.branches)
+        self.space = spaces.Dict(
+            {
+                BRANCHES: spaces.MultiDiscrete(list(spec.branches)),
+                MOUSE: spaces.Box(*spec.action_bounds, dtype=np.float32),
+            }
+        )
+
+    def to_world(self, actions: Any, out: Float32Array) -> None:
+        """Write `actions`, {"branches": [B, branches], "mouse": [B, continuous]}, to `out`."""
+        rows, width = out.shape
+        branches = as_batch(actions[BRANCHES], (rows, self._branches), BRANCHES)
+        mouse = as_batch(actions[MOUSE], (rows, width - self._branches), MOUSE)
+        out[:, : self._branches] = branches
+        # A finite number stays one in single precision; the world itself refuses the others.
+        finite = np.where(np.isfinite(mouse), np.clip(mouse, -LARGEST, LARGEST), mouse)
+        out[:, self._branches :] = finite
+
+
+class LearnerCodec(Protocol):
+    """A space of actions for one row, and the way from it to the world."""
+
+    @property
+    def space(self) -> spaces.Space[Any]:
+        """Actions of one row."""
+        ...
+
+    @property
+    def bins(self) -> Float32Array:
+        """Values [C, K] that each continuous column is chosen from; K is 0 where it is a number."""
+        ...
+
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions`, a batch of the space's, to `out` [B, branches + continuous].
+
+        `observations` [B, D] are what was acted on; codecs without a target leave them aside.
+        """
+        ...
+
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, choices] of the space's choices, from those of the world's branches."""
+        ...
+
+
+def learner_codec(
+    spec: WorldSpec, kind: LearnerActions, aim_bins: Sequence[float] | None
+) -> LearnerCodec:
+    """The codec of `kind`.
+
+    `bins` is a `MultiDiscrete` of the world's branches and one index into `aim_bins`; `flat`
+    counts all its combinations as one `Discrete`; `hybrid` is a `Box` with the world's own
+    columns, in which branches are whole numbers. `target_bins` and `target_hybrid` have a branch
+    after the world's that chooses a unit to aim at.
+    """
+    if kind in ("hybrid", "target_hybrid"):
+        hybrid = HybridColumns(spec)
+        return hybrid if kind == "hybrid" else TargetCodec(hybrid, spec)
+    binned = BinnedActions(spec, aim_bins)
+    if kind == "target_bins":
+        return TargetCodec(binned, spec)
+    return FlatChoice(binned) if kind == "flat" else binned
+
+
+class FlatChoice:
+    """Every combination of branches and aim bin as one number; the bin counts fastest."""
+
+    def __init__(self, binned: BinnedActions) -> None:
+        self._binned, self.bins = binned, binned.bins
+        self._sizes = tuple(int(size) for size in binned.space.nvec)
+        self.space = spaces.Discrete(int(np.prod(self._sizes)))
+
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions` [B] to `out` [B, branches + 1]. Raises ActionError beyond the space."""
+        del observations
+        given = as_batch(actions, out.shape[:1], "actions")
+        wrong = ~np.isin(given, np.arange(self.space.n))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ActionError(
+                f"environment {row}: action is {given[row]:g}; "
+                f"allowed is one of 0 to {self.space.n - 1}"
+            )
+        indices = np.unravel_index(given.astype(np.int64), self._sizes)
+        self._binned.to_world(np.stack(indices, axis=1), out)
+
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, n]: a combination is allowed where all its parts are."""
+        masks = np.ones((len(branches), 1), np.bool_)
+        parts = np.split(self._binned.masks(branches), np.cumsum(self._sizes)[:-1], axis=1)
+        for part in parts:
+            masks = (masks[:, :, None] & part[:, None, :]).reshape(len(branches), -1)
+        return masks
+
+
+class HybridColumns:
+    """The world's own action columns in one `Box`: branch indices first, then the mouse."""
+
+    def __init__(self, spec: WorldSpec) -> None:
+        self.bins = np.zeros((spec.continuous, 0), np.float32)
+        first, last = (np.clip(ends, -FARTHEST, FARTHEST) for ends in spec.action_bounds)
+        low = np.concatenate([np.zeros(len(spec.branches)), first]).astype(np.float32)
+        high = np.concatenate([np.array(spec.branches) - 1, last]).astype(np.float32)
+        self.space = spaces.Box(low, high)
+
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions` [B, branches + continuous] to `out`; the world itself judges them."""
+        del observations
+        out[:] = as_batch(actions, out.shape, "actions")
+
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, sum of branches]: the mouse has no choices to mask."""
+        return branches.copy()
+
+
+class TargetCodec:
+    """`plain` with a branch between the world's and the mouse: 0 nobody, k + 1 the unit in slot k.
+
+    mouse used = clip(bearing of the unit / turn per unit + mouse, within its bounds), where the
+    bearing is read from the observation that was acted on. So the mouse is the offset from the
+    target. Nobody, and a slot without a unit, leave the mouse as it is.
+    """
+
+    def __init__(self, plain: LearnerCodec, spec: WorldSpec) -> None:
+        blocks = [block for block in spec.units if block.target]
+        assert spec.turn_per_unit is not None, "the world has nothing to turn"
+        self._plain, self.bins = plain, plain.bins
+        self._seen = _columns([block.column_of(block.seen or "") for block in blocks])
+        places = [(block, block.place or ("", "")) for block in blocks]
+        self._ahead = _columns([block.column_of(place[0]) for block, place in places])
+        self._right = _columns([block.column_of(place[1]) for block, place in places])
+        self._branches, self._mouse = len(spec.branches), len(spec.branches)
+        self._turn = np.float32(spec.turn_per_unit)
+        self._low, self._high = (bound[0] for bound in spec.action_bounds)
+        self.space = self._with_target(plain.space)
+
+    def _with_target(self, space: Any) -> spaces.Space[Any]:
+        at, slots = self._branches, len(self._seen)
+        if isinstance(space, spaces.MultiDiscrete):
+            return spaces.MultiDiscrete(np.insert(space.nvec, at, 1 + slots))
+        return spaces.Box(np.insert(space.low, at, 0.0), np.insert(space.high, at, slots))
+
+    def to_world(
+        self, actions: Any, out: Float32Array, observations: Float32Array | None = None
+    ) -> None:
+        """Write `actions` [B, branches + 1 + mouse] to `out`; `observations` [B, D] were seen.
+
+        Raises ActionError for another shape and a target that does not exist.
+        """
+        assert observations is not None, "a target is chosen from what is seen"
+        given = as_batch(actions, (len(out), out.shape[1] + 1), "actions")
+        target = given[:, self._branches]
+        wrong = ~np.isin(target, np.arange(1 + len(self._seen)))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ActionError(
+                f"environment {row}: target is {target[row]:g}; "
+                f"allowed is one of 0 to {len(self._seen)}"
+            )
+        self._plain.to_world(np.delete(given, self._branches, axis=1), out)
+        self._turn_to(target.astype(np.int64) - 1, out, observations)
+
+    def _turn_to(self, slots: Int64Array, out: Float32Array, observations: Float32Array) -> None:
+        """Add to the mouse of `out` the turn to the units in `slots` [B], -1 for nobody."""
+        rows = np.arange(len(slots))
+        chosen = (slots >= 0) & (observations[rows, self._seen[slots]] > 0.5)
+        ahead, right = (observations[rows, at[slots]] for at in (self._ahead, self._right))
+        mouse = np.arctan2(right, ahead) / self._turn + out[:, self._mouse]
+        used = np.clip(mouse, self._low, self._high)
+        out[:, self._mouse] = np.where(chosen, used, out[:, self._mouse])
+
+    def masks(self, branches: BoolArray) -> BoolArray:
+        """Masks [B, choices]: those of `plain`, and any target."""
+        free = np.ones((len(branches), 1 + len(self._seen)), np.bool_)
+        count = branches.shape[1]
+        masks = self._plain.masks(branches)
+        return np.concatenate([masks[:, :count], free, masks[:, count:]], axis=1)
+
+
+def _columns(parts: list[Int64Array]) -> Int64Array:
+    return np.concatenate(parts)

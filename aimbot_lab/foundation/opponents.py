@@ -1,4 +1,4 @@
-"""What a world asks of those who play against the learner.
+"""What a world asks of the players against the learner.
 
 A world of two-sided matches seats a player where a match begins, has it act in every step of that
 match, and says how it ended. Who the players are, and what they remember, is their own matter.
@@ -25,7 +25,7 @@ class Opponents(Protocol):
         ...
 
     def begin(self, matches: int) -> None:
-        """There are so many matches, and nobody sits in any."""
+        """There are so many matches, and no player sits in any yet."""
         ...
 
     def seat(self, matches: Int64Array, kinds: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ A sampler draws a value anew for every episode. With a `seed` of its own it draw
 values in every run; without one they follow from the seed of the reset.
 
 Where the kinds are told apart: `kernels.sampler_kinds`, `kernels.sampler_arrays` and
-`kernels.draw_parameters` for worlds in kernels, `worlds.gymnasium.parameters`,
+`kernels.draw_parameters` for worlds in kernels, `worlds.gymnasium.environments`,
 `worlds.arena.enemy_capacity`, `training.plain_ppo`, and `curriculum.settings` for the YAML.
 """
 

@@ -18,9 +18,8 @@ from aimbot_lab.foundation.settings_by_name import SettingsByName
 from aimbot_lab.foundation.shown_text import one_line, shortened
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import KeptFiles, WorldSettings, WorldType
+from aimbot_lab.foundation.world_type import AskedType, KeptFiles, WorldSettings, WorldType
 from aimbot_lab.worlds.arena.world_type import ARENA
-from aimbot_lab.worlds.asked_type import AskedType
 from aimbot_lab.worlds.duel.world_type import DUEL
 from aimbot_lab.worlds.gorge.world_type import GORGE
 from aimbot_lab.worlds.gymnasium.world_type import GYMNASIUM

@@ -1,4 +1,4 @@
-"""Snapshots of worlds that share out the rows of one among them, joined and cut again."""
+"""Worlds that share out the rows of one among them: their rows, their snapshots joined and cut."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from aimbot_lab.foundation.argument_checks import MisuseError
+from aimbot_lab.foundation.kernels.row_numbers import RowNumbers
 from aimbot_lab.foundation.world import Int64Array
 from aimbot_lab.worlds.snapshot_checks import FITS, Arrays
 
@@ -108,3 +109,28 @@ class RowParts:
     def part_of(self, whole: Arrays) -> dict[str, np.ndarray]:
         """See `PartWorld`."""
         return part_of(whole, self.first_row, self.num_envs)
+
+
+class Counted(Protocol):
+    """A world's state."""
+
+    @property
+    def episode(self) -> Int64Array:
+        """[B] episodes begun in each row."""
+        ...
+
+
+def row_numbers(first_row: int, total_rows: int, *, state: Counted) -> RowNumbers:
+    """Those of a world of `state`.
+
+    Raises MisuseError where its rows do not lie within all, and once episodes have begun.
+    """
+    rows = len(state.episode)
+    if state.episode.any():
+        raise MisuseError("the world has begun its episodes: place its rows before the first reset")
+    if not 0 <= first_row <= total_rows - rows:
+        raise MisuseError(
+            f"first_row: must lie between 0 and {total_rows - rows}, as {rows} of {total_rows} "
+            f"rows begin there (got {first_row})"
+        )
+    return RowNumbers(int(first_row), int(total_rows))

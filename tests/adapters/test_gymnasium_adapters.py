@@ -11,8 +11,7 @@ from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 from played_envs import GOTO, MIX, STAND, held_actions, play
 from stable_baselines3.common.env_checker import check_env as check_with_sb3
 
-from aimbot_lab.adapters.gymnasium_ids import register_ids
-from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
+from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv, register_ids
 from aimbot_lab.worlds.registry import default_type
 
 register_ids()

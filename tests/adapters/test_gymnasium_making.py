@@ -11,8 +11,7 @@ from gymnasium.vector import AutoresetMode
 from played_envs import GOTO
 
 from aimbot_lab.adapters.gymnasium_env import WorldEnv
-from aimbot_lab.adapters.gymnasium_ids import register_ids
-from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv
+from aimbot_lab.adapters.registered_envs import RegisteredEnv, RegisteredVectorEnv, register_ids
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 from aimbot_lab.worlds.arena.arena import Arena

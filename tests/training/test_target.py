@@ -9,7 +9,7 @@ import torch as th
 from test_unit_encoders import ENEMIES, SPEC, observations
 from units_training import ENCODED, learned, units_plan, with_rollout
 
-from aimbot_lab.adapters.sb3_actions import learner_codec
+from aimbot_lab.adapters.spaces import learner_codec
 from aimbot_lab.foundation.errors import ActionError
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.ppo_update import evaluated

@@ -9,8 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_sb3
 
-from aimbot_lab.adapters.gymnasium_env import WorldEnv
-from aimbot_lab.adapters.gymnasium_vector import WorldVectorEnv
+from aimbot_lab.adapters.gymnasium_env import WorldEnv, WorldVectorEnv
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.foundation.episodes import DRAW, LOSS, WIN
 from aimbot_lab.foundation.errors import ConfigurationError

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch as th
 from stable_baselines3.common.policies import BasePolicy
 
-from aimbot_lab.adapters.sb3_actions import learner_codec
+from aimbot_lab.adapters.spaces import learner_codec
 from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of

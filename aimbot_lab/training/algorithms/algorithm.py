@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
 
-    from aimbot_lab.adapters.sb3_actions import LearnerActions
+    from aimbot_lab.adapters.spaces import LearnerActions
 
 Arguments = dict[str, Any]
 NUMBERS = frozenset({"ent_coef"})

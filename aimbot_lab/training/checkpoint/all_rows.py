@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import torch as th
 
-from aimbot_lab.adapters.row_parts import joined_states, part_of_state
-from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.adapters.sb3 import WorldVecEnv, joined_states, part_of_state
 from aimbot_lab.training.checkpoint.model_state import REMEMBERED
 
 

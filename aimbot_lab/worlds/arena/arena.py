@@ -63,8 +63,7 @@ from aimbot_lab.worlds.arena.snapshots import (
     with_new_parameters,
 )
 from aimbot_lab.worlds.arena.spec import arena_spec
-from aimbot_lab.worlds.row_numbers import row_numbers
-from aimbot_lab.worlds.row_parts import RowParts
+from aimbot_lab.worlds.row_parts import RowParts, row_numbers
 from aimbot_lab.worlds.snapshot_checks import Arrays
 
 MIN_ROWS = 64  # that are worth a thread of their own

@@ -51,8 +51,7 @@ from aimbot_lab.worlds.duel.snapshots import (
     state_arrays,
 )
 from aimbot_lab.worlds.duel.spec import duel_spec
-from aimbot_lab.worlds.row_numbers import row_numbers
-from aimbot_lab.worlds.row_parts import RowParts
+from aimbot_lab.worlds.row_parts import RowParts, row_numbers
 
 MIN_MATCHES = 32  # that are worth a thread of their own
 

@@ -58,8 +58,7 @@ from aimbot_lab.worlds.gorge.scenario import sampler_tables, scenario_tables
 from aimbot_lab.worlds.gorge.settings import GorgeSettings
 from aimbot_lab.worlds.gorge.snapshots import arrays_of, check_snapshot, fingerprint, tables_of
 from aimbot_lab.worlds.gorge.spec import gorge_spec
-from aimbot_lab.worlds.row_numbers import row_numbers
-from aimbot_lab.worlds.row_parts import RowParts
+from aimbot_lab.worlds.row_parts import RowParts, row_numbers
 
 MIN_ROWS = 128  # that are worth a thread of their own
 NOTHING = Scenario({"walk": 1.0})  # the tables' before a scenario is set; nobody plays it

@@ -1,20 +1,34 @@
-"""Gymnasium environments made from settings, and what is known of them before they are played."""
+"""Gymnasium environments made from settings, what is known of them, and what they are given.
 
+Parameters of an episode are drawn from constants and samplers, and set as attributes. Environments
+with the interface of the old gym are told in a line with what Gymnasium wants.
+"""
+
+import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, assert_never
 
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.errors import ConfigurationError, blamed
+from aimbot_lab.foundation.errors import (
+    ConfigurationError,
+    ForeignCodeError,
+    blamed,
+    place_of,
+    place_of_method,
+    reason,
+)
+from aimbot_lab.foundation.samplers import Gaussian, MultiRangeUniform, ParameterValue, Uniform
+from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import Scenario, WorldSpec
-from aimbot_lab.worlds.gymnasium.parameters import check_attributes
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 from aimbot_lab.worlds.gymnasium.spaces import (
+    MisfitError,
     action_columns,
     numbered_states,
     observation_blocks,
@@ -22,6 +36,11 @@ from aimbot_lab.worlds.gymnasium.spaces import (
 )
 
 Env = gymnasium.Env[Any, Any]
+WANTED = {
+    "reset": "it must be reset(*, seed=None, options=None) and return (observation, info)",
+    "step": "it must return (observation, reward, terminated, truncated, info)",
+}
+SHIMMY = "which is the old gym's interface (shimmy.GymV21CompatibilityV0 wraps it)"
 
 
 @contextmanager
@@ -123,3 +142,118 @@ def checked_scenario(scenario: Scenario, env: Env, settings: GymnasiumSettings) 
         raise ConfigurationError(f"scenario: the target {TARGET} is missing")
     if settings.via == "attributes":
         check_attributes(env, scenario.parameters)
+
+
+def drawn_parameters(
+    given: Mapping[str, ParameterValue], seed: int, *, episode: int
+) -> dict[str, float]:
+    """A value for each parameter in the `episode`-th episode that begins after a reset to `seed`.
+
+    A sampler with a seed of its own draws by that instead.
+    """
+    return {name: _drawn(name, value, seed, episode) for name, value in given.items()}
+
+
+def _drawn(name: str, value: ParameterValue, seed: int, episode: int) -> float:
+    if isinstance(value, float | int):
+        return float(value)
+    own = value.sampler_parameters.seed
+    random = np.random.default_rng(
+        derive_seed(seed if own is None else own, "parameter", name, episode)
+    )
+    if isinstance(value, Gaussian):
+        return float(random.normal(value.sampler_parameters.mean, value.sampler_parameters.st_dev))
+    if isinstance(value, Uniform):
+        low, high = value.sampler_parameters.min_value, value.sampler_parameters.max_value
+    elif isinstance(value, MultiRangeUniform):
+        low, high = _interval(value, random)
+    else:
+        assert_never(value)
+    return float(random.uniform(low, high))
+
+
+def _interval(value: MultiRangeUniform, random: np.random.Generator) -> tuple[float, float]:
+    """The interval that is drawn from, each in proportion to its length."""
+    intervals = value.sampler_parameters.intervals
+    lengths = np.array([high - low for low, high in intervals])
+    shares = lengths / lengths.sum() if lengths.sum() > 0 else None
+    return intervals[int(random.choice(len(intervals), p=shares))]
+
+
+def attribute_fault(env: Env, name: str) -> str | None:
+    """Why `name` is no number of the unwrapped environment; None where it is one."""
+    inner = env.unwrapped
+    if _is_number(getattr(inner, name, None)):
+        return None
+    known = sorted(key for key, value in vars(inner).items() if _is_number(value))
+    shown = ", ".join(key for key in known if not key.startswith("_"))
+    return f"{type(inner).__name__} has no number of that name (it has {shown})"
+
+
+def check_attributes(env: Env, names: Iterable[str]) -> None:
+    """Raise ConfigurationError for a parameter that is no number of the unwrapped environment."""
+    for name in names:
+        with blamed(f"parameters.{name}: it raised", ConfigurationError):
+            fault = attribute_fault(env, name)
+        if fault is not None:
+            raise ConfigurationError(f"parameters.{name}: {fault}")
+
+
+def set_attributes(env: Env, values: Mapping[str, float]) -> None:
+    """Set attributes of the unwrapped environment; a whole number stays one.
+
+    Raises ForeignCodeError where it refuses one.
+    """
+    inner = env.unwrapped
+    for name, value in values.items():
+        what = f"parameters.{name}: {type(inner).__name__} refuses {value:g}:"
+        with blamed(what, ForeignCodeError):
+            before = getattr(inner, name)
+            whole = isinstance(before, int) and not isinstance(before, bool)
+            setattr(inner, name, round(value) if whole else value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
+
+
+def raised_words(env: Env, call: str, error: BaseException) -> str:
+    """What `call` of `env` raised, where, and what is wanted if that is the old interface."""
+    found = place_of(error)
+    place = "" if found is None else f" ({found})"
+    # What raised these is the call itself, or who took its values, and not code within.
+    called = f"{call}() got an unexpected keyword" in str(error)
+    if call not in WANTED or not (called or (found is None and "unpack" in str(error))):
+        return f"{reason(error)}{place}"
+    return f"{reason(error)}{place or _place(env, call)}, {SHIMMY}; {WANTED[call]}"
+
+
+def check_info(env: Env, info: Any) -> None:
+    """Raise MisfitError for what is no info of a reset.
+
+    An observation of two numbers would else be taken for an observation and its info.
+    """
+    if info is not None and not isinstance(info, Mapping):
+        got = f"gave a {type(info).__name__} in the place of its info{_place(env, 'reset')}"
+        raise MisfitError(f"{got}, {SHIMMY}; {WANTED['reset']}")
+
+
+def seed_notice(env: Env, name: str) -> str | None:
+    """What there is to say of an environment that only the old `seed()` seeds; None: nothing."""
+    inner = env.unwrapped
+    if not callable(getattr(inner, "seed", None)):
+        return None
+    try:
+        takes = "seed" in inspect.signature(inner.reset).parameters
+    except (TypeError, ValueError):  # it is not written in Python
+        return None
+    if takes:
+        return None
+    return (
+        f"{name}: its reset takes no seed{_place(env, 'reset')}, {SHIMMY}, so that its episodes do "
+        f"not follow from the run's seed; {WANTED['reset']}"
+    )
+
+
+def _place(env: Env, call: str) -> str:
+    return place_of_method(env.unwrapped, call)

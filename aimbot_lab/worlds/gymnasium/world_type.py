@@ -7,8 +7,7 @@ from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
 from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer
-from aimbot_lab.worlds.asked_type import AskedType
+from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 
@@ -88,8 +87,7 @@ class GymnasiumType(AskedType):
         del value
         if settings is None or settings.via == "options" or not is_allowed(self.code(settings)):
             return None
-        from aimbot_lab.worlds.gymnasium.environments import tried_environment
-        from aimbot_lab.worlds.gymnasium.parameters import attribute_fault
+        from aimbot_lab.worlds.gymnasium.environments import attribute_fault, tried_environment
 
         with tried_environment(settings) as env:
             return attribute_fault(env, name)

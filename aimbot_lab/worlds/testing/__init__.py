@@ -13,7 +13,7 @@ says what does not hold. What needs an ability is checked where the world's spec
 
 from collections.abc import Callable
 
-from aimbot_lab.worlds.testing import contract_laws, episode_laws, repeat_laws, replay_laws
+from aimbot_lab.worlds.testing import contract_laws, repeat_laws
 from aimbot_lab.worlds.testing.subject import Subject
 
 CHECKS: tuple[Callable[[Subject], None], ...] = (
@@ -24,19 +24,19 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     contract_laws.continuous_columns_end_at_their_bounds,
     contract_laws.masks_leave_a_choice,
     contract_laws.a_row_can_be_drawn,
-    episode_laws.episodes_are_counted_whole,
-    episode_laws.what_ended_stays_as_it_was,
-    episode_laws.the_agents_of_a_row_end_together,
-    episode_laws.result_lines_give_the_columns_back,
-    episode_laws.only_what_ended_can_be_cut_off,
-    episode_laws.episodes_know_their_scenario,
+    contract_laws.episodes_are_counted_whole,
+    contract_laws.what_ended_stays_as_it_was,
+    contract_laws.the_agents_of_a_row_end_together,
+    contract_laws.result_lines_give_the_columns_back,
+    contract_laws.only_what_ended_can_be_cut_off,
+    contract_laws.episodes_know_their_scenario,
     repeat_laws.the_same_seed_gives_the_same_bits,
     repeat_laws.an_episode_begins_from_its_seed_alone,
     repeat_laws.parts_play_as_the_whole,
     repeat_laws.observations_lie_in_their_bounds,
     repeat_laws.a_snapshot_goes_on_bit_for_bit,
     repeat_laws.keeping_endings_changes_nothing,
-    replay_laws.a_recorded_episode_is_played_again_bit_for_bit,
+    repeat_laws.a_recorded_episode_is_played_again_bit_for_bit,
 )
 """Every law of a world."""
 
