@@ -200,8 +200,8 @@ def player(
       aimbot-lab player --mlagents-port 5004 --curriculum goto --agents 64
     """
     from aimbot_lab.experiment.ml_agents.players import player_session
-    from aimbot_lab.mlagents.description import ASKED
     from aimbot_lab.mlagents.grpc_link import play
+    from aimbot_lab.mlagents.handshake import ASKED
     from aimbot_lab.mlagents.player_channels import reports_over
 
     describes = ASKED in os.environ
