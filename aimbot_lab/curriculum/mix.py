@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict, astuple
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_scenario, scenario_cells
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.curriculum.target_weights import TargetChange, TargetWeights
-from aimbot_lab.curriculum.weight_change import WeightChange
-from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
+from aimbot_lab.curriculum.weights import MixWeights, WeightChange
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
 
 Shares = Mapping[Cell, float]
-Change = WeightChange | TargetChange
 
 
 class LiveMix:
@@ -29,81 +25,81 @@ class LiveMix:
         self._lesson = lesson
         self._difficulties = difficulties
         self._written = lesson_scenario(lesson, difficulties)
-        self._moved: dict[str, DifficultyWeights] = {}
-        self._targets: TargetWeights | None = None  # as they were moved
+        self._moved: dict[str | None, MixWeights] = {}  # by target; None: of the targets
         self.known = scenario_cells(self._written)  # every cell that the lesson's mix has ever had
 
     @property
     def moved(self) -> bool:
         """Whether the mix is another than the lesson is written with."""
-        return bool(self._moved) or self._targets is not None
+        return bool(self._moved)
 
     @property
     def scenario(self) -> Scenario:
         """The lesson's mix."""
-        weights = {target: moved.weights for target, moved in self._moved.items()}
-        written = self._written
-        targets = written.targets if self._targets is None else self._targets.drawn
-        levels = {**written.difficulty, **weights}
+        written, moved = self._written, {**self._moved}
+        of_targets = moved.pop(None, None)
+        targets = written.targets if of_targets is None else of_targets.drawn
+        levels = dict(written.difficulty)
+        levels.update((str(name), one.weights) for name, one in moved.items())
         drawn = {target: weights for target, weights in levels.items() if target in targets}
         return Scenario(targets, drawn, written.parameters)
-
-    @property
-    def target_weights(self) -> TargetWeights:
-        """The weights of the targets that the lesson is written with."""
-        return self._targets or TargetWeights.normalised(self._written.targets)
-
-    @property
-    def difficulty_weights(self) -> dict[str, DifficultyWeights]:
-        """The weights of all targets that have difficulties, drawn or not."""
-        return {target: self.weights(target) for target in self._written.difficulty}
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells that it draws."""
         return scenario_cells(self.scenario)
 
-    def weights(self, target: str) -> DifficultyWeights:
-        """The weights of `target`'s difficulties. Raises ConfigurationError where it has none."""
+    def weights(self, target: str | None) -> MixWeights:
+        """The weights of `target`'s difficulties; of None those of the lesson's targets.
+
+        Raises ConfigurationError where the target has no difficulties.
+        """
+        if (moved := self._moved.get(target)) is not None:
+            return moved
+        if target is None:
+            return MixWeights.normalised(self._written.targets)
         written = self._written.difficulty
         if target not in written:
             known = ", ".join(written) or "none"
             raise ConfigurationError(
                 f"{target}: has no difficulties in lesson {self._lesson.name!r}; {known} has"
             )
-        return self._moved.get(target) or DifficultyWeights.normalised(written[target])
+        return MixWeights.of_difficulties(written[target])
 
-    def changed(self, change: Change) -> "LiveMix":
+    def changed(self, change: WeightChange) -> "LiveMix":
         """This mix after `change`. Raises ConfigurationError where it is impossible."""
         mix = copy(self)
         mix._moved = dict(self._moved)
-        if isinstance(change, TargetChange):
-            mix.put_targets(change.apply(self.target_weights))
-        else:
-            mix.put(change.target, change.apply(self.weights(change.target)))
+        _, moves, lock, unlock = change
+        mix.put(change.target, self.weights(change.target).changed(moves, lock, unlock))
         return mix
 
-    def described(self, change: Change) -> dict[str, Any]:
-        """The weights that `change` is about, as they are now, and their kind; plain values."""
-        if isinstance(change, TargetChange):
-            return {"kind": "targets", **asdict(self.target_weights)}
-        weights = asdict(self.weights(change.target))
-        return {"kind": "weights", "target": change.target, **weights}
+    def described(self, target: str | None) -> dict[str, Any]:
+        """The weights of `target`, or of None, as they are now, and their kind; plain values."""
+        kind = {"kind": "targets"} if target is None else {"kind": "weights", "target": target}
+        return {**kind, **self.document(target)}
 
-    def put(self, target: str, weights: DifficultyWeights) -> None:
-        """Draw the difficulties of `target` by `weights`.
+    def document(self, target: str | None) -> dict[str, Any]:
+        """The weights of `target`'s difficulties, or of None with the targets' names."""
+        weights = self.weights(target)
+        names = {"targets": weights.keys} if target is None else {}
+        return {**names, "weights": weights.weights, "locked": weights.locked}
 
-        Raises ConfigurationError where the lesson knows none of it.
+    @property
+    def with_difficulties(self) -> tuple[str, ...]:
+        """The lesson's targets that have difficulties, drawn or not."""
+        return tuple(self._written.difficulty)
+
+    def put(self, target: str | None, weights: MixWeights) -> None:
+        """Draw the difficulties of `target`, or the targets, by `weights`.
+
+        Raises ConfigurationError where they are others than the lesson's.
         """
-        self.weights(target)
+        known = self.weights(target).keys
+        if set(weights.keys) != set(known):
+            what = "the lesson's targets" if target is None else f"the difficulties of {target}"
+            raise ConfigurationError(f"{what} are {', '.join(map(str, known))}")
         self._moved[target] = weights
-        self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
-
-    def put_targets(self, weights: TargetWeights) -> None:
-        """Draw targets by `weights`. Raises ConfigurationError where they are others."""
-        if set(weights.targets) != set(self._written.targets):
-            raise ConfigurationError(f"the lesson's targets are {', '.join(self._written.targets)}")
-        self._targets = weights
         self.known = tuple(dict.fromkeys((*self.known, *self.cells)))
 
     def with_shares(self, extra: Shares) -> Scenario:
@@ -133,16 +129,21 @@ class LiveMix:
     def state(self) -> dict[str, Any]:
         """Plain JSON values."""
         known = [list(cell) for cell in self.known]
-        moved = {key: [list(w.weights), list(w.locked)] for key, w in self._moved.items()}
-        targets = None if self._targets is None else [*map(list, astuple(self._targets))]
+        kept = {
+            key: [list(one.keys), list(one.weights), list(one.locked)]
+            for key, one in self._moved.items()
+        }
+        targets = kept.pop(None, None)
+        moved = {key: values[1:] for key, values in kept.items()}
         return {"moved": moved, "known": known, "targets": targets}
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state()` gave for the same lesson."""
         for target, (weights, locked) in state["moved"].items():
-            self._moved[target] = DifficultyWeights(tuple(weights), tuple(locked))
+            keys = tuple(range(1, len(weights) + 1))
+            self._moved[target] = MixWeights(keys, tuple(weights), tuple(locked))
         if (targets := state.get("targets")) is not None:  # older checkpoints have none
-            self._targets = TargetWeights(*map(tuple, targets))
+            self._moved[None] = MixWeights(*map(tuple, targets))
         self.known = tuple(Cell(*cell) for cell in state["known"])
 
 
@@ -174,12 +175,3 @@ def shares_weights(
         if difficulties[target]
     }
     return targets, levels
-
-
-def read_change(document: Mapping[str, Any]) -> Change:
-    """The change that `document` asks for: `as_json` of either kind.
-
-    Raises ConfigurationError where it is none.
-    """
-    is_of_targets = isinstance(document, Mapping) and document.get("kind") == "targets"
-    return (TargetChange if is_of_targets else WeightChange).from_json(document)

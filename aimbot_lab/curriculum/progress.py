@@ -7,7 +7,7 @@ from typing import Any
 from aimbot_lab.curriculum.current_lesson import CurrentLesson
 from aimbot_lab.curriculum.forgetting_monitor import ForgettingMonitor, Regression
 from aimbot_lab.curriculum.greedy_proof import GreedyProof
-from aimbot_lab.curriculum.mix import Change, LiveMix, cell_shares
+from aimbot_lab.curriculum.mix import LiveMix, cell_shares
 from aimbot_lab.curriculum.ordering import StartOrder
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.path import LessonPath
@@ -27,6 +27,7 @@ from aimbot_lab.curriculum.reports import (
     view,
 )
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, checked_chain
+from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario
@@ -126,7 +127,7 @@ class CurriculumProgress:
         self._reader.count_shares(number, shares)
         self.wants_scenario = False
 
-    def change_weights(self, change: Change, set_scenario: Callable[[Scenario], int]) -> None:
+    def change_weights(self, change: WeightChange, set_scenario: Callable[[Scenario], int]) -> None:
         """Make `change` to the present lesson's mix, in force at each next episode.
 
         `set_scenario` is the world's. Raises ConfigurationError, with nothing changed.
@@ -138,7 +139,7 @@ class CurriculumProgress:
         self.mix = mix
         self._open.ask(mix.cells)
         self.begin_scenario(number)
-        self._note(**mix.described(change))
+        self._note(**mix.described(change.target))
 
     def add(
         self, batch: EpisodeBatch | None, *, step: int, rating: float | None = None

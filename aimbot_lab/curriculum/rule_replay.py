@@ -20,8 +20,7 @@ from aimbot_lab.curriculum.promotion.ml_agents_rule import MlAgentsMemory
 from aimbot_lab.curriculum.records import ADVICE, DAMAGED, CountedEpisode, KeptRecord
 from aimbot_lab.curriculum.reports import Check, Decision
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.curriculum.target_weights import TargetWeights
-from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
+from aimbot_lab.curriculum.weights import MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
 
@@ -207,10 +206,9 @@ class _Game:
     def _change(self, change: Mapping[str, Any]) -> None:
         weights, locked = tuple(change["weights"]), tuple(change["locked"])
         try:
-            if change["kind"] == "targets":
-                self._mix.put_targets(TargetWeights(tuple(change["targets"]), weights, locked))
-            else:
-                self._mix.put(change["target"], DifficultyWeights(weights, locked))
+            target = None if change["kind"] == "targets" else change["target"]
+            keys = range(1, len(weights) + 1) if target is not None else change["targets"]
+            self._mix.put(target, MixWeights(tuple(keys), weights, locked))
         except ConfigurationError as error:
             raise _contradiction(change["step"], str(error)) from error
 

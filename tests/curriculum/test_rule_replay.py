@@ -16,7 +16,7 @@ from aimbot_lab.curriculum.promotion.evidence_rule import EvidenceRule
 from aimbot_lab.curriculum.records import read_record
 from aimbot_lab.curriculum.rule_replay import World, attempts, replays
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
-from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.experiment.analysis.explanation import Explanation
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import LabError

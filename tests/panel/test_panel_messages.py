@@ -53,6 +53,18 @@ def test_what_is_told_fits_its_schema(panel: PanelUnderTest) -> None:
             jsonschema.validate(page.wait_for(part, kind), served[part]["tells"][kind])
 
 
+def test_the_server_says_how_weights_give_way_and_what_is_no_mix(panel: PanelUnderTest) -> None:
+    mix: dict[str, Any] = {"weights": [0.5, 0.3, 0.2], "locked": [False, True, False]}
+    with panel.page() as page:
+        for wanted, weights in ((0.6, [0.6, 0.3, 0.1]), (1.0, [0.7, 0.3, 0.0])):
+            told = page.ask("training", "drag", **mix, place=0, wanted=wanted)
+            assert told["weights"] == pytest.approx(weights)
+        for place, reason in ((1, "its weight is locked"), (3, "difficulty must lie between")):
+            assert reason in page.refused("training", "drag", **mix, place=place, wanted=0.1)
+        mix["weights"][0] = 0.6
+        assert "must sum to 1" in page.refused("training", "drag", **mix, place=0, wanted=0.1)
+
+
 def test_numbers_that_json_lacks_are_told_as_null() -> None:
     document = json.loads(written("a", "b", {"x": [float("nan"), (float("inf"), 1.5)]}))
     assert document["body"] == {"x": [None, [None, 1.5]]}

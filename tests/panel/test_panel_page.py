@@ -102,6 +102,7 @@ def training_of(stage: Stage) -> Started:
 
 def weights_of(page: Any, group: str) -> list[float]:
     fieldset = page.locator("fieldset", has=page.locator("legend", has_text=group))
+    page.wait_for_function("() => !document.querySelector('.asking')")
     return [float(text) for text in fieldset.locator("output").all_text_contents()]
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from aimbot_lab.curriculum.progress import CurriculumProgress
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.curriculum.target_weights import TargetChange
-from aimbot_lab.curriculum.weight_change import WeightChange
+from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -241,7 +240,7 @@ def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() 
     play = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
     answers: dict[str, Mapping[str, Any]] = {}
     play.steps(25)
-    play.live.answer(Asked([TargetChange((("free", 1.0),)).as_json()], answers))
+    play.live.answer(Asked([WeightChange(None, (("free", 1.0),)).as_json()], answers))
     play.steps(60)
     first, second = (
         {cell.target for number, cell in play.ended if number == wanted and cell}
@@ -253,13 +252,14 @@ def test_weights_of_targets_move_and_a_target_without_weight_is_drawn_no_more() 
         **{"weights": (0.0, 1.0), "locked": (False, False)},
     }
     assert play.events.count('"kind": "targets"') == 1
-    play.live.answer(Asked([TargetChange((("goto", 0.5),), lock=("goto",)).as_json()], answers))
+    locking = WeightChange(None, (("goto", 0.5),), lock=("goto",))
+    play.live.answer(Asked([locking.as_json()], answers))
     assert answers["0"]["weights"] == (0.5, 0.5)
     assert answers["0"]["locked"] == (True, False)
     resumed = Play([lesson(targets={"goto": 3.0, "free": 1.0})])
     resumed.progress.resume(json.loads(json.dumps(play.progress.state())))
     assert resumed.progress.scenario == play.progress.scenario
-    assert resumed.progress.mix.target_weights == play.progress.mix.target_weights
+    assert resumed.progress.mix.weights(None) == play.progress.mix.weights(None)
 
 
 @pytest.mark.parametrize(

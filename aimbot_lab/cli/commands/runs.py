@@ -259,7 +259,7 @@ def weights(
       aimbot-lab weights 3f2a goto
       aimbot-lab weights 3f2a goto 3=0.5 --lock 1,2
     """
-    from aimbot_lab.curriculum.weight_change import WeightChange
+    from aimbot_lab.curriculum.weights import WeightChange
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.tracking.data_folder import locate_data_folder
     from aimbot_lab.tracking.runs.control_channel import ControlChannel
@@ -268,7 +268,7 @@ def weights(
     change = WeightChange(target, tuple(map(_move, moves)), lock, unlock)
     folder = running_run(locate_data_folder(data_dir), run)
     control_channel = ControlChannel(folder.path)
-    key = control_channel.send(change._asdict())
+    key = control_channel.send(change.as_json())
     answer = control_channel.wait(key, WAIT_SECONDS, still_open=lambda: not folder.is_free)
     if answer is None:
         raise _silence(folder.path.exists(), taken_back=control_channel.withdraw(key), run=run)

@@ -120,7 +120,6 @@ def status(progress: CurriculumProgress) -> dict[str, Any]:
     """Where a curriculum stands, as plain JSON values."""
     view = progress.view
     mix = progress.mix
-    levels = mix.difficulty_weights
     return {
         "lesson": view.lesson,
         "lessons": [asdict(report) for report in progress.lesson_reports],
@@ -134,8 +133,8 @@ def status(progress: CurriculumProgress) -> dict[str, Any]:
         "log_bound": view.log_bound,
         "measured": None if view.measured is None else asdict(view.measured),
         "cells": [asdict(cell) for cell in view.cells],
-        "targets": asdict(mix.target_weights),
-        "difficulty": {name: asdict(weights) for name, weights in levels.items()},
+        "targets": mix.document(None),
+        "difficulty": {target: mix.document(target) for target in mix.with_difficulties},
         "moved": mix.moved,
     }
 

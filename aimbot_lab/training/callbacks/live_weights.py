@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from aimbot_lab.curriculum.mix import Change, read_change
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.weights import WeightChange
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import BatchWorld
 from aimbot_lab.training.run_hooks import Requests
@@ -45,7 +45,7 @@ class LiveWeights:
         self._others = others or {}
         self._again: list[tuple[int, Any]] = []  # what is to be done once more, and when
 
-    def change(self, change: Change) -> None:
+    def change(self, change: WeightChange) -> None:
         """Make `change`: each row draws its next block by it.
 
         The weights belong to the present lesson; the next one begins with its own. Raises
@@ -78,19 +78,19 @@ class LiveWeights:
     def _do_again(self) -> None:
         while self._again and self._again[0][0] <= self._progress.step:
             with suppress(ConfigurationError):
-                self.change(read_change(self._again.pop(0)[1]))
+                self.change(WeightChange.from_json(self._again.pop(0)[1]))
 
     def _answered(self, document: Any, requests: Requests | None) -> dict[str, Any]:
         kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
         if isinstance(kind, str) and (answer := self._others.get(kind)) is not None:
             return answer(document)
         try:
-            change = read_change(document)
+            change = WeightChange.from_json(document)
             if change.moves or change.lock or change.unlock:
                 self.change(change)
                 if requests is not None:
                     requests.keep_change(self._progress.step, change.as_json())
-            weights = self._progress.mix.described(change)
+            weights = self._progress.mix.described(change.target)
         except ConfigurationError as error:
             return {"error": str(error)}
         place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}

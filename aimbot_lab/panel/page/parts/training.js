@@ -49,7 +49,7 @@ export function open(place, panel, rest) {
   const view = progressView();
   const report = reportView(panel.notice);
   const saved = savedView(panel.notice);
-  const sliders = slidersView(change);
+  const sliders = slidersView(change, (mix) => panel.act("drag", mix));
   const parts = [view, saved, sliders, report];
   const body = el("div", { className: "run" }, head, empty, parts.map((one) => one.node));
   place.append(el("aside", {}, el("h2", {}, "Runs"), fault, list), body);

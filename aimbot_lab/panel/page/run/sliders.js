@@ -2,13 +2,16 @@
 
 import { el, fill, say } from "../dom.js";
 import { count } from "../format.js";
-import { most, moved, texts } from "./shares.js";
+import { most, texts } from "./shares.js";
 
 const STEP = 0.01;
 const PAUSE = 250; // ms without a movement, after which a change is sent
 
-/** All sliders of a run; `change(target, moves, lock, unlock)` sends what was moved. */
-export function slidersView(change) {
+/**
+ * All sliders of a run; `change(target, names, moves, lock, unlock)` sends what was moved, and
+ * `drag(mix)` asks the server how the other weights of a mix give way.
+ */
+export function slidersView(change, drag) {
   const node = el("section", { className: "sliders", aria: { label: "What is drawn" } });
   const groups = new Map(); // target, or "" for the targets themselves
 
@@ -29,7 +32,7 @@ export function slidersView(change) {
       node.dataset.key = key;
       groups.clear();
       for (const [target, title, names] of wanted) {
-        groups.set(target, group(title, names, (...what) => change(target, ...what)));
+        groups.set(target, group(title, names, (...what) => change(target, ...what), drag));
       }
       fill(node, el("h2", {}, "Steer: which episodes come next"), el("p", { className: "quiet" },
         "Move a slider: the others give way, so that the sum stays 1. A lock keeps a weight. The " +
@@ -49,11 +52,12 @@ export function slidersView(change) {
   return { node, draw, clear };
 }
 
-function group(title, names, send) {
+function group(title, names, send, drag) {
   const own = { weights: names.map(() => 0), locked: names.map(() => false) };
   let sent = 0; // changes on their way
   let timer = 0;
-  let pending = null; // the slider that moved and was not sent
+  let pending = null; // the slider that moved and was not sent: {k, wanted, before}
+  let asking = null; // what the server is asked of it, until it has answered for the newest place
   const note = el("p", { className: "note quiet", role: "status" });
   const rows = names.map((label, k) => row(label, k));
   const node = el("fieldset", {}, el("legend", {}, title), rows.map((one) => one.node), note);
@@ -75,7 +79,8 @@ function group(title, names, send) {
   function show() {
     const shown = texts(own.weights);
     rows.forEach(({ slider, value, lock }, k) => {
-      if (Number(slider.value) !== own.weights[k]) slider.value = String(own.weights[k]);
+      const isHeld = pending?.k === k && asking; // by a person, who is ahead of the answer
+      if (!isHeld && Number(slider.value) !== own.weights[k]) slider.value = String(own.weights[k]);
       slider.disabled = own.locked[k];
       slider.setAttribute("aria-valuetext",
         `${shown[k]}, at most ${most(own.weights, own.locked, k).toFixed(2)}`);
@@ -86,26 +91,44 @@ function group(title, names, send) {
     node.dataset.sum = shown.reduce((total, one) => total + Number(one), 0).toFixed(3);
   }
 
-  function move(k, wanted) {
-    if (pending !== null && pending !== k) flush();
-    own.weights = moved(own.weights, own.locked, k, wanted);
-    pending = k;
-    show();
+  async function move(k, wanted) {
+    if (pending !== null && pending.k !== k) await flush();
+    const before = pending?.before ?? { weights: [...own.weights], locked: [...own.locked] };
+    pending = { k, wanted, before };
+    asking ??= follow();
     say(note, "waiting …");
     clearTimeout(timer);
     timer = setTimeout(flush, PAUSE);
   }
 
-  function flush() {
-    clearTimeout(timer);
-    if (pending === null) return;
-    const k = pending;
-    pending = null;
-    ask([[k, own.weights[k]]], [], []);
+  /** Shows what the server says of the slider that is dragged, until it stays where it is. */
+  async function follow() {
+    node.classList.add("asking");
+    let shown = null;
+    while (pending !== null && pending !== shown) {
+      shown = pending;
+      const { k, wanted, before } = shown;
+      const answer = await drag({ ...before, place: k, wanted });
+      own.weights = answer ? answer.weights : before.weights;
+      if (!answer && pending === shown) pending = null; // refused, and said so
+      show();
+    }
+    asking = null;
+    node.classList.remove("asking");
+    show();
   }
 
-  function toggle(k) {
-    flush();
+  async function flush() {
+    clearTimeout(timer);
+    const last = pending;
+    await asking;
+    if (last === null || pending !== last) return;
+    pending = null;
+    await ask([[last.k, own.weights[last.k]]], [], []);
+  }
+
+  async function toggle(k) {
+    await flush();
     own.locked = own.locked.map((one, place) => (place === k ? !one : one));
     show();
     ask([], own.locked[k] ? [k] : [], own.locked[k] ? [] : [k]);

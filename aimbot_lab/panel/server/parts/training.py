@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from aimbot_lab.curriculum.weights import MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
@@ -19,6 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Annotated[int, Field(ge=1, le=5)]
 Target = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_MOVES = 20
+MAX_WEIGHTS = 100  # of one mix
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -40,6 +42,23 @@ class MoveTargets:
     moves: Annotated[list[tuple[Target, Share]], Field(max_length=MAX_MOVES)]
     lock: Annotated[list[Target], Field(max_length=MAX_MOVES)]
     unlock: Annotated[list[Target], Field(max_length=MAX_MOVES)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Drag:
+    """Where a slider was dragged to among those of a mix; no run hears of it."""
+
+    weights: Annotated[list[Share], Field(min_length=1, max_length=MAX_WEIGHTS)]
+    locked: Annotated[list[bool], Field(min_length=1, max_length=MAX_WEIGHTS)]
+    place: Annotated[int, Field(ge=0, lt=MAX_WEIGHTS)]  # of the slider, from 0
+    wanted: Share
+
+
+@dataclass(frozen=True, config=STRICT)
+class Dragged:
+    """The weights with the dragged one as near to where it was dragged as the locks let it."""
+
+    weights: list[float]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -76,6 +95,13 @@ async def stop(session: Session, asked: OfRun) -> Done:
     """Have a run stop, as by one Ctrl-C: it saves its agent and can be resumed."""
     await session.lab.live_run(asked.run).ask({"kind": "stop"})
     return Done()
+
+
+async def drag(_session: Session, asked: Drag) -> Dragged:
+    """Say how the other weights of a mix give way, by the law that the run moves them by."""
+    keys = tuple(range(1, len(asked.weights) + 1))
+    weights = MixWeights(keys, tuple(asked.weights), tuple(asked.locked))
+    return Dragged(list(weights.drag(asked.place + 1, asked.wanted).weights))
 
 
 async def move_levels(session: Session, asked: MoveLevels) -> Holds:
@@ -129,6 +155,7 @@ TRAINING = Part(
         "stop": Ask(OfRun, stop),
         "resume": Ask(OfRun, resume),
         "mlflow": Ask(OfRun, mlflow, Address),
+        "drag": Ask(Drag, drag, Dragged),
         "weights": Ask(MoveLevels, move_levels, Holds),
         "targets": Ask(MoveTargets, move_targets, Holds),
     },

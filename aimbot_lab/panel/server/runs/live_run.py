@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from aimbot_lab.curriculum.reports import CellReport, LessonReport, Measured
-from aimbot_lab.curriculum.target_weights import TargetWeights
-from aimbot_lab.foundation.difficulty_weights import DifficultyWeights
+from aimbot_lab.curriculum.weights import Key, MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.panel.server.loading import in_thread
@@ -37,6 +36,30 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Held:
+    """Weights of a target's difficulties, and which of them are locked."""
+
+    weights: tuple[float, ...]
+    locked: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        MixWeights(self._keys(), self.weights, self.locked)  # which refuses what is no mix
+
+    def _keys(self) -> tuple[Key, ...]:
+        return tuple(range(1, len(self.weights) + 1))
+
+
+@dataclass(frozen=True)
+class HeldTargets(Held):
+    """Weights of the lesson's targets."""
+
+    targets: tuple[str, ...]
+
+    def _keys(self) -> tuple[Key, ...]:
+        return self.targets
+
+
+@dataclass(frozen=True)
 class Status:
     """How a run stands, as it shows itself: see `training.callbacks.live_publication`."""
 
@@ -55,8 +78,8 @@ class Status:
     log_bound: float | None
     measured: Measured | None
     cells: list[CellReport]
-    targets: TargetWeights
-    difficulty: dict[str, DifficultyWeights]  # by target
+    targets: HeldTargets
+    difficulty: dict[str, Held]  # by target
 
 
 class LiveRun:

@@ -1,0 +1,160 @@
+"""Weights of a mix move by one law, be they of a target's difficulties or of targets."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aimbot_lab.curriculum.weights import MixWeights, WeightChange
+from aimbot_lab.foundation.errors import ConfigurationError
+
+LEVELS = st.integers(1, 5)
+NAMES = ("one", "two", "three", "four", "five")
+SHARES = st.lists(st.floats(0.01, 1.0), min_size=2, max_size=5)
+EVEN = MixWeights.of_difficulties([1, 1, 1, 1, 1])
+
+
+def test_they_begin_equal() -> None:
+    assert EVEN.weights == (0.2,) * 5
+
+
+def test_a_moved_weight_rescales_the_others_in_proportion() -> None:
+    weights = MixWeights.of_difficulties([1, 1, 2, 0, 0]).move(1, 0.5)
+    assert weights.weights == pytest.approx((0.5, 1 / 6, 1 / 3, 0, 0))
+
+
+def test_others_that_are_all_0_share_alike() -> None:
+    assert MixWeights.of_difficulties([1, 0, 0, 0, 0]).move(1, 0.2).weights == pytest.approx(
+        (0.2,) * 5
+    )
+
+
+def test_a_locked_weight_stays_put() -> None:
+    moved = EVEN.lock(2).lock(3).move(1, 0.5)
+    assert moved.weights == pytest.approx((0.5, 0.2, 0.2, 0.05, 0.05))
+    assert moved.lock(2, locked=False).move(2, 0.0).weights[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "level", "value", "reason"),
+    [
+        (EVEN.lock(1), 1, 0.5, "locked"),
+        (EVEN, 1, 1.5, "between 0 and 1"),
+        (EVEN, 1, -0.1, "between 0 and 1"),
+        (EVEN, 1, math.nan, "between 0 and 1"),
+        (EVEN, 1, "0.5", "between 0 and 1"),
+        (EVEN, 6, 0.1, "between 1 and 5"),
+        (EVEN, 1.5, 0.1, "whole number"),
+        (EVEN, "1", 0.1, "whole number"),
+        (EVEN.lock(2).lock(3), 1, 0.7, "impossible"),
+        (EVEN.lock(2).lock(3).lock(4).lock(5), 1, 0.1, "impossible"),
+    ],
+)
+def test_an_impossible_move_is_refused(
+    weights: MixWeights, level: int, value: float, reason: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        weights.move(level, value)
+
+
+@pytest.mark.parametrize(
+    "weights", [[0, 0, 0, 0, 0], [math.inf] * 5, [-1, 1, 1, 1, 1], ["1"] * 5, []]
+)
+def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
+    with pytest.raises(ConfigurationError, match="difficulty weights"):
+        MixWeights.of_difficulties(weights)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-320, 1e-310])
+def test_weights_of_any_size_keep_their_proportions(tiny: float) -> None:
+    moved = MixWeights.of_difficulties([1, tiny, 0, 0, 0]).move(1, 0.3)
+    assert moved.weights == pytest.approx((0.3, 0.7, 0, 0, 0))
+    assert MixWeights.of_difficulties([1e308] * 5).weights == pytest.approx((0.2,) * 5)
+    assert MixWeights.of_difficulties([tiny] * 5).weights == pytest.approx((0.2,) * 5)
+
+
+@given(
+    moves=st.lists(st.tuples(LEVELS, st.floats(0, 1), st.lists(LEVELS, max_size=4)), max_size=12)
+)
+def test_whatever_is_moved_they_sum_to_1_and_locked_ones_stay(
+    moves: list[tuple[int, float, list[int]]],
+) -> None:
+    weights = EVEN
+    for level, value, locks in moves:
+        before = MixWeights(EVEN.keys, weights.weights, EVEN.locked)
+        for lock in locks:
+            before = before.lock(lock)
+        try:
+            weights = before.move(level, value)
+        except ConfigurationError:
+            continue
+        assert sum(weights.weights) == pytest.approx(1)
+        assert min(weights.weights) >= 0
+        assert weights.weights[level - 1] == value
+        for lock in locks:
+            assert weights.weights[lock - 1] == before.weights[lock - 1]
+
+
+@given(SHARES, st.data())
+def test_the_sum_stays_1_locked_ones_stay_and_the_others_keep_their_proportions(
+    shares: list[float], data: st.DataObject
+) -> None:
+    before = MixWeights.normalised(dict(zip(NAMES, shares, strict=False)))
+    moved = data.draw(st.sampled_from(before.keys))
+    others = [name for name in before.keys if name != moved]
+    locks = data.draw(st.lists(st.sampled_from(others), max_size=len(others) - 1, unique=True))
+    for name in locks:
+        before = before.lock(name)
+    given_to = dict(zip(before.keys, before.weights, strict=True))
+    free = 1 - sum(given_to[name] for name in locks)
+    after = before.move(moved, data.draw(st.floats(0.0, free)))
+    now = dict(zip(after.keys, after.weights, strict=True))
+    assert math.fsum(after.weights) == pytest.approx(1.0)
+    assert all(now[name] == given_to[name] for name in locks)
+    left = [name for name in others if name not in locks]
+    scale = sum(now[name] for name in left) / sum(given_to[name] for name in left)
+    assert [now[name] for name in left] == pytest.approx([scale * given_to[name] for name in left])
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=5, max_size=5).filter(any), st.integers(1, 5))
+def test_five_targets_move_as_five_difficulties(shares: list[float], level: int) -> None:
+    levels = MixWeights.of_difficulties(shares)
+    targets = MixWeights(NAMES, levels.weights, levels.locked)
+    assert targets.move(NAMES[level - 1], 0.3).weights == levels.move(level, 0.3).weights
+
+
+def test_a_locked_target_does_not_move() -> None:
+    weights = MixWeights.normalised({"one": 1.0, "two": 1.0}).lock("one")
+    with pytest.raises(ConfigurationError, match="one: its weight is locked"):
+        weights.move("one", 0.2)
+    with pytest.raises(ConfigurationError, match=r"two: a weight of 0\.2 is impossible"):
+        weights.move("two", 0.2)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5).filter(any), st.data())
+def test_a_dragged_weight_comes_as_far_as_the_locks_let_it(
+    shares: list[float], data: st.DataObject
+) -> None:
+    weights = MixWeights.of_difficulties(shares)
+    place = data.draw(st.integers(1, len(shares)))
+    others = [key for key in weights.keys if key != place]
+    for key in data.draw(st.lists(st.sampled_from(others), unique=True)):
+        weights = weights.lock(key)
+    wanted = data.draw(st.floats(0.0, 1.0))
+    room = 1 - sum(w for w, locked in zip(weights.weights, weights.locked, strict=True) if locked)
+    found = weights.drag(place, wanted).weights
+    gives_way = sum(weights.locked) < len(others)
+    assert found[place - 1] == pytest.approx(min(wanted, room) if gives_way else room)
+    assert sum(found) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        WeightChange("goto", ((3, 0.5), (1, 0.1)), lock=(3,), unlock=(2,)),
+        WeightChange(None, (("goto", 0.5),), lock=("goto",)),
+    ],
+)
+def test_a_change_is_read_as_it_is_written(change: WeightChange) -> None:
+    assert WeightChange.from_json(change.as_json()) == change
