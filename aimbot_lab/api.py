@@ -39,10 +39,10 @@ def train(
     lesson passed returns too, with status FAILED.
     """
     from aimbot_lab.experiment.config.document import load_curriculum
-    from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.experiment.runs.agents import find_initial_agent
     from aimbot_lab.experiment.runs.run import run_curriculum
     from aimbot_lab.experiment.runs.run_record import RunRequest
+    from aimbot_lab.foundation.named_code import always
     from aimbot_lab.training.observer import SilentObserver
 
     check_training(file, overrides, tags)

@@ -9,7 +9,7 @@ that are started from this one may run it, too.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError
@@ -28,6 +28,21 @@ class NamedCode(NamedTuple):
     shown: str  # for a person: module my_env
     source: str  # hash of what is imported or started
     sha256: str  # of the same, with the arguments that an environment is made with
+
+
+MayRun = Callable[[NamedCode], bool]
+
+
+def never(code: NamedCode) -> bool:
+    """That code may not run: its file is only read."""
+    del code
+    return False
+
+
+def always(code: NamedCode) -> bool:
+    """That code may run: this very command names the file that names it."""
+    del code
+    return True
 
 
 class UntrustedCodeError(ConfigurationError):

@@ -6,9 +6,9 @@ from typing import Any
 from aimbot_lab.evaluation.matches import MatchPlayer, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.matches import TrackedPool
-from aimbot_lab.experiment.config.validation import MayRun
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.league.entrants import SHORT_ID, check_worlds
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_summary import LAST, is_agent_name

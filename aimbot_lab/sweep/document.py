@@ -10,19 +10,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
-from aimbot_lab.experiment.config.document import (
-    LoadedCurriculum,
-    load_curriculum,
-    read_text,
-    refuse_unless_mapping,
-)
-from aimbot_lab.experiment.config.key_path import starts_with
-from aimbot_lab.experiment.config.one_core import one_core_overrides
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins, starts_with
+from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.config.pydantic_errors import section_diagnostics
-from aimbot_lab.experiment.config.validation import MayRun, never
-from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
+from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_mapping, read_text
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
 from aimbot_lab.sweep.search.space import (
     NEVER_SEARCHED,
@@ -56,11 +49,10 @@ def load_sweep(
     """
     file = find_file(os.fspath(sweep), SWEEP)
     text = read_text(file)
-    document = read_yaml(text)
-    refuse_unless_mapping(document, file, form=_FORM)
+    document = read_mapping(text, file, form=_FORM)
     config, faults = _checked(document, given or {})
     options = [((key,), f"--{key} {value}") for key, value in (given or {}).items()]
-    origins = Origins(file, document.keys, document.values, options)
+    origins = document.origins(file, options)
     if config is None or faults:
         raise ConfigurationError(*_lines(origins, faults))
     base = _load_base(config, Path(file).parent, origins, may_run)
@@ -149,7 +141,7 @@ def _load_base(
         raise ConfigurationError(*origins.lines(faults))
     try:
         overrides = [override_text(key, value) for key, value in config.overrides.items()]
-        of_a_worker = one_core_overrides(load_curriculum(path, overrides, may_run=may_run).config)
+        of_a_worker = load_curriculum(path, overrides, may_run=may_run).config.one_core
         base = load_curriculum(path, [*overrides, *of_a_worker], may_run=may_run)
     except ConfigurationError as error:
         faults = [Diagnostic(("overrides",), what.removeprefix("--set ")) for what in error.faults]

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 import aimbot_lab
 from aimbot_lab.experiment.config.document import LoadedCurriculum, parse_curriculum
-from aimbot_lab.experiment.config.validation import MayRun, never
 from aimbot_lab.experiment.runs.run_record import noted_in
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import is_path
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.schedules import (

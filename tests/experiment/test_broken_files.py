@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from broken_curriculum import faults
 
-from aimbot_lab.experiment.config.document import MAX_BYTES, check_files
+from aimbot_lab.experiment.config.document import check_files
+from aimbot_lab.experiment.config.yaml_reader import MAX_BYTES
 
 FORM = (
     "must be a mapping with name and lessons, and perhaps seed, env, forgetting, evaluation, "

@@ -14,10 +14,10 @@ from yaml_mutations import mutated
 
 from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
-from aimbot_lab.experiment.config.key_path import is_seen
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import is_seen
 
 CURRICULA = sorted((Path(__file__).parents[2] / "curricula").glob("*.yaml"))
 PLACED = re.compile(r"c\.yaml:[1-9]\d*:[1-9]\d*: \S.*")

@@ -7,7 +7,6 @@ from sweep_files import changed
 from test_trained import Watch, task_of
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.config.one_core import one_core_overrides
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.tracking.runs.history import list_runs
@@ -51,7 +50,7 @@ def test_a_training_on_one_core_has_one_thread_of_each_kind(tmp_path: Path) -> N
     pole = tmp_path / "pole.yaml"
     pole.write_text(changed(CURRICULUM, ("n_epochs: 1", "n_epochs: 1, torch_threads: 2")))
     for file in (arena, pole):
-        found = load_curriculum(file, one_core_overrides(load_curriculum(file).config)).config
+        found = load_curriculum(file, load_curriculum(file).config.one_core).config
         assert found.train.torch_threads == 1
         assert getattr(found.env, "threads", 1) == 1
 

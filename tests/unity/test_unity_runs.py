@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from aimbot_lab.cli.views.view import PlainView
-from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.metric_names import ERRORS_LOGGED
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.search.measures import measure
 from aimbot_lab.sweep.trial_training import TrialTraining

@@ -16,8 +16,8 @@ from gymnasium import spaces
 from pole_curriculum import CURRICULUM
 
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import Scenario, new_notices
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.spaces import observation_blocks, observation_columns

@@ -101,7 +101,8 @@ def _read(
 
     `text` is what standard input said, which can be read but once.
     """
-    from aimbot_lab.experiment.config.document import parse_curriculum, read_text, shown_file
+    from aimbot_lab.experiment.config.document import parse_curriculum
+    from aimbot_lab.experiment.config.yaml_reader import read_text, shown_file
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.shipped.named_files import CURRICULUM, find_file
     from aimbot_lab.sweep.document import is_sweep_file, load_sweep
@@ -179,8 +180,7 @@ def _own_files() -> tuple[Path, ...]:
 
 def holds_presets(path: Path) -> bool:
     """Whether the keys of the file at `path` are names of targets alone."""
-    from aimbot_lab.experiment.config.document import read_text
-    from aimbot_lab.experiment.config.yaml_reader import read_yaml
+    from aimbot_lab.experiment.config.yaml_reader import read_text, read_yaml
     from aimbot_lab.foundation.errors import ConfigurationError
     from aimbot_lab.worlds.registry import default_type
 
@@ -227,7 +227,7 @@ def _document(found: list[tuple[Path, list[str]]]) -> dict[str, Any]:
 
 def _fault(line: str, file: str) -> dict[str, Any]:
     """A fault by its parts; one that is not in the file has no line and column."""
-    from aimbot_lab.experiment.config.document import shown_file
+    from aimbot_lab.experiment.config.yaml_reader import shown_file
 
     name = re.escape(shown_file(file))
     match = re.fullmatch(rf"{name}:(?:(\d+):(\d+):)? (.*)", line)

@@ -177,8 +177,8 @@ def _requested(
 ) -> "RunRequest":
     """The run that is asked for, checked; `says` with which agent it starts."""
     from aimbot_lab.experiment.config.document import load_curriculum
-    from aimbot_lab.experiment.config.validation import always
     from aimbot_lab.experiment.runs.run_record import RunRequest
+    from aimbot_lab.foundation.named_code import always
 
     seeds = () if given["seed"] is None else (f"seed={given['seed']}",)
     curriculum = load_curriculum(
@@ -210,7 +210,6 @@ def _train_seeds(
     file: Path, overrides: tuple[str, ...], request: "RunRequest", *, given: RunOptions
 ) -> int:
     from aimbot_lab.cli.seeds import SeedsRequest, train_seeds
-    from aimbot_lab.experiment.config.one_core import one_core_overrides
 
     if given["resume"] or str(file) == "-":
         what = "--resume: aimbot-lab resume RUN resumes one" if given["resume"] else "-"
@@ -218,7 +217,7 @@ def _train_seeds(
     config = request.curriculum.config
     asked = SeedsRequest(
         _words(file, overrides, given, request.start),
-        options.repeated("--set", one_core_overrides(config)),
+        options.repeated("--set", config.one_core),
         given["name"],
         first_seed=config.seed,
         seeds=given["seeds"] or 1,

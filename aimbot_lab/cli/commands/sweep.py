@@ -136,7 +136,7 @@ def checked(
     sweep: str, values: dict[str, Any], *, where: tuple[str | None, Path | None, str | None]
 ) -> "tuple[LoadedSweep, DataFolder, StorageAddress]":
     """The sweep, its data folder and its storage, once all are found to be usable."""
-    from aimbot_lab.experiment.config.validation import always
+    from aimbot_lab.foundation.named_code import always
     from aimbot_lab.sweep.document import load_sweep
     from aimbot_lab.sweep.storage import check_storage, choose_storage
     from aimbot_lab.tracking.data_folder import locate_data_folder

@@ -1,61 +1,223 @@
-"""Checks across the sections of a curriculum."""
+"""Plain data as a checked curriculum, or everything that is wrong with them.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+pydantic checks each section by itself. What hangs together between sections is checked here, once,
+and as far as the sections that are right by themselves allow.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from math import isqrt
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from aimbot_lab.curriculum.settings import Lesson, chain_faults
-from aimbot_lab.experiment.config.diagnostics import Diagnostic
-from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
-from aimbot_lab.experiment.config.keys import advice
-from aimbot_lab.experiment.config.parameter_checks import (
+from aimbot_lab.experiment.config.diagnostics import (
+    Diagnostic,
+    KeyPath,
+    is_parameters,
+    shown_value,
+    starts_with,
+)
+from aimbot_lab.experiment.config.parameters import (
+    SECTION,
+    Parameters,
     environment_diagnostics,
     lesson_parameter_diagnostics,
 )
-from aimbot_lab.experiment.config.parameter_lessons import Parameters
-from aimbot_lab.experiment.config.self_play.checks import self_play_diagnostics, self_play_env
+from aimbot_lab.experiment.config.pydantic_errors import advice, section_diagnostics, without_tags
+from aimbot_lab.experiment.config.settings import CurriculumFile, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
 from aimbot_lab.training.actors.checks import actor_faults
 from aimbot_lab.training.algorithms.options import settings_faults
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of
 from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
 from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
 from aimbot_lab.training.networks.parts.part_checks import part_faults
 from aimbot_lab.training.networks.registry import NETWORKS, network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
-from aimbot_lab.worlds.registry import knows_spec, seats_in, spec_of, type_of
+from aimbot_lab.worlds.registry import (
+    AnyWorld,
+    code_of,
+    knows_spec,
+    named_type,
+    seats_in,
+    spec_of,
+    type_of,
+    world_types,
+)
 
 MAX_ROLLOUT_STEPS = 2**24
 MAX_REWARD = 1e12  # that a learner is given; its square is summed in 32 bits
+SELF_PLAY, RATIO = "self_play", "play_against_latest_model_ratio"
+
+_ROLLOUT: frozenset[KeyPath] = frozenset(
+    {
+        ("env",),
+        ("env", "num_envs"),
+        ("train",),
+        ("train", "algo"),
+        ("train", "n_steps"),
+        ("train", "batch_size"),
+    }
+)
+_COST: frozenset[KeyPath] = frozenset(
+    {("env", "rewards"), ("train", "n_epochs"), ("train", "reward_scale"), ("train", "network")}
+)
+_NETWORK: frozenset[KeyPath] = frozenset({("train",), ("train", "algo"), ("train", "network")})
+_ALGORITHM: frozenset[KeyPath] = frozenset({("train",), ("train", "algo")})
 
 
-def cross_section_diagnostics(
-    lessons: Sequence[Lesson],
-    *,
-    env: WorldSettings,
-    parameters: Parameters,
-    train: TrainSettings,
-    self_play: SelfPlaySettings | None = None,
+def validate(
+    data: dict[str, Any], *, may_run: MayRun = never
+) -> tuple[CurriculumFile | None, list[Diagnostic]]:
+    """The curriculum that `data` describe, None where anything is wrong, and all faults.
+
+    Code that its world names is run where `may_run` says so; elsewhere nothing is held against a
+    world whose shape is not known without it.
+    """
+    config: CurriculumFile | None = None
+    faults: list[Diagnostic] = []
+    try:
+        config = TypeAdapter(CurriculumFile).validate_python(data)
+    except ValidationError as error:
+        faults = list(section_diagnostics(error, CurriculumFile))
+    known = {fault.path for fault in faults}
+    lessons, env, parameters, train, self_play = _sections(config or _without(data, known), known)
+    if env is not None and (code := code_of(env)) is not None and may_run(code):
+        allow(code)
+    world = named_type(data.get("env"))
+    between = list(world_diagnostics(env))
+    if between or (env is not None and not knows_spec(env)):
+        env = world = None
+    if unlearned := list(learner_diagnostics(train)):
+        train = None
+    between += [*unlearned, *self_play_diagnostics(lessons, env, train, self_play)]
+    if env is not None:
+        env = self_play_env(env, self_play)
+    floor = None if known & _floor(world) else env
+    between += lesson_diagnostics(lessons, floor, world)
+    between += environment_diagnostics(lessons, parameters, floor, world=world)
+    between += learning_diagnostics(env, train, known)
+    for fault in between:
+        if not any(starts_with(place, fault.path) for place in known):
+            faults.append(fault)
+    return (None if faults else config), faults
+
+
+def learning_diagnostics(
+    env: WorldSettings | None, train: TrainSettings | None, known: Collection[KeyPath] = ()
 ) -> Iterator[Diagnostic]:
-    """Diagnostics about several sections together."""
-    unmade = list(world_diagnostics(env))
-    unmade += learner_diagnostics(train)
-    unmade += self_play_diagnostics(lessons, env, train, self_play)
-    yield from unmade
-    if unmade or not knows_spec(env):
+    """What is wrong between the learner and its world, a part of which is None where it is wrong.
+
+    What hangs on the places that are `known` to be wrong is left out.
+    """
+
+    def knows(places: frozenset[KeyPath]) -> bool:
+        return not places.isdisjoint(known)
+
+    if train is None:
         return
-    env = self_play_env(env, self_play)
-    yield from lesson_diagnostics(lessons, env, type_of(env))
-    yield from environment_diagnostics(lessons, parameters, env, world=type_of(env))
-    yield from rollout_diagnostics(env, train)
-    yield from cost_diagnostics(env, train)
-    yield from aim_diagnostics(env, train)
-    yield from mask_diagnostics(env, train)
-    yield from option_diagnostics(train)
-    yield from network_diagnostics(env, train)
-    yield from table_diagnostics(env, train)
+    if env is not None and not knows(_ROLLOUT):
+        yield from rollout_diagnostics(env, train)
+        if not knows(_COST):
+            yield from cost_diagnostics(env, train)
+    if env is not None:
+        yield from aim_diagnostics(env, train)
+        if not knows(_ALGORITHM):
+            yield from mask_diagnostics(env, train)
+    if not knows(_ALGORITHM):
+        yield from option_diagnostics(train)
+    if env is not None and not knows(_NETWORK):
+        yield from network_diagnostics(env, train)
+    if env is not None and not knows(_ALGORITHM):
+        yield from table_diagnostics(env, train)
+
+
+def _sections(
+    data: CurriculumFile | dict[str, Any], known: Collection[KeyPath]
+) -> tuple[
+    list[Lesson | None] | None,
+    WorldSettings | None,
+    Parameters | None,
+    TrainSettings | None,
+    SelfPlaySettings | None,
+]:
+    """Those sections that are right by themselves; of lessons those whose targets are."""
+    if isinstance(data, CurriculumFile):
+        parameters = data.environment_parameters
+        return list(data.lessons), data.env, parameters, data.train, data.self_play
+    doubtful = {path[1] for path in known if path[:1] == ("lessons",) and path[2:3] == ("targets",)}
+    given, self_play = data.get("lessons"), data.get("self_play")
+    lessons = [
+        None if number in doubtful else _checked(Lesson, lesson)
+        for number, lesson in enumerate(given if isinstance(given, list) else ())
+    ]
+    return (
+        lessons if isinstance(given, list) else None,
+        _checked(AnyWorld, data.get("env", {})),
+        _checked(Parameters, data.get(SECTION, {})),
+        _checked(AnyTrain, data.get("train", {})),
+        None if self_play is None else _checked(SelfPlaySettings, self_play),
+    )
+
+
+def _checked(kind: Any, data: Any) -> Any:
+    """The section in `data`, if need be without keys that are wrong, None where that won't do."""
+    for _ in range(2):
+        try:
+            return TypeAdapter(kind).validate_python(data)
+        except ValidationError as error:
+            places = (without_tags(kind, detail["loc"]) for detail in error.errors())
+            wrong = {place[0] for place in places if place}
+        if isinstance(data, dict):
+            data = {key: value for key, value in data.items() if key not in wrong}
+    return None
+
+
+def _floor(world: WorldType | None) -> frozenset[KeyPath]:
+    """What a lesson's parameters are checked against in `world`."""
+    keys = () if world is None else world.bounding_keys
+    return frozenset({("env",), *(("env", *key.split(".")) for key in keys)})
+
+
+def _without(data: dict[str, Any], wrong: Iterable[KeyPath]) -> dict[str, Any]:
+    """A copy of `data` without the values at `wrong`, to check what the rest says together.
+
+    Lessons keep their places and get names, so that a nameless one is checked as well.
+    """
+    rest = deepcopy(data)
+    for path in wrong:
+        _remove(rest, path)
+    lessons = rest.get("lessons")
+    for number, lesson in enumerate(lessons if isinstance(lessons, list) else []):
+        if isinstance(lesson, dict):
+            lesson.setdefault("name", f"nameless {number}")
+    return rest
+
+
+def _remove(data: Any, path: KeyPath) -> None:
+    *sections, key = _up_to_whole(path)
+    for section in sections:
+        inside = isinstance(section, int) or (isinstance(data, dict) and section in data)
+        data = data[section] if inside else None
+    if isinstance(data, list):
+        data[int(key)] = None
+    elif isinstance(data, dict):
+        data.pop(key, None)
+
+
+def _up_to_whole(path: KeyPath) -> KeyPath:
+    """`path` up to the list or the parameter that it leads into; those are checked whole."""
+    length = next((end for end in (1, 3) if is_parameters(path[:end])), None)
+    if length is not None:
+        return path[: length + 1]
+    lists = (place for place, key in enumerate(path) if isinstance(key, int) and place != 1)
+    return path[: next(lists, len(path))]
 
 
 def world_diagnostics(env: WorldSettings | None) -> Iterator[Diagnostic]:
@@ -122,12 +284,8 @@ def lesson_diagnostics(
             )
 
 
-def rollout_diagnostics(
-    env: WorldSettings | None, train: TrainSettings | None
-) -> Iterator[Diagnostic]:
-    """What is wrong with the steps between two updates, where neither part is None."""
-    if env is None or train is None:
-        return
+def rollout_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """What is wrong with the steps between two updates."""
     steps = seats_in(env) * train.n_steps
     product = f"{rollout_product(env)} = {steps}"
     if _is_too_large(env, train):
@@ -170,12 +328,8 @@ def _is_too_large(env: WorldSettings, train: TrainSettings) -> bool:
     return seats_in(env) * train.n_steps > MAX_ROLLOUT_STEPS
 
 
-def cost_diagnostics(
-    env: WorldSettings | None, train: TrainSettings | None
-) -> Iterator[Diagnostic]:
-    """What no update could compute in reasonable time or numbers, where neither part is None."""
-    if env is None or train is None:
-        return
+def cost_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """What no update could compute in reasonable time or numbers."""
     cost = update_cost(train, env)
     if cost.weights > MAX_WEIGHTS:
         what = f"must have at most {MAX_WEIGHTS:,} weights between them (got {cost.weights:,})"
@@ -197,13 +351,8 @@ def cost_diagnostics(
         yield Diagnostic(("train", "reward_scale"), what)
 
 
-def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> Iterator[Diagnostic]:
-    """Whether the agent aims where the world has no mouse, or farther than the arena lets it.
-
-    Where a part is None nothing is held against it.
-    """
-    if env is None or train is None:
-        return
+def aim_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """Whether the agent aims where the world has no mouse, or farther than the arena lets it."""
     if spec_of(env).continuous == 0:
         usual = USUAL_BINS.get(train.algo, AIM_BINS)
         given = (("aim", train.aim != "bins"), ("aim_bins", train.aim_bins != usual))
@@ -219,11 +368,9 @@ def aim_diagnostics(env: WorldSettings | None, train: TrainSettings | None) -> I
         yield Diagnostic(("train", "aim_bins"), what)
 
 
-def mask_diagnostics(
-    env: WorldSettings | None, train: TrainSettings | None
-) -> Iterator[Diagnostic]:
-    """Why nothing would be masked though `train` says so, where neither part is None."""
-    if env is None or train is None or spec_of(env).can("masks"):
+def mask_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """Why nothing would be masked though `train` says so."""
+    if spec_of(env).can("masks"):
         return
     way = "give the environment a method action_masks, or wrap it in sb3_contrib's ActionMasker"
     what = f"needs action masks, and there are none here (world {env.world}): {way}"
@@ -233,10 +380,8 @@ def mask_diagnostics(
         yield Diagnostic(("train", "algo"), f"{train.algo} {what}, or use ppo")
 
 
-def option_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
-    """What the algorithm does not take, where `train` is not None."""
-    if train is None:
-        return
+def option_diagnostics(train: TrainSettings) -> Iterator[Diagnostic]:
+    """What the algorithm does not take."""
     for key, option, what, known in settings_faults(train):
         path: KeyPath = ("train", key) if option is None else ("train", key, option)
         if known and option is not None:
@@ -247,12 +392,8 @@ def option_diagnostics(train: TrainSettings | None) -> Iterator[Diagnostic]:
             yield Diagnostic(path, what)
 
 
-def network_diagnostics(
-    env: WorldSettings | None, train: TrainSettings | None
-) -> Iterator[Diagnostic]:
-    """Why the network can't be trained in that world, where neither part is None."""
-    if env is None or train is None:
-        return
+def network_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """Why the network can't be trained in that world."""
     for fault in part_faults(train, env):
         known = f" (there are {', '.join(fault.known)})" if fault.known else ""
         yield Diagnostic(("train", *fault.key), f"{fault.what}{known}")
@@ -267,11 +408,9 @@ def network_diagnostics(
         yield Diagnostic(("train", "network"), what)
 
 
-def table_diagnostics(
-    env: WorldSettings | None, train: TrainSettings | None
-) -> Iterator[Diagnostic]:
-    """What a table of the world's states needs, where neither part is None."""
-    if env is None or train is None or algorithm_of(train).table is None:
+def table_diagnostics(env: WorldSettings, train: TrainSettings) -> Iterator[Diagnostic]:
+    """What a table of the world's states needs."""
+    if algorithm_of(train).table is None:
         return
     what = type_of(env).states_fault(env)
     if what is not None:
@@ -308,3 +447,58 @@ def nearest_divisor(number: int, wanted: int) -> int:
     small = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     divisors = {*small, *(number // divisor for divisor in small)} - {1}
     return min(divisors, key=lambda divisor: (abs(divisor - wanted), divisor))
+
+
+def self_play_diagnostics(
+    lessons: Sequence[Lesson | None] | None,
+    env: WorldSettings | None,
+    train: TrainSettings | None,
+    self_play: SelfPlaySettings | None,
+) -> Iterator[Diagnostic]:
+    """Why there can be no such self-play; a part that is None is wrong by itself, or left out."""
+    if self_play is None:
+        yield from _running_ratings(lessons or ())
+    if self_play is None or env is None:
+        return
+    world = type_of(env)
+    if not world.self_play_targets:
+        yield Diagnostic((SELF_PLAY,), f"needs {_worlds_with_self_play()} (got {env.world})")
+        return
+    if train is not None and not algorithm_of(train).self_play:
+        able = [name for name, one in ALGORITHMS.own.items() if one.self_play]
+        what = f"must be one of {', '.join(able)} under {SELF_PLAY} (got {train.algo})"
+        yield Diagnostic(("train", "algo"), what)
+    if train is not None and train.actors is not None:
+        yield Diagnostic(("train", "actors"), f"must be left out under {SELF_PLAY}")
+    if world.rows(self_play_env(env, self_play)) < 2 * env.num_envs:
+        return
+    for number, lesson in enumerate(lessons or ()):
+        others = [] if lesson is None else _others(lesson, world)
+        if others:
+            what = (
+                f"leaves no match for {', '.join(others)} of lessons.{number}: all {env.num_envs} "
+                "are mirrored"
+            )
+            yield Diagnostic((SELF_PLAY, RATIO), what)
+            return
+
+
+def _running_ratings(lessons: Sequence[Lesson | None]) -> Iterator[Diagnostic]:
+    """Lessons that ask for a rating which nobody keeps."""
+    for number, lesson in enumerate(lessons):
+        criteria = None if lesson is None else lesson.completion_criteria
+        if criteria is not None and criteria.by_running_rating:
+            path = ("lessons", number, "completion_criteria", "measure")
+            what = f"elo under rule: ml-agents is of self-play: needs the section {SELF_PLAY}"
+            yield Diagnostic(path, what)
+
+
+def _others(lesson: Lesson, world: WorldType) -> list[str]:
+    """Targets of `lesson` that mirrored matches are not."""
+    first = world.self_play_targets[0]
+    return [name for name, weight in lesson.targets.items() if weight > 0 and name != first]
+
+
+def _worlds_with_self_play() -> str:
+    able = [name for name, kind in world_types().items() if kind.self_play_targets]
+    return " or ".join(f"env.world: {name}" for name in able)

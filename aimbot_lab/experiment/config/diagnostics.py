@@ -1,13 +1,15 @@
-"""One thing that is wrong with a curriculum, and the line in which a user reads it."""
+"""What is wrong with a file, at which key, and the line in which a user reads it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_path, starts_with
-from aimbot_lab.foundation.shown_text import MAX_LINE, shortened
+from aimbot_lab.foundation.shown_text import MAX_LINE, one_line, shortened
 from aimbot_lab.foundation.yaml_nodes import Position
 
+KeyPath = tuple[str | int, ...]
+
+MAX_KEY = 80  # characters of a key that a fault repeats
 MAX_OVERRIDE = 200  # characters of a `--set` that a fault repeats
 
 
@@ -59,3 +61,34 @@ class Origins:
         return next(
             (self.values[path] for path in ancestors if path in self.values), Position(1, 1)
         )
+
+
+def shown_path(path: KeyPath) -> str:
+    """The dotted form of `path`, as `--set` takes it; very long keys are shortened."""
+    return ".".join(shortened(str(key), MAX_KEY) for key in path)
+
+
+def starts_with(path: KeyPath, beginning: Sequence[str | int]) -> bool:
+    """Whether `path` is `beginning` or lies under it."""
+    return path[: len(beginning)] == tuple(beginning)
+
+
+def is_parameters(path: KeyPath) -> bool:
+    """Whether `path` leads to the environment parameters of a lesson, or of all lessons."""
+    return path == ("environment_parameters",) or (
+        len(path) == 3 and path[0] == "lessons" and path[2] == "parameters"
+    )
+
+
+def shown_value(value: object) -> str:
+    """A short form of `value` for a message, in the words of YAML."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]} ..."

@@ -1,17 +1,14 @@
 """Curriculum files: read, overridden, resolved and checked."""
 
-import sys
-from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, Diagnostic, Origins
+from aimbot_lab.experiment.config.checks import validate
+from aimbot_lab.experiment.config.diagnostics import MAX_OVERRIDE, KeyPath, Origins, starts_with
 from aimbot_lab.experiment.config.interpolation import Interpolator
-from aimbot_lab.experiment.config.key_path import KeyPath, one_line, shown_value, starts_with
-from aimbot_lab.experiment.config.overrides import parse_override
 from aimbot_lab.experiment.config.own_files import (
     Find,
     own_files,
@@ -20,24 +17,25 @@ from aimbot_lab.experiment.config.own_files import (
     with_located_file,
     with_own_files,
 )
-from aimbot_lab.experiment.config.parameter_checks import with_reward_terms
+from aimbot_lab.experiment.config.parameters import with_reward_terms
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.validation import MayRun, never, validate
 from aimbot_lab.experiment.config.yaml_reader import (
+    MAX_BYTES,
     MAX_NODES,
     YamlDocument,
     count_values,
-    read_yaml,
+    read_mapping,
+    read_text,
+    shown_file,
 )
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.named_code import NamedCode, is_allowed
-from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.foundation.yaml_nodes import Position, dump
-from aimbot_lab.shipped.named_files import CURRICULUM, STDIN, find_file
+from aimbot_lab.foundation.named_code import MayRun, NamedCode, is_allowed, never
+from aimbot_lab.foundation.shown_text import one_line, shortened
+from aimbot_lab.foundation.yaml_nodes import dump
+from aimbot_lab.shipped.named_files import CURRICULUM, find_file
 from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.worlds.registry import code_of, knows_spec, spec_of
 
-MAX_BYTES = 64 * 1024
 _DECIDE = ("train.algo", "train.actors", "env.world")  # keys on which defaults depend, of these:
 _BY_ALGORITHM: tuple[KeyPath, ...] = (
     ("train", "learning_rate"),
@@ -60,6 +58,7 @@ class LoadedCurriculum:
     resolved_text: str  # overrides and references worked in, every default spelled out
     path: Path
     left_open: tuple[KeyPath, ...] = ()  # of _BY_ALGORITHM, what neither text nor overrides name
+    origins: Origins = field(default=Origins(""), compare=False, repr=False)  # of what was written
 
     @property
     def name(self) -> str:
@@ -79,15 +78,20 @@ class LoadedCurriculum:
         return tuple(action_remarks(self.config.train, spec_of(self.config.env)))
 
     @property
-    def open_text(self) -> str:
-        """The resolved text without what the algorithm and the world decide where nobody does."""
+    def open_settings(self) -> dict[str, Any]:
+        """Plain data without what the algorithm and the world decide where neither is told."""
         data = plain_settings(self.config)
         for *way, last in self.left_open:
             place: Any = data
             for key in way:
                 place = place[key]
             place.pop(last, None)
-        return dump(data)
+        return data
+
+    @property
+    def open_text(self) -> str:
+        """The resolved text with the `open_settings` alone."""
+        return dump(self.open_settings)
 
     @property
     def files(self) -> dict[str, str]:
@@ -132,10 +136,31 @@ def parse_curriculum(
 
     Raises ConfigurationError as `load_curriculum` does.
     """
-    document = read_yaml(text)
-    refuse_unless_mapping(document, file, form=_FORM)
+    document = read_mapping(text, file, form=_FORM)
+    return _loaded(
+        document, text, file, overrides, allowed_env=allowed_env, find=find, may_run=may_run
+    )
+
+
+def _loaded(
+    document: YamlDocument,
+    text: str,
+    file: str,
+    overrides: Sequence[str],
+    *,
+    allowed_env: Collection[str] = (),
+    find: Find | None,
+    may_run: MayRun,
+) -> LoadedCurriculum:
+    """The curriculum of a `document`, a mapping. Raises ConfigurationError."""
     composition = Interpolator(document.data, allowed_env)
-    applied, refused = _apply(overrides, composition)
+    applied: list[tuple[KeyPath, str]] = []
+    refused: list[str] = []
+    for one in overrides:
+        try:
+            applied += [(path, one) for path in composition.override(one)]
+        except ValueError as error:
+            refused.append(one_line(f"--set {shortened(one, MAX_OVERRIDE)}: {error}"))
     composition.resolve()
     data, mislaid = with_located_file(composition.data, file=file, find=find)
     config, found = validate(data, may_run=may_run)
@@ -146,13 +171,14 @@ def parse_curriculum(
         *composition.faults,
         *(one for one in found if not any(starts_with(one.path, place) for place in unusable)),
     ]
-    origins = Origins(file, document.keys, document.values, applied)
+    origins = document.origins(file, applied)
     if faults or refused or config is None:
         raise ConfigurationError(*origins.lines(faults), *refused)
     config = with_own_files(config.resolved(), origins=origins, find=find)
     refuse_undrawable(config, origins)
     left_open = tuple(path for path in _BY_ALGORITHM if not _has(data, path))
-    return LoadedCurriculum(config, text, _resolved_text(config, file), Path(file), left_open)
+    resolved = _resolved_text(config, file)
+    return LoadedCurriculum(config, text, resolved, Path(file), left_open, origins)
 
 
 def _has(data: Any, path: KeyPath) -> bool:
@@ -177,10 +203,19 @@ def with_overrides(loaded: LoadedCurriculum, overrides: Sequence[str]) -> Loaded
         return own is not None and is_allowed(own) and code.source == own.source
 
     decides = any(one.partition("=")[0].startswith(_DECIDE) for one in overrides)
-    text = loaded.open_text if decides else loaded.resolved_text
-    return parse_curriculum(
-        text, str(loaded.path), overrides, find=kept.__getitem__, may_run=may_run
-    )
+    data = loaded.open_settings if decides else plain_settings(loaded.config)
+    places = loaded.origins
+    document = YamlDocument(_as_lists(data), dict(places.keys), dict(places.values))
+    text = dump(data)  # which a run keeps as what it was made of
+    file, find = str(loaded.path), kept.__getitem__
+    return _loaded(document, text, file, overrides, find=find, may_run=may_run)
+
+
+def _as_lists(data: Any) -> Any:
+    """`data` with lists in the place of tuples, as they are read from a file."""
+    if isinstance(data, dict):
+        return {key: _as_lists(value) for key, value in data.items()}
+    return [*map(_as_lists, data)] if isinstance(data, list | tuple) else data
 
 
 def check_files(
@@ -199,46 +234,10 @@ def check_files(
     return faults
 
 
-def shown_file(file: str) -> str:
-    """The name of `file` in a fault."""
-    return "<stdin>" if file == STDIN else file
-
-
-def read_text(file: str) -> str:
-    """What the small UTF-8 file says; `-` is standard input.
-
-    Raises ConfigurationError with one line.
-    """
-    try:
-        raw = _read_bytes(file)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
-    file = shown_file(file)
-    if len(raw) > MAX_BYTES:
-        raise ConfigurationError(one_line(f"{file}: is larger than {MAX_BYTES} bytes"))
-    raw = raw.removeprefix(BOM_UTF8)
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line_start = raw.rfind(b"\n", 0, error.start) + 1
-        column = len(raw[line_start : error.start].decode("utf-8")) + 1
-        mark = Position(raw.count(b"\n", 0, error.start) + 1, column)
-        fault = Diagnostic((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
-        raise ConfigurationError(*Origins(file).lines([fault])) from error
-
-
 def with_config(curriculum: LoadedCurriculum, config: CurriculumFile) -> LoadedCurriculum:
     """`curriculum` with `config` in the place of its own; the text as written stays."""
     resolved = _resolved_text(config, str(curriculum.path))
     return replace(curriculum, config=config, resolved_text=resolved)
-
-
-def _read_bytes(file: str) -> bytes:
-    if file == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-    with open(file, "rb") as stream:
-        return stream.read(MAX_BYTES + 1)
 
 
 def _resolved_text(config: CurriculumFile, file: str) -> str:
@@ -249,29 +248,3 @@ def _resolved_text(config: CurriculumFile, file: str) -> str:
         what = f"is too large: with all defaults, at most {MAX_NODES} values and {MAX_BYTES} bytes"
         raise ConfigurationError(one_line(f"{file}: {what}"))
     return text
-
-
-def refuse_unless_mapping(document: YamlDocument, file: str, *, form: str) -> None:
-    """Raise ConfigurationError, which names the `form`, unless `document` is a mapping of keys."""
-    if isinstance(document.data, dict):
-        return
-    got = f"got {shown_value(document.data)}" if document.values else "the file is empty"
-    faults = document.faults or [Diagnostic((), f"{form} ({got})")]
-    raise ConfigurationError(*Origins(file, document.keys, document.values).lines(faults))
-
-
-def _apply(
-    overrides: Sequence[str], composition: Interpolator
-) -> tuple[list[tuple[KeyPath, str]], list[str]]:
-    """The paths that were set, each with its override, and a line for each refused override."""
-    applied: list[tuple[KeyPath, str]] = []
-    refused: list[str] = []
-    for text in overrides:
-        try:
-            override = parse_override(text, composition.data)
-            composition.override(override)
-        except ValueError as error:
-            refused.append(one_line(f"--set {shortened(text, MAX_OVERRIDE)}: {error}"))
-        else:
-            applied += [(path, text) for path, _ in override.values]
-    return applied, refused

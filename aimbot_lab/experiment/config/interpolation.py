@@ -1,13 +1,15 @@
 """Overrides and references (`${train.n_steps}`) worked into the data of a curriculum file.
 
 OmegaConf does both. Only references to other keys are allowed, and to environment variables that
-the user names: OmegaConf's resolvers would let a file read the machine. References are worked out
+the user names: OmegaConf's resolvers would let a file read the machine, so that it gives another
+training on another one, and what it reads ends up in every run's record. References are worked out
 one by one, each from values that are already known, so that neither a circle nor a chain that
 doubles at every link can stall the reader.
 """
 
+import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -18,19 +20,26 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic
-from aimbot_lab.experiment.config.environment_variables import with_variables
-from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
-from aimbot_lab.experiment.config.overrides import Override
-from aimbot_lab.experiment.config.yaml_reader import count_values
+from aimbot_lab.experiment.config.diagnostics import (
+    Diagnostic,
+    KeyPath,
+    is_parameters,
+    shown_path,
+    shown_value,
+)
+from aimbot_lab.experiment.config.yaml_reader import count_values, read_yaml
+from aimbot_lab.worlds.registry import default_type
 
 MAX_REFERENCES = 100
 MAX_CHARACTERS = 10_000
 MAX_VALUES = 2_000
+ONE_VALUE = frozenset({"sampler_type", "schedule"})
+FORM = "must be KEY=VALUE with a KEY such as train.total_steps or lessons.0.name"
 
 _UNKNOWN = "???"
 _REFUSALS = (OmegaConfBaseException, ValueError, TypeError, LookupError, AttributeError)
 _REFERENCE = re.compile(r"(?<!\\)\$\{[\w.\[\]]+\}")
+_VARIABLE = re.compile(r"(?<!\\)\$\{oc\.env:(?P<name>\w+)(?:,(?P<default>[^${}]*))?\}")
 
 
 class Interpolator:
@@ -56,17 +65,29 @@ class Interpolator:
         """The data as they stand; what is not resolved reads `???`."""
         return OmegaConf.to_container(self._config)
 
-    def override(self, override: Override) -> None:
-        """Set what `override` gives; what lay under those keys before is gone.
+    def override(self, text: str) -> list[KeyPath]:
+        """Set what `text`, KEY=VALUE, gives; what lay under those keys before is gone.
 
-        Raises ValueError for a key that can't be set.
+        A mapping gives several values, but a sampler or a schedule is one: the keys of two kinds
+        do not mix. Lists take numbers as keys. Returns the paths that were set. Raises ValueError
+        with what is wrong.
         """
-        for path, value in override.values:
+        key, separator, value = text.partition("=")
+        parts = re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")
+        if not separator or not all(re.fullmatch(r"[\w-]+", part) for part in parts):
+            raise ValueError(FORM)
+        document = read_yaml(value)
+        if document.faults:
+            raise ValueError(f"the value: {document.faults[0].what}")
+        data = self.data
+        values = [(_path(leaf, data), value) for leaf, value in _leaves(parts, document.data)]
+        for path, value in values:
             self._forget(path)
             try:
                 self._set(path, self._aside(value, path))
             except _REFUSALS as error:
                 raise ValueError(_first_line(error)) from error
+        return [path for path, _ in values]
 
     def _set(self, path: KeyPath, value: Any) -> None:
         # Not with OmegaConf.update: an environment parameter such as rewards.win is one key.
@@ -97,7 +118,7 @@ class Interpolator:
             return [self._aside(inner, (*path, index)) for index, inner in enumerate(value)]
         try:
             if isinstance(value, str):
-                value = with_variables(value, self._allowed_env)
+                value = _with_variables(value, self._allowed_env)
         except ValueError as error:
             self.faults.append(Diagnostic(path, str(error)))
             return _UNKNOWN
@@ -169,3 +190,68 @@ def _first_line(error: Exception) -> str:
     if isinstance(error, InterpolationKeyError):
         return f"{line}; only keys that the file sets can be referred to"
     return line
+
+
+def _leaves(parts: list[str], value: Any) -> Iterator[tuple[list[str], Any]]:
+    if isinstance(value, dict) and value and not ONE_VALUE & value.keys():
+        for key, inner in value.items():
+            yield from _leaves([*parts, key], inner)
+    else:
+        yield parts, value
+
+
+def _path(parts: list[str], data: Any) -> KeyPath:
+    path: KeyPath = ()
+    while parts:
+        length = _name_length(parts) if is_parameters(path) else 1
+        part, parts = ".".join(parts[:length]), parts[length:]
+        if isinstance(data, list):
+            key: str | int = _place(part, length=len(data), within=shown_path(path))
+            data = data[int(key)]
+        else:
+            key = part
+            data = data.get(part) if isinstance(data, dict) else None
+        path = (*path, key)
+    return path
+
+
+def _name_length(parts: list[str]) -> int:
+    """How many of `parts` make the name of an environment parameter, such as rewards.win."""
+    known = default_type().parameters(None) or {}
+    lengths = range(1, len(parts) + 1)
+    return next((end for end in lengths if ".".join(parts[:end]) in known), len(parts))
+
+
+def _place(part: str, *, length: int, within: str) -> int:
+    if not re.fullmatch("[0-9]{1,6}", part) or int(part) >= length:
+        raise ValueError(
+            f"{within} is a list of {length}, so {part} must be a number below {length}"
+        )
+    return int(part)
+
+
+def _with_variables(text: str, allowed: Collection[str]) -> Any:
+    """`text` with the values of the environment variables that it refers to.
+
+    A text that is one such reference and no more becomes what its value says in YAML, for example
+    a number. Raises ValueError for a variable that is not allowed or not set.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in allowed:
+            raise ValueError(f"must not read the environment without --allow-env {name}")
+        found = os.environ.get(name, match["default"])
+        if found is None:
+            raise ValueError(f"refers to an environment variable that is not set: {name}")
+        if "${" in found:
+            raise ValueError(f"refers to an environment variable that holds a reference: {name}")
+        return found
+
+    plain = _VARIABLE.sub(value, text)
+    return _scalar(plain) if _VARIABLE.fullmatch(text) else plain
+
+
+def _scalar(text: str) -> Any:
+    document = read_yaml(text)
+    return text if document.faults or isinstance(document.data, dict | list) else document.data

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
-from aimbot_lab.experiment.config.key_path import one_line
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.foundation.bounded_file import is_of_the_kernel
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world_type import KeptFiles
 from aimbot_lab.foundation.yaml_files import yaml_files
 from aimbot_lab.tracking.address import without_password

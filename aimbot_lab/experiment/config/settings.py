@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.experiment.config.checks import cross_section_diagnostics
-from aimbot_lab.experiment.config.environment_parameters import EnvironmentParameter
-from aimbot_lab.experiment.config.key_path import shown_path
-from aimbot_lab.experiment.config.parameter_lessons import with_parameters
-from aimbot_lab.experiment.config.self_play.checks import self_play_env
+from aimbot_lab.experiment.config.parameters import EnvironmentParameter, with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.settings import TrackingSettings
@@ -51,24 +47,19 @@ class CurriculumFile:
     tracking: TrackingSettings = field(default_factory=TrackingSettings)
     """Where the run is tracked."""
 
-    def __post_init__(self) -> None:
-        faults = [
-            f"{shown_path(fault.path)}: {fault.what}"
-            for fault in cross_section_diagnostics(
-                self.lessons,
-                env=self.env,
-                parameters=self.environment_parameters,
-                train=self.train,
-                self_play=self.self_play,
-            )
-        ]
-        if faults:
-            raise ValueError("; ".join(faults))
-
     @property
     def learned_env(self) -> WorldSettings:
         """The world as it is trained in: `env`, with the learner's past selves under self-play."""
         return self_play_env(self.env, self.self_play)
+
+    @property
+    def one_core(self) -> tuple[str, ...]:
+        """KEY=VALUE as `--set` takes them, so that a training keeps to one core beside others.
+
+        Not every world has threads.
+        """
+        torch = "train.torch_threads=1"
+        return ("env.threads=1", torch) if hasattr(self.env, "threads") else (torch,)
 
     def resolved(self) -> "CurriculumFile":
         """The same curriculum with its environment parameters worked into the lessons.
@@ -90,3 +81,13 @@ class CurriculumFile:
             network = network_of(train.network).resolved(train.network, spec_of(env))
             train = replace(train, network=network)
         return replace(self, env=env, lessons=lessons, environment_parameters={}, train=train)
+
+
+def self_play_env(env: WorldSettings, self_play: SelfPlaySettings | None) -> WorldSettings:
+    """The world as it is trained in under `self_play`; `env` where that is None or impossible."""
+    world = type_of(env)
+    if self_play is None or not world.self_play_targets:
+        return env
+    found: Any = world.self_play_settings(env, self_play.play_against_latest_model_ratio)
+    learned: WorldSettings = found
+    return learned

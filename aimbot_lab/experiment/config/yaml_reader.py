@@ -1,17 +1,22 @@
-"""YAML text as plain data, with the place of every key and value and all faults of its form."""
+"""A YAML file as plain data, with the place of every key and value and all faults of its form."""
 
-from collections.abc import Iterator
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic
-from aimbot_lab.experiment.config.key_path import KeyPath, is_seen, shown_value
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, Origins, shown_value
 from aimbot_lab.foundation import yaml_nodes as dialect
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.settings import MAX_DIGITS
+from aimbot_lab.foundation.shown_text import is_seen, one_line
 from aimbot_lab.foundation.yaml_nodes import Position, YamlError, compose, place_of
+from aimbot_lab.shipped.named_files import STDIN
 
+MAX_BYTES = 64 * 1024  # of a file
 MAX_NODES = 5_000
 
 _BOOLS = {"true": True, "false": False}
@@ -28,6 +33,43 @@ class YamlDocument:
     faults: list[Diagnostic] = field(default_factory=list)
     broken: list[KeyPath] = field(default_factory=list)
 
+    def origins(self, file: str, overrides: Sequence[tuple[KeyPath, str]] = ()) -> Origins:
+        """Where each value came from, as `file` says and after `overrides`."""
+        return Origins(file, self.keys, self.values, overrides)
+
+
+def read_text(file: str) -> str:
+    """What the small UTF-8 file says; `-` is standard input.
+
+    Raises ConfigurationError with one line.
+    """
+    try:
+        if file == STDIN:
+            raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with open(file, "rb") as stream:
+                raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(one_line(f"{file}: can't be read: {reason}")) from error
+    file = shown_file(file)
+    if len(raw) > MAX_BYTES:
+        raise ConfigurationError(one_line(f"{file}: is larger than {MAX_BYTES} bytes"))
+    raw = raw.removeprefix(BOM_UTF8)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line_start = raw.rfind(b"\n", 0, error.start) + 1
+        column = len(raw[line_start : error.start].decode("utf-8")) + 1
+        mark = Position(raw.count(b"\n", 0, error.start) + 1, column)
+        fault = Diagnostic((), f"not valid UTF-8: byte 0x{raw[error.start]:02x}", mark)
+        raise ConfigurationError(*Origins(file).lines([fault])) from error
+
+
+def shown_file(file: str) -> str:
+    """The name of `file` in a fault."""
+    return "<stdin>" if file == STDIN else file
+
 
 def read_yaml(text: str) -> YamlDocument:
     """`text` as plain data; `data` is None for an empty or invalid text."""
@@ -40,6 +82,16 @@ def read_yaml(text: str) -> YamlDocument:
         document.data = None
         document.faults = [Diagnostic((), error.what, error.position)]
     return document
+
+
+def read_mapping(text: str, file: str, *, form: str) -> YamlDocument:
+    """As `read_yaml`; raises ConfigurationError, which says the `form`, where it is no mapping."""
+    document = read_yaml(text)
+    if isinstance(document.data, dict):
+        return document
+    got = f"got {shown_value(document.data)}" if document.values else "the file is empty"
+    faults = document.faults or [Diagnostic((), f"{form} ({got})")]
+    raise ConfigurationError(*document.origins(file).lines(faults))
 
 
 def count_values(data: Any) -> int:

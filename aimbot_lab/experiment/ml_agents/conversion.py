@@ -9,15 +9,17 @@ from os import PathLike, fspath
 from os.path import basename
 from typing import Any, NamedTuple
 
-from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor
-from aimbot_lab.experiment.config.diagnostics import Diagnostic, Origins
-from aimbot_lab.experiment.config.document import read_text, refuse_unless_mapping, shown_file
-from aimbot_lab.experiment.config.key_path import KeyPath, shown_value
-from aimbot_lab.experiment.config.keys import advice
-from aimbot_lab.experiment.config.parameter_lessons import SECTION
+from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor, validate
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
+from aimbot_lab.experiment.config.parameters import SECTION
+from aimbot_lab.experiment.config.pydantic_errors import advice
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.validation import validate
-from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_yaml
+from aimbot_lab.experiment.config.yaml_reader import (
+    YamlDocument,
+    read_mapping,
+    read_text,
+    shown_file,
+)
 from aimbot_lab.experiment.ml_agents.counterparts import (
     BATCH,
     BUFFER,
@@ -75,9 +77,9 @@ def convert(
     ConfigurationError with every fault that keeps the file from being converted.
     """
     name = fspath(path)
-    document, file = read_yaml(read_text(name)), shown_file(name)
-    refuse_unless_mapping(document, file, form=FORM)
-    origins = Origins(file, document.keys, document.values)
+    file = shown_file(name)
+    document = read_mapping(read_text(name), file, form=FORM)
+    origins = document.origins(file)
     faults = document.faults or list(form_diagnostics(document.data))
     if faults:
         raise ConfigurationError(*origins.lines(faults))

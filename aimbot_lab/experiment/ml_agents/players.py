@@ -9,8 +9,8 @@ from pathlib import Path
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.experiment.config.validation import always
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.named_code import always
 from aimbot_lab.foundation.world import close_world, closed_on_failure
 from aimbot_lab.mlagents.session import PlayerSession
 from aimbot_lab.worlds.registry import default_type, make_world

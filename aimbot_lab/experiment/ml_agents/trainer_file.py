@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aimbot_lab.experiment.config.diagnostics import Diagnostic
-from aimbot_lab.experiment.config.key_path import KeyPath, shown_value, starts_with
-from aimbot_lab.experiment.config.keys import advice
-from aimbot_lab.experiment.config.parameter_lessons import SECTION
+from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value, starts_with
+from aimbot_lab.experiment.config.parameters import SECTION
+from aimbot_lab.experiment.config.pydantic_errors import advice
 from aimbot_lab.experiment.config.yaml_reader import YamlDocument
 from aimbot_lab.foundation.errors import ConfigurationError
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_config
 from aimbot_lab.experiment.config.settings import CurriculumFile
-from aimbot_lab.experiment.config.validation import MayRun
 from aimbot_lab.experiment.runs.description import flat_settings
 from aimbot_lab.experiment.runs.run_record import (
     START_FOLDER,
@@ -23,6 +22,7 @@ from aimbot_lab.experiment.runs.run_record import (
     stored_curriculum,
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, StoreError
+from aimbot_lab.foundation.named_code import MayRun
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.data_folder import DataFolder

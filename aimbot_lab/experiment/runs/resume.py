@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum
-from aimbot_lab.experiment.config.key_path import one_line
 from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.checkpoints import CheckpointFolder, KeptCheckpoint
@@ -23,6 +22,7 @@ from aimbot_lab.experiment.runs.run_record import (
     resumable_runs,
 )
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
+from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.tracking.address import choose_address, without_password
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run

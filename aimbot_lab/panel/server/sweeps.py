@@ -57,7 +57,7 @@ class Sweeps:
             raise failed from error
 
     def _record(self, name: str) -> "SweepRecord":
-        from aimbot_lab.experiment.config.validation import never
+        from aimbot_lab.foundation.named_code import never
         from aimbot_lab.sweep.record import find_record
 
         if name not in self._files():

@@ -287,8 +287,8 @@ def _against_script(key: str, settings: WorldSettings) -> MatchSetup:
 
 def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlayer"]:
     """The world of a run, and the player that `which` of `WORDS` means."""
-    from aimbot_lab.experiment.config.validation import never
     from aimbot_lab.experiment.runs.agents import fetch_agent
+    from aimbot_lab.foundation.named_code import never
     from aimbot_lab.league.opponents import Store, check_matches, find_opponent
 
     folder = lab.run_list.find(run)

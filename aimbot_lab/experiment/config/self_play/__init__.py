@@ -1,1 +1,0 @@
-"""The section `self_play` with the others: the world that is trained in, and what is wrong."""
