@@ -9,7 +9,7 @@ from test_environment_parameters import COURSE
 from aimbot_lab.curriculum.promotion.forecast import Forecaster
 from aimbot_lab.experiment.config.document import LoadedCurriculum, load_curriculum
 from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
-from aimbot_lab.experiment.ml_agents.counterparts import PPO, RATIO, SHARED
+from aimbot_lab.experiment.ml_agents.trainer_file import PPO, RATIO, SHARED
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.algorithms.schedules import Linear

@@ -14,7 +14,7 @@ from pydantic import Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
-from aimbot_lab.foundation.settings_by_name import BROKEN, SettingsByName
+from aimbot_lab.foundation.registry import BROKEN, SettingsByName
 
 UNKNOWN = "unexpected_keyword_argument"
 _SENTENCES: Mapping[str, str] = MappingProxyType(

@@ -5,10 +5,12 @@ out is written out as ML-Agents would have it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from os import PathLike, fspath
 from os.path import basename
 from typing import Any, NamedTuple
 
+from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.experiment.config.checks import MAX_ROLLOUT_STEPS, nearest_divisor, validate
 from aimbot_lab.experiment.config.diagnostics import Diagnostic, KeyPath, shown_value
 from aimbot_lab.experiment.config.parameters import SECTION
@@ -20,11 +22,12 @@ from aimbot_lab.experiment.config.yaml_reader import (
     read_text,
     shown_file,
 )
-from aimbot_lab.experiment.ml_agents.counterparts import (
+from aimbot_lab.experiment.ml_agents.trainer_file import (
     BATCH,
     BUFFER,
     DEVICE,
     FLOORS,
+    FORM,
     HORIZON,
     LAYERS,
     LIKE_PPO,
@@ -40,25 +43,22 @@ from aimbot_lab.experiment.ml_agents.counterparts import (
     SELF_SECTION,
     SHARED,
     UNITS,
-    Keys,
-)
-from aimbot_lab.experiment.ml_agents.trainer_file import (
-    FORM,
     ConversionError,
+    Keys,
     TrainerFile,
     criteria_in,
     form_diagnostics,
     whole_number,
 )
-from aimbot_lab.experiment.ml_agents.written import written
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world_type import WorldType
 from aimbot_lab.foundation.yaml_nodes import dump
 from aimbot_lab.training.networks.parts.part_checks import divisors, nearest
 from aimbot_lab.training.settings import TrainSettings
-from aimbot_lab.worlds.registry import default_type, world_types
+from aimbot_lab.worlds.registry import DEFAULT, default_type, world_types
 
 MAX_ENVS = 65536
+USUAL = TrainSettings()
 
 
 class Conversion(NamedTuple):
@@ -92,7 +92,7 @@ def convert(
     if not targets:
         notes.insert(0, f"{file}: names no targets: {played[0]} is taken{_others(world)}")
     text = (
-        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(written(config))}"
+        f"# Converted from the ML-Agents trainer file {basename(file)}.\n\n{dump(_written(config))}"
     )
     return Conversion(text, tuple(notes))
 
@@ -262,8 +262,7 @@ class _Converter:
         they hold whole sequences. A trainer that is not like PPO has no such lengths: then they are
         our own.
         """
-        usual = TrainSettings()
-        horizon, batch = usual.n_steps, usual.batch_size
+        horizon, batch = USUAL.n_steps, USUAL.batch_size
         buffer = self._world.settings().num_envs * horizon
         if like_ppo:
             buffer = self._whole(BUFFER, usual=10_240, least=4, most=MAX_ROLLOUT_STEPS)
@@ -339,3 +338,65 @@ class _Converter:
         if value is None:
             return usual
         return whole_number(value, self._file.place(*keys), least=least, most=most)
+
+
+def _written(config: CurriculumFile) -> dict[str, Any]:
+    """What a person would write of `config`: nothing that is only a default."""
+    train = asdict(config.train)
+    kept = ("algo", *SHARED, *PPO, "n_steps", "batch_size")
+    return {
+        "name": config.name,
+        "seed": config.seed,
+        "env": _env(config),
+        **_self_play(config),
+        "lessons": [_lesson(lesson) for lesson in config.lessons],
+        "train": {
+            **{key: _without(train[key], "end_fraction") for key in kept},
+            **({} if config.train.device == USUAL.device else {"device": config.train.device}),
+            "network": _written_network(train["network"]),
+        },
+        "tracking": {"experiment": config.tracking.experiment},
+    }
+
+
+def _env(config: CurriculumFile) -> dict[str, Any]:
+    """The number of rows, and the world where it is not the one that is meant without a name."""
+    named = {} if config.env.world == DEFAULT else {"world": config.env.world}
+    return {**named, "num_envs": config.env.num_envs}
+
+
+def _self_play(config: CurriculumFile) -> dict[str, Any]:
+    if config.self_play is None:
+        return {}
+    given = asdict(config.self_play)
+    return {"self_play": {key: given[key] for key in SELF_PLAY}}
+
+
+def _written_network(network: Mapping[str, Any]) -> dict[str, Any]:
+    written = {key: network[key] for key in ("layers", "scaling")}
+    memory = network["memory"]
+    if memory is not None:
+        written["memory"] = {key: memory[key] for key in ("size", "sequence_length")}
+    return written
+
+
+def _lesson(lesson: Lesson) -> dict[str, Any]:
+    """The lesson without what it leaves open."""
+    document = _without_none(asdict(lesson))
+    criteria = document.get("completion_criteria")
+    if criteria is not None:
+        kept = ("measure", "rule", "threshold", "min_lesson_length", "signal_smoothing")
+        document["completion_criteria"] = {key: criteria[key] for key in kept}
+    return {key: value for key, value in document.items() if value != {}}
+
+
+def _without(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: one for key, one in value.items() if key != name}
+    return value
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(one) for key, one in value.items() if one is not None}
+    return value

@@ -7,8 +7,7 @@ the algorithm's and whose object is a `training.algorithms.algorithm.Algorithm`.
 from types import MappingProxyType
 from typing import Annotated
 
-from aimbot_lab.foundation.registry import Registry
-from aimbot_lab.foundation.settings_by_name import SettingsByName
+from aimbot_lab.foundation.registry import Registry, SettingsByName
 from aimbot_lab.training.algorithms.algorithm import Algorithm
 from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
 from aimbot_lab.training.algorithms.replay_buffer_algorithms import DQN_ALGORITHM, QRDQN_ALGORITHM

@@ -7,8 +7,7 @@ network's and whose object is a `training.networks.network.NetworkType`.
 from types import MappingProxyType
 from typing import Annotated
 
-from aimbot_lab.foundation.registry import Registry
-from aimbot_lab.foundation.settings_by_name import SettingsByName
+from aimbot_lab.foundation.registry import Registry, SettingsByName
 from aimbot_lab.training.networks.mlp import MLP
 from aimbot_lab.training.networks.network import NetworkType
 from aimbot_lab.training.networks.settings import KindOfNetwork
