@@ -141,12 +141,10 @@ class CurriculumProgress:
         self.begin_scenario(number)
         self._note(**mix.described(change.target))
 
-    def add(
-        self, batch: EpisodeBatch | None, *, step: int, rating: float | None = None
-    ) -> Check | None:
+    def add(self, batch: EpisodeBatch | None, *, step: int) -> Check | None:
         """The check that a step of the world led to; None where nothing was to be checked.
 
-        `batch` has the episodes that ended in it; `rating` is the learner's, under self-play.
+        `batch` has the episodes that ended in it, all at the environment step `step`.
         """
         self._record.begin_step()
         self.step, self.shown = step, []
@@ -154,7 +152,7 @@ class CurriculumProgress:
             return None
         outcomes = self._read(batch) if batch else []
         released = self._order.add(batch, outcomes) if batch else []
-        check = self._take(released, self._ended(outcomes, rating))
+        check = self._take(released, self._ended(outcomes, batch.rating if batch else None))
         self._record.end_step()
         return check
 

@@ -26,10 +26,15 @@ from aimbot_lab.training.algorithms.models import new_model
 from aimbot_lab.training.algorithms.options import action_remarks
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
-from aimbot_lab.training.callbacks.divergence import diverged, failure, is_finite
 from aimbot_lab.training.callbacks.report_callback import MetricSink
-from aimbot_lab.training.callbacks.stopping import StoppedInUpdate, stoppable_updates
-from aimbot_lab.training.callbacks.taken_steps import TrainingOver
+from aimbot_lab.training.callbacks.training_end import (
+    StoppedInUpdate,
+    TrainingOver,
+    diverged,
+    failure,
+    is_finite,
+    stoppable_updates,
+)
 from aimbot_lab.training.checkpoint.all_rows import joined, of_rows, own_part
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint, no_part
 from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_state, restore_model

@@ -85,12 +85,12 @@ def prepare(rank: int) -> None:
     """Have this process, which trains, keep many checkpoints and strike itself."""
     from aimbot_lab.adapters.sb3 import WorldVecEnv
     from aimbot_lab.tracking import durable
-    from aimbot_lab.training.callbacks import checkpoint_callback
+    from aimbot_lab.training.callbacks import lesson_callback
     from aimbot_lab.training.processes import gloo
 
     meet = gloo.connect
     gloo.connect = lambda place, **_: meet(place, patience_s=PATIENCE_S)
-    checkpoint_callback.MAX_SHARE = 1.0
+    lesson_callback.MAX_SHARE = 1.0
     striker = Striker(rank)
     striker.stands_at(WorldVecEnv, "step_wait", "rollout")
     striker.stands_at(gloo.Gloo, "sum_up", "minibatch")

@@ -58,9 +58,8 @@ class Game:
                 scenario=self.scenario,
                 running=[self.rank],
                 running_scenario=self.scenario,
-            ),
+            )._replace(rating=rating),
             step=step,
-            rating=rating,
         )
         for name, text, place in self.progress.record:
             self.kept[name] = self.kept.get(name, b"")[:place] + text.encode()

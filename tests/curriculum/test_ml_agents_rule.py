@@ -165,7 +165,8 @@ def test_elo_is_the_running_rating_in_place_of_the_mean(smoothing: bool) -> None
         count = int(rng.integers(0, 2))
         played += count
         rating += count * float(rng.uniform(-0.5, 1.0))
-        progress.add(batch([1.0] * count, [1] * count, step), step=step, rating=rating)
+        ended = batch([1.0] * count, [1] * count, step)._replace(rating=rating)
+        progress.add(ended, step=step)
         if played < 3:
             continue
         smoothed = 0.25 * smoothed + 0.75 * rating

@@ -2,7 +2,7 @@
 
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.training.callbacks.curriculum_metrics import LEARNER_PREFIX
+from aimbot_lab.training.callbacks.report_callback import LEARNER_PREFIX
 
 
 def section(name: str) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.training.actors.block import ActorPlan, Block, Order
 from aimbot_lab.training.actors.group import Answer
-from aimbot_lab.training.callbacks.agreement import columns_of_steps
-from aimbot_lab.training.callbacks.taken_steps import TakenStep
+from aimbot_lab.training.callbacks.agreement import packed_episodes
 from aimbot_lab.training.checkpoint.packing import pack
 
 
@@ -34,7 +33,7 @@ def ended(
 
 
 def block(
-    actor: int, version: int, steps: Sequence[TakenStep] = (), running: int | None = None
+    actor: int, version: int, steps: Sequence[EpisodeBatch] = (), running: int | None = None
 ) -> Block:
     """A block with these episodes and no samples."""
     return Block(
@@ -43,7 +42,7 @@ def block(
         columns={},
         shown=None,
         ends=None,
-        episodes=columns_of_steps(steps, 0),
+        episodes=packed_episodes(steps, 0),
         running=running,
         unsettled=2,
         notices=(),

@@ -23,7 +23,7 @@ from tiny_training import Sink
 from aimbot_lab.curriculum.records import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.observer import SilentObserver
@@ -86,7 +86,7 @@ def made(variant: str, threads: int) -> TrainingPlan:
 
 def learned(plan: TrainingPlan) -> dict[str, Any]:
     """What the process at its place in the environment comes to."""
-    checkpoint_callback.MAX_SHARE = 1.0  # a checkpoint at every rollout
+    lesson_callback.MAX_SHARE = 1.0  # a checkpoint at every rollout
     exchange = connect(place_from_environment())
     try:
         record = Record()

@@ -11,7 +11,7 @@ from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.actors.group import OwnActors
 from aimbot_lab.training.actors.local_actors import LocalActors
 from aimbot_lab.training.actors.settings import ActorSettings
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training
@@ -19,7 +19,7 @@ from aimbot_lab.training.training import Training
 
 @pytest.fixture(autouse=True)
 def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
 
 
 def played(number: int, *, state: bytes | None = None, **given: Any) -> tuple[Any, Record]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
+from aimbot_lab.training.callbacks.report_callback import EpisodeTally
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from tests.episode_batches import ended_batch
 

@@ -9,9 +9,8 @@ from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.training.algorithms.update_cost import update_cost
-from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
-from aimbot_lab.training.callbacks.report_callback import ReportCallback
-from aimbot_lab.training.callbacks.stopping import stoppable_updates
+from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
+from aimbot_lab.training.callbacks.training_end import stoppable_updates
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
@@ -128,7 +127,7 @@ def test_more_steps_for_a_run_still_fit_a_chart(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("aimbot_lab.training.callbacks.assembly.MAX_POINTS", 20)
     monkeypatch.setattr("aimbot_lab.training.callbacks.report_callback.MAX_POINTS", 24)
     monkeypatch.setattr(
-        "aimbot_lab.training.callbacks.checkpoint_callback.MAX_SHARE", 1.0
+        "aimbot_lab.training.callbacks.lesson_callback.MAX_SHARE", 1.0
     )  # each rollout
     keeper, sink = Keeper(), Sink()
     steps = 16 * 2 * 20

@@ -22,8 +22,7 @@ from aimbot_lab.training.actors.pool import BlockPool
 from aimbot_lab.training.actors.running import RunningEpisodes
 from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes, first_rank
-from aimbot_lab.training.callbacks import checkpoint_callback
-from aimbot_lab.training.callbacks.taken_steps import TakenStep
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.training import Training
@@ -259,31 +258,31 @@ def test_ranks_rise_with_the_version_then_the_actor_then_the_count() -> None:
 def test_no_episode_overtakes_an_older_one_of_an_actor_that_is_still_to_be_heard() -> None:
     running = RunningEpisodes(2, 0)
     base = first_rank(1, 0, 2)
-    one = TakenStep(4, ended([base], [base + 1]))
-    (step,) = running.steps([block(0, 1, [one], base)], first=1, since=0)
-    assert step.episodes.running_order.tolist() == [first_rank(0, 1, 2)]
+    one = ended([base], [base + 1])._replace(step=4)
+    (step,) = running.ended([block(0, 1, [one], base)], first=1, since=0)
+    assert step.running_order.tolist() == [first_rank(0, 1, 2)]
     other = first_rank(1, 1, 2)
-    late = TakenStep(2, ended([other], [other + 1]))
-    (step,) = running.steps([block(1, 1, [late], other)], first=1, since=0)
-    assert step.episodes.running_order.tolist() == [base + 1]
+    late = ended([other], [other + 1])._replace(step=2)
+    (step,) = running.ended([block(1, 1, [late], other)], first=1, since=0)
+    assert step.running_order.tolist() == [base + 1]
 
 
 def test_what_runs_of_an_older_scenario_holds_nothing_back() -> None:
     running = RunningEpisodes(2, 0)
     base = first_rank(3, 0, 2)
-    one = TakenStep(4, ended([base], [base + 1], scenario=2))
-    (step,) = running.steps([block(0, 3, [one], base)], first=2, since=3)
-    assert step.episodes.running_order.tolist() == [base + 1]  # actor 1 has what began later
+    one = ended([base], [base + 1], scenario=2)._replace(step=4)
+    (step,) = running.ended([block(0, 3, [one], base)], first=2, since=3)
+    assert step.running_order.tolist() == [base + 1]  # actor 1 has what began later
 
 
 def test_what_ran_of_an_older_scenario_before_a_block_holds_nothing_back() -> None:
     running = RunningEpisodes(2, 0)
     base, other = (first_rank(3, actor, 2) for actor in range(2))
-    one = TakenStep(4, ended([base], [base + 1], scenario=2))
-    earlier = TakenStep(2, ended([other], [other + 1], scenario=2))
+    one = ended([base], [base + 1], scenario=2)._replace(step=4)
+    earlier = ended([other], [other + 1], scenario=2)._replace(step=2)
     blocks = [block(0, 3, [one], base), block(1, 3, [earlier], other)]
-    first, _ = running.steps(blocks, first=2, since=3)
-    assert first.episodes.running_order.tolist() == [base]
+    first, _ = running.ended(blocks, first=2, since=3)
+    assert first.running_order.tolist() == [base]
 
 
 def test_free_actors_learn_pass_lessons_and_are_counted() -> None:
@@ -302,7 +301,7 @@ def test_free_actors_learn_pass_lessons_and_are_counted() -> None:
 def test_a_resumed_training_goes_on_counting_with_lives_that_none_had(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # one at each rollout
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # one at each rollout
     made, record = plan(actors=FREE, total_steps=8 * ROLLOUT), Record()
     links = RunLinks(record=record, checkpoints=record)
     Training(made, group=OwnActors()).learn(record, SilentObserver(), lambda: False, links=links)

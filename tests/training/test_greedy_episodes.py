@@ -7,8 +7,8 @@ from aimbot_lab.curriculum.criteria import CompletionCriteria
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.callbacks import greedy_episodes
-from aimbot_lab.training.callbacks.greedy_episodes import greedy_play
+from aimbot_lab.training.callbacks import evaluation_callback
+from aimbot_lab.training.callbacks.evaluation_callback import greedy_play
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -111,7 +111,7 @@ def test_episodes_that_never_end_are_lost_by_their_reward_as_well(
     def endless(*_: object, **__: object) -> None:
         raise RunFailedError("episodes did not end")
 
-    monkeypatch.setattr(greedy_episodes, "play_scenario", endless)
+    monkeypatch.setattr(evaluation_callback, "play_scenario", endless)
     training = Training(
         walking(measure="reward", reward_range=(0.0, 200.0), threshold=1.0, total_steps=16_000)
     )

@@ -17,7 +17,7 @@ from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import StepBuffers, new_step_buffers
 from aimbot_lab.tracking.runs.control_channel import ControlChannel
-from aimbot_lab.training.callbacks.live_weights import LiveWeights
+from aimbot_lab.training.callbacks.lesson_callback import LiveWeights
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks

@@ -6,7 +6,7 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.evaluation.settings import EvaluationSettings
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
@@ -62,7 +62,7 @@ class Kept:
 
 
 def test_a_resumed_training_goes_on_with_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # a checkpoint at every rollout
     evaluated = replace(plan("ppo", total_steps=4096), evaluation=replace(WITH, every=512))
     _, whole = learned(evaluated)
     kept, before, after = Kept(), Sink(), Sink()

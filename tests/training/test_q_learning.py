@@ -17,7 +17,7 @@ from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.options import known_options, settings_faults
 from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
@@ -173,7 +173,7 @@ class Keeper:
 def test_from_any_checkpoint_the_table_ends_as_the_unbroken_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
     keeper = Keeper()
     unbroken = learned(Training(plan()), keeper)
     assert [one.step for one in keeper.checkpoints] == list(range(0, 2048, 256))

@@ -15,7 +15,7 @@ from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.schedules import Cosine, Linear
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
@@ -106,7 +106,7 @@ class Ended(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
 
 
 def variant(name: str) -> TrainingPlan:
@@ -340,7 +340,7 @@ def test_a_checkpoint_of_another_network_is_refused() -> None:
 def test_rollouts_that_are_over_in_no_time_share_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1e-9)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1e-9)
     keeper = Keeper()
     learn(Training(plan("ppo")), keeper)
     assert [checkpoint.step for checkpoint in keeper.checkpoints] == [0]

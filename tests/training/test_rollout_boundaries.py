@@ -16,7 +16,6 @@ from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.records import EPISODES_NAME, EVENTS_NAME, KeptRecord, read_record
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario
-from aimbot_lab.training.callbacks.taken_steps import TakenSteps, oldest, with_running
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.observer import SilentObserver
@@ -180,26 +179,21 @@ def test_a_stop_within_a_proof_forgets_the_rollout_that_led_to_it() -> None:
     assert again.progress.state() == training.progress.state()
 
 
-def test_steps_are_taken_with_what_ended_in_them_as_it_was_then() -> None:
+def test_episodes_are_kept_as_they_were_when_their_step_was_over() -> None:
     training = Training(two_lessons("ppo"))
-    env, ratings = training.env, iter(range(1000))
+    env = training.env
     first = env.world.set_scenario(training.progress.scenario)
-    taken = TakenSteps(lambda: first, rating=lambda: float(next(ratings)))
     env.reset()
-    seen, actions = [], np.zeros((ROWS, *env.action_space.shape), np.int64)
+    seen, kept, actions = [], [], np.zeros((ROWS, *env.action_space.shape), np.int64)
     for step in range(40):
         env.step(actions)
-        taken.add(step, env.episodes)
-        assert env.episodes is not None
-        if env.episodes:
-            seen.append((step, len(env.episodes.cell), int(env.episodes.running_order.min())))
-    steps = taken.take()
-    assert taken.take() == []
+        ended = env.episodes
+        assert ended is not None
+        if ended:
+            seen.append((step, len(ended.cell), int(ended.running_order.min())))
+            kept.append(ended.beside(ended.oldest_running(first), first)._replace(step=step))
     assert len(seen) > 1
-    assert seen == [
-        (one.step, len(one.episodes.cell), int(one.episodes.running_order.min())) for one in steps
-    ]
-    assert [one.rating for one in steps] == list(map(float, range(len(seen))))
+    assert seen == [(one.step, len(one.cell), int(one.running_order.min())) for one in kept]
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])
@@ -216,8 +210,7 @@ def test_a_kept_batch_releases_what_the_batch_itself_does(first: int) -> None:
         batch = env.episodes
         assert batch is not None
         outcomes = [Outcome(bool(random.integers(2)), cell, None) for cell in batch.cell]
-        rank = oldest(batch.running_order, batch.running_scenario, first)
-        kept = with_running(batch, rank, first)
+        kept = batch.beside(batch.oldest_running(first), first)
         one, other = orders[0].add(batch, outcomes), orders[1].add(kept, outcomes)
         assert one == other
         released.append(len(one))

@@ -14,7 +14,7 @@ from aimbot_lab.experiment.runs.agents import log_agents
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.tracker import MemoryTracker
 from aimbot_lab.training.agents.best_agent import BestAgent
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
@@ -146,7 +146,7 @@ def test_games_are_of_the_learner_between_snapshots_and_give_a_rating() -> None:
 def test_a_training_that_goes_on_ends_with_the_same_pool_games_and_weights(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # at each rollout
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # at each rollout
     train = replace(TRAIN, engine=engine)
     kept = Kept()
     whole = learned(Training(plan(train=train)), Numbers(), checkpoints=kept)

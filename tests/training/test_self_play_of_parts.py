@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_self_play import ROLLOUT, SECOND, TRAIN, Kept, Numbers, learned, plan, weights
 
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.settings import SamplesSettings
 from aimbot_lab.training.training import Training, TrainingPlan
@@ -40,7 +40,7 @@ def everything() -> TrainingPlan:
 def test_it_meets_what_it_was_and_goes_on_after_a_break_to_the_same_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
     kept, sink = Kept(), Numbers()
     whole = learned(Training(everything()), sink, checkpoints=kept)
     assert whole.self_play is not None

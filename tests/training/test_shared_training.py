@@ -17,8 +17,8 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
-from aimbot_lab.training.callbacks import checkpoint_callback
-from aimbot_lab.training.callbacks.periodic_evaluation import EvaluationCallback
+from aimbot_lab.training.callbacks import lesson_callback
+from aimbot_lab.training.callbacks.evaluation_callback import EvaluationCallback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings
@@ -102,7 +102,7 @@ class Ended(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _checkpoints_at_every_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)
+    monkeypatch.setattr(lesson_callback, "MAX_SHARE", 1.0)
 
 
 def plan(**given: Any) -> TrainingPlan:

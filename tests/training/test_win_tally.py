@@ -4,7 +4,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.training.callbacks.win_tally import WinTally
+from aimbot_lab.training.callbacks.report_callback import WinTally
 
 EASY, HARD = Cell("goto", 1), Cell("goto", 3)
 

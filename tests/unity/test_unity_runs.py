@@ -13,7 +13,7 @@ from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run, metric_history
 from aimbot_lab.tracking.runs.run_summary import saved_agents
-from aimbot_lab.training.callbacks import checkpoint_callback
+from aimbot_lab.training.callbacks import lesson_callback
 from tests.cli.tiny_runs import invoke, train, write
 from tests.unity.stand_in_build import write_build
 
@@ -58,7 +58,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint_callback, "MAX_SHARE", 1.0)  # keeps one at each rollout
+        patch.setattr(lesson_callback, "MAX_SHARE", 1.0)  # keeps one at each rollout
         told = train(folder / "data", curriculum(folder, "logs"))
     assert (told["steps"], told["resumes_at"]) == (192, 192)
     return folder / "data"

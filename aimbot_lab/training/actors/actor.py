@@ -21,7 +21,7 @@ from aimbot_lab.training.actors.recorder import Recorder
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.algorithms.models import new_model
-from aimbot_lab.training.callbacks.agreement import columns_of_steps
+from aimbot_lab.training.callbacks.agreement import packed_episodes
 from aimbot_lab.training.checkpoint.all_rows import of_rows, own_part
 from aimbot_lab.training.checkpoint.model_state import SEEN, begin_episodes, model_state
 from aimbot_lab.training.checkpoint.packing import pack, unpack
@@ -141,7 +141,7 @@ class Actor:
             columns={name: getattr(model.rollout_buffer, name) for name in COLUMNS},
             shown=model.engine.shown() if self._in_step else None,
             ends=recorder.ends(last),
-            episodes=columns_of_steps(recorder.steps, self._plan.first_row),
+            episodes=packed_episodes(recorder.ended, self._plan.first_row),
             running=recorder.running,
             unsettled=recorder.unsettled,
             notices=tuple(new_notices(self._world)),

@@ -7,10 +7,9 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
-from aimbot_lab.foundation.episodes import EpisodeBatch
+from aimbot_lab.foundation.episodes import EpisodeBatch, oldest
 from aimbot_lab.training.actors.block import Array, Ends, Order
 from aimbot_lab.training.actors.settled import SettledEpisodes
-from aimbot_lab.training.callbacks.taken_steps import TakenStep, oldest, with_running
 
 
 class Recorder(BaseCallback):
@@ -28,7 +27,7 @@ class Recorder(BaseCallback):
         self._step = 0
         self.running: int | None = None
         """Rank of the oldest episode that ran and counts where the block began."""
-        self.steps: list[TakenStep] = []
+        self.ended: list[EpisodeBatch] = []
         self.unread: list[tuple[int, str]] = []
         self._rewards: list[Array] = []
         self._ends: list[Array] = []
@@ -42,7 +41,7 @@ class Recorder(BaseCallback):
     def begin(self, order: Order) -> None:
         """The block that `order` asks for begins."""
         self._first, self._step = order.first, 0
-        self.steps, self.unread = [], []
+        self.ended, self.unread = [], []
         self._rewards, self._ends, self._cuts = [], [], []
         if self._settled is None:
             world: Any = self._env.world  # a worlds.row_parts.PartWorld
@@ -65,11 +64,10 @@ class Recorder(BaseCallback):
     def _keep(self, ended: EpisodeBatch) -> None:
         self.unread += [(self._step, why) for why in ended.unread]
         if self._settled is None:
-            rank = oldest(ended.running_order, ended.running_scenario, self._first)
-            told = with_running(ended, rank, self._first)
+            kept = ended.beside(ended.oldest_running(self._first), self._first)
         else:
-            told = self._settled.add(ended)
-        self.steps.append(TakenStep(self._step, told))
+            kept = self._settled.add(ended)
+        self.ended.append(kept._replace(step=self._step))
 
     def _keep_cuts(self, dones: Array, infos: list[dict[str, Any]]) -> None:
         for row in np.flatnonzero(dones).tolist():

@@ -19,7 +19,7 @@ from aimbot_lab.training.actors.placing import actor_plans, check_actors, patien
 from aimbot_lab.training.actors.running import RunningEpisodes
 from aimbot_lab.training.actors.world import ActorsWorld
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.callbacks.agreement import steps_of_all
+from aimbot_lab.training.callbacks.agreement import episodes_of_all
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.plan import TrainingPlan
 from aimbot_lab.worlds.registry import spec_of
@@ -146,12 +146,14 @@ class ActorRollouts:
         """What ended in each step of `blocks`, by its place in them."""
         if self._is_placed:
             columns = [one.episodes for one in blocks]
-            steps = steps_of_all(columns, [one.running for one in blocks], first)
+            ended = episodes_of_all(columns, [one.running for one in blocks], first)
         else:
-            steps = self._running.steps(blocks, first, self._since[1])
+            ended = self._running.ended(blocks, first, self._since[1])
         unread = {step: why for one in blocks for step, why in one.unread}
-        told = {one.step: one.episodes for one in steps}
-        return told | {step: told[step]._replace(unread=(why,)) for step, why in unread.items()}
+        by_step = {one.step: one for one in ended}
+        return by_step | {
+            step: by_step[step]._replace(unread=(why,)) for step, why in unread.items()
+        }
 
     def _tell(
         self,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.training.actors.block import Block
 from aimbot_lab.training.actors.settled import first_rank
-from aimbot_lab.training.callbacks.agreement import NONE, steps_of_all
-from aimbot_lab.training.callbacks.taken_steps import TakenStep
+from aimbot_lab.training.callbacks.agreement import NONE, episodes_of_all
 
 
 class RunningEpisodes:
@@ -21,8 +21,8 @@ class RunningEpisodes:
         self._actors = actors
         self._oldest = [first_rank(version, actor, actors) for actor in range(actors)]
 
-    def steps(self, blocks: Sequence[Block], first: int | None, since: int) -> list[TakenStep]:
-        """The steps of `blocks` in which episodes ended.
+    def ended(self, blocks: Sequence[Block], first: int | None, since: int) -> list[EpisodeBatch]:
+        """What ended in each step of `blocks` in which episodes did.
 
         Episodes count from the scenario `first` on, which is in force since the version `since`.
         """
@@ -38,4 +38,4 @@ class RunningEpisodes:
         absent = set(range(self._actors)) - played
         for actor in absent:
             before.append(max(self._oldest[actor], first_rank(since, actor, self._actors)))
-        return steps_of_all(parts, before, first)
+        return episodes_of_all(parts, before, first)

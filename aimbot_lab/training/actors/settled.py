@@ -1,14 +1,11 @@
 """Episodes of an actor's own world, ranked among those of all actors, in the order they began."""
 
 from bisect import bisect_right
-from typing import Any
 
 import numpy as np
 
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.world import BoolArray, Int64Array
-from aimbot_lab.training.callbacks.agreement import joined_episodes
-from aimbot_lab.training.callbacks.taken_steps import NOBODY, oldest, with_running
+from aimbot_lab.foundation.episodes import NONE_RUNNING, EpisodeBatch, joined, oldest
+from aimbot_lab.foundation.world import Int64Array
 
 COUNT_BITS = 29  # of a rank, for the episodes that an actor begins by one version
 
@@ -60,7 +57,7 @@ class SettledEpisodes:
         self.numbers, self._rows = numbers, rows
         self._first: int | None = None
         self._held: EpisodeBatch | None = None
-        self._running = NOBODY, NOBODY  # ranks and scenarios
+        self._running = NONE_RUNNING, NONE_RUNNING  # ranks and scenarios
 
     @property
     def running(self) -> int | None:
@@ -87,23 +84,10 @@ class SettledEpisodes:
             numbers.of_scenarios(ended.running_scenario),
         )
         new = ended._replace(order=order, scenario=scenario, unread=(), untold=())
-        waiting = new if self._held is None else joined_episodes([self._held, new])
+        waiting = new if self._held is None else joined([self._held, new])
         oldest_rank = self.running
         settled = waiting.order < (np.inf if oldest_rank is None else oldest_rank)
-        self._held = with_running(_some(waiting, ~settled), None, None)
-        return with_running(_some(waiting, settled), oldest_rank, self._first)
-
-
-def _some(batch: EpisodeBatch, which: BoolArray) -> EpisodeBatch:
-    """The episodes `which` [E] of `batch`, in the order in which they began."""
-    chosen = np.flatnonzero(which)
-    chosen = chosen[np.argsort(batch.order[chosen], kind="stable")]
-    arrays: dict[str, Any] = {
-        name: getattr(batch, name)[chosen]
-        for name in ("row", "agent", "order", "scenario", "outcome", "length", "terms")
-    }
-    return batch._replace(
-        **arrays,
-        cell=tuple(batch.cell[k] for k in chosen.tolist()),
-        columns={name: column[chosen] for name, column in batch.columns.items()},
-    )
+        by_beginning = np.argsort(waiting.order, kind="stable")
+        is_settled = settled[by_beginning]
+        self._held = waiting.some(by_beginning[~is_settled]).beside(None, None)
+        return waiting.some(by_beginning[is_settled]).beside(oldest_rank, self._first)

@@ -1,6 +1,11 @@
-"""Lessons beside learning: episodes go to the curriculum, its scenario to the world."""
+"""Lessons beside learning: episodes go to the curriculum, its scenario to the world.
 
+All of it where a rollout begins, as are the answers to requests and the checkpoints.
+"""
+
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from stable_baselines3.common.callbacks import BaseCallback
@@ -8,27 +13,144 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.curriculum.greedy_proof import GreedyPlay
 from aimbot_lab.curriculum.progress import CurriculumProgress
-from aimbot_lab.foundation.episodes import EpisodeBatch
-from aimbot_lab.foundation.world import save_commands
-from aimbot_lab.training.callbacks.agreement import Agreement, Told
-from aimbot_lab.training.callbacks.checkpoint_callback import CheckpointCallback
-from aimbot_lab.training.callbacks.live_weights import Answer, LiveWeights, StopRequest
-from aimbot_lab.training.callbacks.taken_steps import (
-    TakenStep,
-    TakenSteps,
-    TrainingOver,
-    oldest,
-)
+from aimbot_lab.curriculum.weights import WeightChange
+from aimbot_lab.foundation.episodes import EpisodeBatch, oldest
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import BatchWorld, save_commands
+from aimbot_lab.training.callbacks.agreement import Agreement, RolloutReport
+from aimbot_lab.training.callbacks.training_end import TrainingOver
+from aimbot_lab.training.checkpoint.checkpoint import MAX_SHARE
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.processes.exchange import Alone
-from aimbot_lab.training.run_hooks import UNLINKED, RunLinks
+from aimbot_lab.training.run_hooks import UNLINKED, Requests, RunLinks
 
-Counted = Callable[[TakenStep], None]
-"""Who is told of each step in which episodes ended, once the curriculum has counted them."""
+
+class CheckpointCallback(BaseCallback):
+    """Calls `mark` where each rollout begins, and there `keep` where a checkpoint is `wanted`.
+
+    `keep` may take MAX_SHARE of the time, which `is_due` heeds: rollouts that are over in no time
+    share a checkpoint. Where the training `ends`, one is kept and TrainingOver raised. Comes last,
+    so that all that others do there has been done.
+    """
+
+    def __init__(self, mark: Callable[[], None], keep: Callable[[], None]) -> None:
+        super().__init__()
+        self._mark, self._keep = mark, keep
+        self._due = time.monotonic()
+        self.wanted = self.ends = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether time allows another checkpoint."""
+        return time.monotonic() >= self._due
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._mark()
+        if self.wanted or self.ends:
+            began = time.monotonic()
+            self._keep()
+            now = time.monotonic()
+            self._due = now + (now - began) * (1.0 / MAX_SHARE - 1.0)
+        if self.ends:
+            raise TrainingOver
+
+
+Answer = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""What is asked to its answer."""
+
+
+class StopRequest:
+    """Whether the training was asked to stop."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Note the request."""
+        del document
+        self.made = True
+        return {"stopping": True}
+
+
+class LiveWeights:
+    """The difficulty weights of a training: to be read and moved where a rollout begins.
+
+    `others` answers requests of other kinds, by the `kind` that they bear; one without any is
+    about weights.
+    """
+
+    def __init__(
+        self,
+        progress: CurriculumProgress,
+        world: BatchWorld,
+        others: Mapping[str, Answer] | None = None,
+    ) -> None:
+        self._progress = progress
+        self._world = world
+        self._others = others or {}
+        self._again: list[tuple[int, Any]] = []  # what is to be done once more, and when
+
+    def change(self, change: WeightChange) -> None:
+        """Make `change`: each row draws its next block by it.
+
+        The weights belong to the present lesson; the next one begins with its own. Raises
+        ConfigurationError, with nothing changed, where the change is impossible.
+        """
+        self._progress.change_weights(change, self._world.set_scenario)
+
+    def answer(
+        self, requests: Requests | None, asked: Sequence[tuple[str, Any]] | None = None
+    ) -> None:
+        """Do what is asked, which is kept; what is impossible is refused with a reason.
+
+        `asked` is what `requests` ask where that is known already; without any `requests` another
+        process keeps and answers it.
+        What was done at this very step before the run was broken off is done first, once more.
+        """
+        self._do_again()
+        if asked is None:
+            asked = () if requests is None else requests.requests()
+        for key, document in asked:
+            found = self._answered(document, requests)
+            if requests is not None:
+                requests.answer(key, found)
+
+    def resume(self, changes: Sequence[tuple[int, Any]]) -> None:
+        """Do again, each at its step, those of `changes` that came after the present one."""
+        now = self._progress.step
+        self._again = [change for change in changes if change[0] > now]
+
+    def _do_again(self) -> None:
+        while self._again and self._again[0][0] <= self._progress.step:
+            with suppress(ConfigurationError):
+                self.change(WeightChange.from_json(self._again.pop(0)[1]))
+
+    def _answered(self, document: Any, requests: Requests | None) -> dict[str, Any]:
+        kind = document.get("kind", "weights") if isinstance(document, Mapping) else "weights"
+        if isinstance(kind, str) and (answer := self._others.get(kind)) is not None:
+            return answer(document)
+        try:
+            change = WeightChange.from_json(document)
+            if change.moves or change.lock or change.unlock:
+                self.change(change)
+                if requests is not None:
+                    requests.keep_change(self._progress.step, change.as_json())
+            weights = self._progress.mix.described(change.target)
+        except ConfigurationError as error:
+            return {"error": str(error)}
+        place = {"step": self._progress.step, "lesson": self._progress.lesson + 1}
+        return {**place, **{key: value for key, value in weights.items() if key != "kind"}}
+
+
+Counted = Callable[[EpisodeBatch], None]
+"""Called with the episodes of each step, once the curriculum has counted them."""
 
 
 class Others(NamedTuple):
-    """Who else has to do with where rollouts begin."""
+    """What else takes part where rollouts begin."""
 
     agreement: Agreement  # with other processes
     counted: Sequence[Counted] = ()
@@ -67,8 +189,8 @@ class LessonCallback(BaseCallback):
         others: Others = NO_OTHERS,
     ) -> None:
         super().__init__()
-        self._agreement, self._counted, self._checkpoints, rating = others
-        self._taken = TakenSteps(lambda: progress.counts_from, rating)
+        self._agreement, self._counted, self._checkpoints, self._rating = others
+        self._ended: list[EpisodeBatch] = []  # of each step of the rollout in which episodes ended
         self._running: int | None = None  # rank of the oldest episode where the rollout began
         self._begun = False
         self._commands = 0  # of games, which have been carried out
@@ -108,48 +230,57 @@ class LessonCallback(BaseCallback):
             self._progress.begin_scenario(self._env.world.set_scenario(self._progress.scenario))
 
     def _on_step(self) -> bool:
-        self._taken.add(self.num_timesteps, self._env.episodes)
+        if self._env.episodes:
+            self._ended.append(self._kept(self._env.episodes))
         if self._agreement.is_shared:  # which ends where all agree on it
             return True
         self.stopped = self._should_stop()
         return not self.stopped
 
+    def _kept(self, episodes: EpisodeBatch) -> EpisodeBatch:
+        """`episodes`, with what decisions about them need once the rollout is over."""
+        first = self._progress.counts_from  # which stays during a rollout
+        rating = None if self._rating is None else self._rating()
+        alone = episodes.beside(episodes.oldest_running(first), first)
+        return alone._replace(step=self.num_timesteps, rating=rating)
+
     def _on_rollout_start(self) -> None:
-        told = self._told()
-        self._count(told.steps)
+        report = self._report()
+        self._count(report.ended)
         if self._progress.finished or self.stopped:
             raise TrainingOver
         self._set_scenario()
-        self._answer(told)
+        self._answer(report)
         self.stopped |= not self._agreement.is_shared and self._should_stop()
         if self.stopped:
             raise TrainingOver
-        self._prepare_end(told)
+        self._prepare_end(report)
         if self._links.live is not None:
             policy = self.model.policy if self.num_timesteps else None
             self._links.live.publish(self._progress, step=self.num_timesteps, policy=policy)
 
-    def _told(self) -> Told:
-        """What all processes know by now."""
+    def _report(self) -> RolloutReport:
+        """What all processes know by now; what ended is forgotten here."""
         requests, shared = self._links.requests, self._agreement.is_shared
         asked = () if requests is None else requests.requests()
         again = () if requests is None or self._begun else requests.changes()
         due = self._checkpoints is not None and self._checkpoints.is_due
         stop = shared and self._should_stop()
-        own = Told(self._taken.take(), stop, keep=due, asked=asked, again=again)
+        own = RolloutReport(self._ended, stop, keep=due, asked=asked, again=again)
+        self._ended = []
         first = self._progress.counts_from
         return self._agreement.of_all(
             own, step=self.num_timesteps, running=self._running, first=first
         )
 
-    def _answer(self, told: Told) -> None:
+    def _answer(self, report: RolloutReport) -> None:
         """Do what is asked for."""
         if self._begun:
             self._save_as_commanded()
         else:
-            self._weights.resume(told.again)
+            self._weights.resume(report.again)
             self._begun = True
-        self._weights.answer(self._links.requests, told.asked)
+        self._weights.answer(self._links.requests, report.asked)
         if self._agreement.is_shared:
             world: Any = self._env.world  # a worlds.row_parts.PartWorld
             order, scenario = world.running()
@@ -164,34 +295,32 @@ class LessonCallback(BaseCallback):
             self._observer.notice(f"the game commands to save the agent: {done}")
         self._commands = commands
 
-    def _prepare_end(self, told: Told) -> None:
+    def _prepare_end(self, report: RolloutReport) -> None:
         """Have a checkpoint kept where one is due, and the training end with it where asked to."""
-        self.stopped = told.stop or self._stop.made
+        self.stopped = report.stop or self._stop.made
         if self._checkpoints is not None:
-            self._checkpoints.wanted, self._checkpoints.ends = told.keep, self.stopped
+            self._checkpoints.wanted, self._checkpoints.ends = report.keep, self.stopped
         elif self.stopped:
             raise TrainingOver
 
     def _on_training_end(self) -> None:
         if not (self.stopped or self._progress.finished):
-            self._count(self._told().steps)
+            self._count(self._report().ended)
         if not self.stopped:
             self._save_as_commanded()
 
-    def _count(self, steps: Sequence[TakenStep]) -> None:
-        """Have the curriculum count `steps`, those of the last rollout."""
-        for taken in steps:
-            self._add(taken.episodes, step=taken.step, rating=taken.rating)
-            for told in self._counted:
-                told(taken)
+    def _count(self, ended: Sequence[EpisodeBatch]) -> None:
+        """Have the curriculum count what `ended` in the last rollout."""
+        for episodes in ended:
+            self._add(episodes, step=episodes.step)
+            for count in self._counted:
+                count(episodes)
         if self.num_timesteps > self._progress.step:  # a lesson may end by the steps alone
             self._add(None, step=self.num_timesteps)
 
-    def _add(
-        self, episodes: EpisodeBatch | None, *, step: int, rating: float | None = None
-    ) -> None:
+    def _add(self, episodes: EpisodeBatch | None, *, step: int) -> None:
         regressions = len(self._progress.regressions)
-        check = self._progress.add(episodes, step=step, rating=rating)
+        check = self._progress.add(episodes, step=step)
         for regression in self._progress.regressions[regressions:]:
             self._observer.notice(regression.line)
         for found in self._progress.greedy.take():

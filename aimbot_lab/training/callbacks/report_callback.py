@@ -1,23 +1,255 @@
-"""After an update: metrics to the tracker, a snapshot to the observer, the best agent kept."""
+"""After an update: metrics to the tracker, a snapshot to the observer, the best agent kept.
+
+Metrics are of the episodes that ended since the last report, of the lesson as the curriculum counts
+it, and of the learner.
+"""
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, Protocol
 
+import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
 
 from aimbot_lab.adapters.sb3 import WorldVecEnv
+from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.progress import CurriculumProgress
+from aimbot_lab.curriculum.reports import CurriculumView
+from aimbot_lab.curriculum.win_rate_windows import ALL_CELLS
 from aimbot_lab.foundation import metric_names as names
-from aimbot_lab.foundation.world import dropped_episodes, logged_errors, new_notices
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES, wilson
+from aimbot_lab.foundation.statistics.measures import Measure
+from aimbot_lab.foundation.world import WorldSpec, dropped_episodes, logged_errors, new_notices
 from aimbot_lab.training.agents.best_agent import BestAgent
-from aimbot_lab.training.callbacks.curriculum_metrics import curriculum_metrics, learner_metrics
-from aimbot_lab.training.callbacks.episode_stats import EpisodeTally
-from aimbot_lab.training.callbacks.lesson_changes import LessonChanges
-from aimbot_lab.training.callbacks.taken_steps import TakenStep
-from aimbot_lab.training.callbacks.win_tally import WinTally
 from aimbot_lab.training.observer import Observer, TrainingSnapshot
+
+
+class EpisodeTally:
+    """Sums of length, return, reward terms and what a world measures over episodes, and draws.
+
+    They are taken and emptied together. Draws count where the world `has_draws`, or once there
+    was one.
+    These describe the training, in the order in which episodes end; win rates are the
+    curriculum's, in the order in which they began.
+    """
+
+    def __init__(
+        self,
+        reward_terms: Sequence[str],
+        columns: Sequence[str],
+        measures: Sequence[Measure] = (),
+        *,
+        has_draws: bool = False,
+    ) -> None:
+        self._names = tuple(reward_terms)
+        self._has_draws = has_draws
+        own = measures or [
+            Measure(name, name, training=names.episode_column(name)) for name in columns
+        ]
+        self._measures = tuple(one for one in own if one.training)
+        self._clear()
+
+    @classmethod
+    def of(cls, spec: WorldSpec) -> "EpisodeTally":
+        """For episodes of a world with `spec`."""
+        return cls(spec.reward_terms, spec.episode_columns, spec.measures, has_draws=spec.has_draws)
+
+    def _clear(self) -> None:
+        self._episodes = 0
+        self._decisions = 0
+        self._terms = np.zeros(len(self._names))
+        self._sums = {one.training: 0.0 for one in self._measures}
+        self._counts = dict.fromkeys(self._sums, 0)
+        self._cells: Counter[Cell | None] = Counter()
+        self._drawn: Counter[Cell | None] = Counter()
+
+    def add(self, batch: EpisodeBatch) -> None:
+        """Count the episodes of `batch`."""
+        if batch:
+            self._episodes += len(batch.cell)
+            self._decisions += int(batch.length.sum())
+            self._terms += batch.terms.sum(axis=0)
+            for one in self._measures:
+                values = one.values(batch.columns)
+                self._sums[one.training] += float(values.sum())
+                self._counts[one.training] += len(values)
+            self._cells.update(batch.cell)
+            drawn = np.flatnonzero(batch.drawn).tolist()
+            self._drawn.update(batch.cell[place] for place in drawn)
+            self._has_draws |= bool(drawn)
+
+    def take(self) -> dict[str, float]:
+        """Metrics of the episodes counted since the last call; empty without any."""
+        if not self._episodes:
+            return {}
+        terms = self._terms / self._episodes
+        metrics = {
+            names.EPISODE_LENGTH: self._decisions / self._episodes,
+            names.EPISODE_RETURN: float(terms.sum()),
+            names.EPISODES_ENDED: float(self._episodes),
+        }
+        for name, total in self._sums.items():
+            if self._counts[name]:
+                metrics[name] = total / self._counts[name]
+        pairs = zip(self._names, terms, strict=True)
+        metrics.update({names.reward_term(name): float(value) for name, value in pairs})
+        metrics.update(self._draw_rates() if self._has_draws else {})
+        self._clear()
+        return metrics
+
+    def _draw_rates(self) -> dict[str, float]:
+        """Shares of drawn episodes, of all cells and of each."""
+        cells = {cell: count for cell, count in self._cells.items() if cell is not None}
+        return {
+            names.DRAW_RATE: self._drawn.total() / self._episodes,
+            **{
+                names.of_cell(names.DRAW_RATE, cell): self._drawn[cell] / count
+                for cell, count in cells.items()
+            },
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Everything counted since the last `take`."""
+        return {
+            "episodes": self._episodes,
+            "decisions": self._decisions,
+            "terms": self._terms.copy(),
+            "columns": dict(self._sums),
+            "counts": dict(self._counts),
+            "has_draws": self._has_draws,
+            "cells": [[cell, count, self._drawn[cell]] for cell, count in self._cells.items()],
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state()` gave."""
+        self._episodes, self._decisions = state["episodes"], state["decisions"]
+        self._terms = state["terms"]
+        self._sums = dict(state["columns"])
+        self._has_draws |= state.get("has_draws", False)
+        for cell, count, drawn in state.get("cells", ()):
+            known = None if cell is None else Cell(*cell)
+            self._cells[known], self._drawn[known] = count, drawn
+        if "counts" in state:
+            self._counts = dict(state["counts"])
+            return
+        # By an older version, which summed the columns of all episodes under their own names.
+        self._sums = {names.episode_column(name): total for name, total in self._sums.items()}
+        self._counts = dict.fromkeys(self._sums, self._episodes)
+
+
+class WinTally:
+    """Episodes of all cells together and of each, in the order in which they began.
+
+    Each is taken and emptied by itself, once it has as many as make a rate.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[Cell, list[int]] = {}  # episodes and wins
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Count episodes."""
+        for outcome in outcomes:
+            for cell in (ALL_CELLS,) if outcome.cell is None else (ALL_CELLS, outcome.cell):
+                count = self._counts.setdefault(cell, [0, 0])
+                count[0] += 1
+                count[1] += outcome.won
+
+    def take(self) -> dict[str, float]:
+        """Metrics of what has `MIN_EPISODES` or more, which is forgotten; what has less is kept.
+
+        The bounds are Wilson's at 95 % of these episodes alone: a block of a curve, to be looked
+        at among its neighbours.
+        """
+        metrics: dict[str, float] = {}
+        ripe = [cell for cell, count in self._counts.items() if count[0] >= MIN_EPISODES]
+        for cell in ripe:
+            episodes, wins = self._counts.pop(cell)
+            if cell == ALL_CELLS:
+                _, lower, upper = wilson(wins, episodes)
+                metrics[names.LEARNING_WIN_RATE_LOWER] = lower
+                metrics[names.LEARNING_WIN_RATE_UPPER] = upper
+            metrics[names.of_cell(names.LEARNING_WIN_RATE, cell)] = wins / episodes
+        return metrics
+
+    def state(self) -> list[list[Any]]:
+        """Everything counted since it was taken."""
+        return [[*cell, *count] for cell, count in self._counts.items()]
+
+    def resume(self, state: Iterable[Iterable[Any]]) -> None:
+        """Go on from what `state()` gave."""
+        self._counts = {Cell(target, level): count for target, level, *count in state}
+
+
+LEARNER_PREFIX = "train/"
+
+
+def curriculum_metrics(view: CurriculumView) -> dict[str, float]:
+    """Win rates, lesson and evidence as the curriculum counts them."""
+    metrics = {
+        names.LESSON_NUMBER: view.lesson + 1.0,
+        names.LESSON_EPISODES: float(view.episodes),
+    }
+    if view.win_rate.win_rate is not None and view.window >= MIN_EPISODES:
+        metrics[names.LESSON_WIN_RATE] = view.win_rate.win_rate
+        metrics[names.LESSON_WIN_RATE_LOWER] = view.win_rate.lower
+        metrics[names.LESSON_WIN_RATE_UPPER] = view.win_rate.upper
+    if view.threshold is not None:
+        metrics[names.LESSON_THRESHOLD] = view.threshold
+    if view.log_evidence is not None:
+        metrics[names.LESSON_LOG_EVIDENCE] = view.log_evidence
+    if view.measured is not None and view.measured.value is not None:
+        metrics[names.LESSON_MEASURE] = view.measured.value
+        metrics[names.LESSON_THRESHOLD] = view.measured.threshold
+    for (target, difficulty), share in (view.shares or {}).items():
+        metrics[names.cell_share(target, difficulty)] = share
+    return metrics
+
+
+def learner_metrics(logger: Logger) -> dict[str, float]:
+    """What the algorithm recorded in its last update (losses, entropy, divergence, ...)."""
+    return {
+        key: float(value)
+        for key, value in logger.name_to_value.items()
+        if key.startswith(LEARNER_PREFIX)
+    }
+
+
+class LessonChanges:
+    """The lessons of `progress` that began since the last `take`, by environment step.
+
+    At such a step the lesson before was passed, as `LessonReport.ended_at_step` says, or an earlier
+    one began again; reports come only after updates.
+    """
+
+    def __init__(self, progress: CurriculumProgress) -> None:
+        self._progress = progress
+        self._lesson = progress.lesson
+        self._changes: dict[int, int] = {}
+
+    def begin_rollout(self) -> None:
+        """Take the present lesson as known: a training may have gone on from another state."""
+        self._lesson = self._progress.lesson
+
+    def look(self, step: int) -> None:
+        """Note whether the lesson changed at `step`."""
+        if self._progress.lesson != self._lesson:
+            self._lesson = self._progress.lesson
+            self._changes[step] = self._lesson
+
+    def take(self, *, reported_at: int | None) -> list[tuple[int, dict[str, float]]]:
+        """Steps and the metric at each, less the step that a report has as well."""
+        taken = [
+            (step, {names.LESSON_NUMBER: lesson + 1.0})
+            for step, lesson in self._changes.items()
+            if step != reported_at
+        ]
+        self._changes.clear()
+        return taken
+
 
 MAX_POINTS = 2_400  # of a metric; charts draw at most 2,500
 GLANCE_SECONDS = 1.0
@@ -97,11 +329,11 @@ class ReportCallback(BaseCallback):
         room = max((MAX_POINTS - self._points) // 2, 1)
         self._every_steps = max(self._every_steps, -(-steps // room))
 
-    def count(self, taken: TakenStep) -> None:
-        """Count a step that the curriculum has just counted."""
+    def count(self, episodes: EpisodeBatch) -> None:
+        """Count episodes of a step that the curriculum has just counted."""
         self._wins.add(self._progress.shown)
-        self._lessons.look(taken.step)
-        self._tally.add(taken.episodes)
+        self._lessons.look(episodes.step)
+        self._tally.add(episodes)
 
     def _on_step(self) -> bool:
         return True
