@@ -228,7 +228,7 @@ class LaunchOptions(NamedTuple):
 
     def check(self, config: "CurriculumFile") -> None:
         """Raise ConfigurationError where so many processes can't share the training."""
-        from aimbot_lab.training.processes.sharing import check_sharing
+        from aimbot_lab.training.checks import check_sharing
 
         check_sharing(config, self.processes.most, asked=self.words)
 

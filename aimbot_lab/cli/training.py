@@ -251,7 +251,7 @@ def take_part(
 
 def _agreed(crew: "Crew", prepare: Callable[[], Prepared], where: options.Place) -> Prepared:
     """What all processes train; a launcher's workers are handed it by the one that leads."""
-    from aimbot_lab.training.processes.sharing import check_sharing
+    from aimbot_lab.training.checks import check_sharing
 
     if run_key() is not None and not crew.exchange.place.leads:
         return Prepared(crew.take(where.folder))

@@ -1,20 +1,155 @@
-"""How an agent is trained: the algorithm, its network and its hyper-parameters."""
+"""How an agent is trained: the algorithm, its network, its hyper-parameters and their schedules.
+
+    learning_rate: {schedule: linear, start: 1e-3, end: 1e-4}
+
+A schedule is called as stable-baselines3 calls one, with the share of `total_steps` that is
+left; where a training has a goal, `end_fraction` says by when the change is to be over.
+Loading this module loads no torch.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from math import cos, pi
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
-from aimbot_lab.training.actors.settings import ActorSettings
-from aimbot_lab.training.algorithms.schedules import NotNegative, Positive
-from aimbot_lab.training.networks.registry import AnyNetwork
+from aimbot_lab.training.networks.network import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.shards import MAX_SHARDS
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Linear:
+    """From `start` to `end` in a straight line."""
+
+    schedule: Literal["linear"] = "linear"
+    """Kind of schedule."""
+    start: Annotated[Float, Ge(0)]
+    """Value at the beginning of the training."""
+    end: Annotated[Float, Ge(0)]
+    """Value once the change is over."""
+    end_fraction: Annotated[Float, Gt(0), Le(1)] = 1.0
+    """Share of total_steps after which it is over."""
+
+    def __post_init__(self) -> None:
+        _refuse_nothing(self.start, self.end)
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The value where this share of the training is left."""
+        return self.start + (self.end - self.start) * _done(progress_remaining, self.end_fraction)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Cosine:
+    """From `start` to `end` along half a wave: slow, fast, slow (Loshchilov & Hutter 2017)."""
+
+    schedule: Literal["cosine"] = "cosine"
+    """Kind of schedule."""
+    start: Annotated[Float, Ge(0)]
+    """Value at the beginning of the training."""
+    end: Annotated[Float, Ge(0)]
+    """Value once the change is over."""
+    end_fraction: Annotated[Float, Gt(0), Le(1)] = 1.0
+    """Share of total_steps after which it is over."""
+
+    def __post_init__(self) -> None:
+        _refuse_nothing(self.start, self.end)
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The value where this share of the training is left."""
+        done = _done(progress_remaining, self.end_fraction)
+        return self.end + (self.start - self.end) * (1.0 + cos(pi * done)) / 2.0
+
+
+Schedule = Linear | Cosine
+
+
+def value_at(value: float | Schedule, progress_remaining: float) -> float:
+    """What `value` is worth where this share of the training is left."""
+    return value(progress_remaining) if isinstance(value, Linear | Cosine) else value
+
+
+def _done(progress_remaining: float, end_fraction: float) -> float:
+    """How much of the change is over, from 0 to 1; the last rollout may end after total_steps."""
+    return min((1.0 - progress_remaining) / end_fraction, 1.0)
+
+
+def _refuse_nothing(start: float, end: float) -> None:
+    if start == 0 and end == 0:
+        raise ValueError("start must be greater than 0 where end is 0")
+
+
+def _kind(value: object) -> str | None:
+    """Whether `value` wants to be a number or a schedule."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number"
+    return "schedule" if isinstance(value, Mapping | Linear | Cosine) else None
+
+
+_TOLD_APART = Discriminator(
+    _kind,
+    custom_error_type="schedule_type",
+    custom_error_message="must be a number or a schedule",
+)
+_Scheduled = Annotated[Schedule, Field(discriminator="schedule"), Tag("schedule")]
+
+Positive = Annotated[Annotated[Float, Gt(0), Tag("number")] | _Scheduled, _TOLD_APART]
+"""A number above 0, or a schedule."""
+NotNegative = Annotated[Annotated[Float, Ge(0), Tag("number")] | _Scheduled, _TOLD_APART]
+"""A number of at least 0, or a schedule."""
+
+
+MAX_ACTORS = 1024
+MAX_UNCORRECTED_LAG = 1  # updates, beyond which PPO's clip alone is no correction
+USUAL_POOL = 2
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class ActorSettings:
+    """Processes that step the world's rows and act by themselves, for a world that is slow."""
+
+    number: Annotated[Int, Ge(1), Le(MAX_ACTORS)]
+    """Actors, each a process with a world of its own."""
+    rows: Annotated[Int, Ge(1)] | None = None
+    """Rows of each; number times rows must be env.num_envs. Left out, an equal share of them."""
+    lag: Annotated[Int, Ge(0), Le(20)] = 0
+    """Updates by which the weights that an actor acted by may be older than those that learn from
+    it. 0: in step, the learner waits for all actors, and they for it. More: nobody waits, and what
+    is older is dropped."""
+    correction: Literal["none", "vtrace"] = "none"
+    """`vtrace` works advantages, values and log-probabilities out again, for the present policy,
+    before each update; a lag beyond 1 needs it."""
+    pool: Annotated[Int, Ge(1), Le(64)] = USUAL_POOL
+    """With a lag: rollouts of each actor that may wait to be learned from; then actors wait. Fewer,
+    down to one, where the learner never has to wait."""
+    preload: Annotated[Int, Ge(1)] | None = None
+    """With a lag: rollouts that must wait before the first update. Left out, one of each actor."""
+
+    def __post_init__(self) -> None:
+        if self.lag > MAX_UNCORRECTED_LAG and self.correction == "none":
+            raise ValueError(
+                f"lag must be at most {MAX_UNCORRECTED_LAG} without correction: vtrace "
+                f"(got {self.lag})"
+            )
+        for key, usual in ("pool", USUAL_POOL), ("preload", None):
+            if not self.lag and getattr(self, key) != usual:
+                raise ValueError(f"{key} does nothing without a lag: leave it out")
+        if self.preload is not None and not self.number <= self.preload <= self.room:
+            raise ValueError(
+                f"preload must be {self.number} to {self.room}, number to number * pool "
+                f"(got {self.preload})"
+            )
+
+    @property
+    def room(self) -> int:
+        """Rollouts of all actors that may wait to be learned from."""
+        return self.number * self.pool
+
 
 __all__ = ["AIM_BINS", "NetworkSettings", "SamplesSettings", "TrainSettings", "bins_within"]
 

@@ -22,8 +22,7 @@ from aimbot_lab.training.agents.best_agent import BestAgent, saved_agents
 from aimbot_lab.training.agents.fingerprint import state_sha256
 from aimbot_lab.training.algorithms.adjustments import schedule_jumps
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.models import new_model
-from aimbot_lab.training.algorithms.options import action_remarks
+from aimbot_lab.training.algorithms.models import new_model, new_vec_env
 from aimbot_lab.training.callbacks.agreement import Agreement
 from aimbot_lab.training.callbacks.assembly import Learner, Listeners, TrainingCallbacks
 from aimbot_lab.training.callbacks.report_callback import MetricSink
@@ -41,13 +40,12 @@ from aimbot_lab.training.checkpoint.model_state import begin_episodes, model_sta
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.checkpoint.random_state import Space, random_state, restore_random
 from aimbot_lab.training.checkpoint.rollout_parts import sample_parts
+from aimbot_lab.training.checks import action_remarks, own_shards
 from aimbot_lab.training.observer import Observer
 from aimbot_lab.training.plan import TrainingOutcome, TrainingPlan
 from aimbot_lab.training.processes.exchange import Alone, Exchange
-from aimbot_lab.training.processes.sharing import own_shards
 from aimbot_lab.training.run_hooks import UNLINKED, RecordSink, RunLinks
 from aimbot_lab.training.self_play.session import SelfPlay
-from aimbot_lab.training.vec_env import new_vec_env
 from aimbot_lab.worlds.registry import make_world, type_of
 
 FORMAT = 3  # of a checkpoint's state

@@ -12,7 +12,7 @@ from aimbot_lab.experiment.ml_agents.conversion import Conversion, convert
 from aimbot_lab.experiment.ml_agents.trainer_file import PPO, RATIO, SHARED
 from aimbot_lab.experiment.runs.plan import plan_curriculum
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.training.algorithms.schedules import Linear
+from aimbot_lab.training.settings import Linear
 
 BEHAVIORS = """\
 behaviors:

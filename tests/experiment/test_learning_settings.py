@@ -7,7 +7,7 @@ from broken_curriculum import GOOD, faults
 
 from aimbot_lab.experiment.config.document import load_curriculum, parse_curriculum, with_overrides
 from aimbot_lab.experiment.runs.description import describe_run
-from aimbot_lab.training.algorithms.schedules import Cosine, Linear
+from aimbot_lab.training.settings import Cosine, Linear
 
 KINDS = "'linear' or 'cosine'"
 RATE = "train.learning_rate"

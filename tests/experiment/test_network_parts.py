@@ -11,7 +11,7 @@ from aimbot_lab.cli.views.plan import plan_text
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.experiment.runs.plan import CurriculumPlan, plan_curriculum
 from aimbot_lab.training.algorithms.models import new_policy
-from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
+from aimbot_lab.training.checks import UpdateCost, update_cost
 from aimbot_lab.worlds.registry import spec_of
 
 OURS = GOOD.replace("  batch_size: 1024\n", "  batch_size: 1024\n  algo: hybrid_ppo\n")

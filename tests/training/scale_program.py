@@ -22,7 +22,7 @@ from tiny_training import Sink
 
 from aimbot_lab.curriculum.records import EPISODES_NAME
 from aimbot_lab.experiment.config.document import load_curriculum
-from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
+from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack

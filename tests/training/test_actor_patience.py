@@ -16,7 +16,7 @@ from aimbot_lab.training.actors.group import Answer
 from aimbot_lab.training.actors.in_step import InStep
 from aimbot_lab.training.actors.patience import LEAST_SECONDS, TIMES_THE_SLOWEST, Patience
 from aimbot_lab.training.actors.placing import actor_plans, patience_with
-from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 from aimbot_lab.worlds.unity.settings import UnitySettings
 

@@ -28,13 +28,12 @@ from aimbot_lab.training.actors.correction import correct
 from aimbot_lab.training.actors.group import Answer, OwnActors
 from aimbot_lab.training.actors.local_actors import LocalActors, _Process
 from aimbot_lab.training.actors.placing import actor_plans
-from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.plan import TrainingPlan
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import ActorSettings, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 

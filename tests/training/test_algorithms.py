@@ -15,8 +15,8 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.options import HYPER_PARAMETERS, known_options
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
+from aimbot_lab.training.checks import HYPER_PARAMETERS, known_options
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import AIM_BINS, ALGOS, FEW_AIM_BINS
 from aimbot_lab.training.settings import TrainSettings as Train

@@ -8,10 +8,10 @@ import pytest
 from tiny_training import Sink, plan
 
 from aimbot_lab.foundation.errors import RunFailedError
-from aimbot_lab.training.algorithms.update_cost import update_cost
 from aimbot_lab.training.callbacks.report_callback import EpisodeTally, ReportCallback
 from aimbot_lab.training.callbacks.training_end import stoppable_updates
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.checks import update_cost
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import NetworkSettings

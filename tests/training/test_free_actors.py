@@ -20,11 +20,11 @@ from aimbot_lab.training.actors.patience import Patience
 from aimbot_lab.training.actors.placing import actor_plans
 from aimbot_lab.training.actors.pool import BlockPool
 from aimbot_lab.training.actors.running import RunningEpisodes
-from aimbot_lab.training.actors.settings import ActorSettings
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes, first_rank
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import ActorSettings
 from aimbot_lab.training.training import Training
 
 FREE = ActorSettings(number=4, lag=2, correction="vtrace")

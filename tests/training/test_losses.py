@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch as th
 
-from aimbot_lab.training.algorithms.losses import (
+from aimbot_lab.training.algorithms.ppo_update import (
     approximate_kl,
     clipped_objective,
     entropy_loss,

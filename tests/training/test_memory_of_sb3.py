@@ -8,7 +8,7 @@ from gymnasium import spaces
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
-from aimbot_lab.training.algorithms.losses import entropy_loss, policy_loss, value_loss
+from aimbot_lab.training.algorithms.ppo_update import entropy_loss, policy_loss, value_loss
 from aimbot_lab.training.networks.parts.lstm import MemoryShape
 from aimbot_lab.training.networks.parts.rollout_memory import Chunks
 from aimbot_lab.training.networks.remembering_policy import RememberingPolicy

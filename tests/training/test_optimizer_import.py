@@ -38,7 +38,7 @@ def test_a_spared_step_is_torchs_to_the_bit() -> None:
 
 STEPS = """
 import torch
-from aimbot_lab.training.algorithms.optimizer_import import spare_compiler_import
+from aimbot_lab.training.algorithms.models import spare_compiler_import
 
 def walked():
     torch.manual_seed(0)

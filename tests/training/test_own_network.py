@@ -17,9 +17,8 @@ from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.training.agents import agent_files
 from aimbot_lab.training.agents.agent_files import load_agent
-from aimbot_lab.training.networks import registry
 from aimbot_lab.training.networks.features import ScaledFeatures
-from aimbot_lab.training.networks.network import NetworkType
+from aimbot_lab.training.networks.network import NETWORKS, NetworkType
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.training import Training
 
@@ -58,10 +57,8 @@ class Own(NetworkType):
 def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
     """The network, as if an installed package brought it."""
     network = Own()
-    there = registry.NETWORKS.own
-    monkeypatch.setitem(
-        registry.NETWORKS.__dict__, "own", MappingProxyType({**there, "own": network})
-    )
+    there = NETWORKS.own
+    monkeypatch.setitem(NETWORKS.__dict__, "own", MappingProxyType({**there, "own": network}))
     return network
 
 

@@ -10,7 +10,7 @@ from tiny_training import Sink
 from units_training import units_plan
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.networks.mlp import MLP
+from aimbot_lab.training.networks.network import MLP
 from aimbot_lab.training.networks.parts.picture_encoder import picture_columns
 from aimbot_lab.training.networks.settings import NetworkSettings, PictureSettings
 from aimbot_lab.training.observer import SilentObserver

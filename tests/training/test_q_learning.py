@@ -15,10 +15,10 @@ from aimbot_lab.experiment.config.document import check_files
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.training.agents.agent_files import load_agent
-from aimbot_lab.training.algorithms.options import known_options, settings_faults
-from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
+from aimbot_lab.training.algorithms.registry import Q_LEARNING
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
+from aimbot_lab.training.checks import known_options, settings_faults
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
 from aimbot_lab.training.settings import TrainSettings

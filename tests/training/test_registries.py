@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.networks.registry import NETWORKS
+from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.training.settings import ALGOS, NetworkSettings, TrainSettings
 
 PACKAGE = Path(__file__).parents[2] / "aimbot_lab"
@@ -14,7 +14,7 @@ HOMES = (
     "training/settings.py",
     "bench/",
     "experiment/ml_agents/",  # which turns trainer files into these
-    "experiment/config/error_messages.py",  # which names what was renamed
+    "experiment/config/pydantic_errors.py",  # which names what was renamed
 )
 FILES = [
     path

@@ -14,14 +14,13 @@ from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.training.agents.fingerprint import state_sha256
-from aimbot_lab.training.algorithms.schedules import Cosine, Linear
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.networks.settings import MemorySettings, NetworkSettings, UnitsSettings
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import SamplesSettings
+from aimbot_lab.training.settings import Cosine, Linear, SamplesSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.arena.settings import ObservationSettings
 

@@ -6,7 +6,7 @@ import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
+from aimbot_lab.training.algorithms.buffers import HybridRolloutBuffer
 
 STEPS, ROWS = 7, 5
 SEEN = spaces.Box(-1.0, 1.0, (3,), np.float32)

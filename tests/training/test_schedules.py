@@ -10,9 +10,8 @@ from stable_baselines3.common.utils import LinearSchedule
 from tiny_training import Sink, plan
 
 from aimbot_lab.training.algorithms.adjustments import adjustments
-from aimbot_lab.training.algorithms.schedules import Cosine, Linear, value_at
 from aimbot_lab.training.observer import SilentObserver
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import Cosine, Linear, TrainSettings, value_at
 from aimbot_lab.training.training import Training
 
 LINE = Linear(start=1e-3, end=1e-4)

@@ -7,7 +7,7 @@ import pytest
 import torch as th
 from guessing import ROWS, STEPS, new_model
 
-from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
+from aimbot_lab.training.algorithms.registry import shard_count
 from aimbot_lab.training.fused.core.row_noise import fill_noise
 from aimbot_lab.training.fused.lanes import MAX_LANES, deal
 from aimbot_lab.training.settings import TrainSettings

@@ -31,13 +31,16 @@ from aimbot_lab.experiment.config.settings import CurriculumFile, self_play_env
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, allow, never
 from aimbot_lab.foundation.world_type import WorldSettings, WorldType
-from aimbot_lab.training.actors.checks import actor_faults
-from aimbot_lab.training.algorithms.options import settings_faults
-from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of
-from aimbot_lab.training.algorithms.rollout_algorithms import shard_count
-from aimbot_lab.training.algorithms.update_cost import MAX_MULTIPLY_ADDS, MAX_WEIGHTS, update_cost
+from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain, algorithm_of, shard_count
+from aimbot_lab.training.checks import (
+    MAX_MULTIPLY_ADDS,
+    MAX_WEIGHTS,
+    actor_faults,
+    settings_faults,
+    update_cost,
+)
+from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.parts.part_checks import part_faults
-from aimbot_lab.training.networks.registry import NETWORKS, network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import AIM_BINS, REWARD_SCALE, USUAL_BINS, TrainSettings
 from aimbot_lab.worlds.registry import (

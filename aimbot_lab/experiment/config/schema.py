@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from aimbot_lab.training.algorithms.registry import ALGORITHMS
-from aimbot_lab.training.networks.registry import NETWORKS
+from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.worlds.registry import WORLDS, default_type, world_types
 
 DIALECT = "http://json-schema.org/draft-07/schema#"

@@ -12,9 +12,9 @@ from aimbot_lab.experiment.config.parameters import EnvironmentParameter, with_p
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.tracking.settings import TrackingSettings
-from aimbot_lab.training.algorithms.options import with_scaling
 from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
-from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.checks import with_scaling
+from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, knows_spec, spec_of, type_of

@@ -19,11 +19,16 @@ from aimbot_lab.experiment.config.own_files import plain_settings
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.result import cell_name
 from aimbot_lab.foundation.world_type import WorldSettings
-from aimbot_lab.training.algorithms.options import action_remarks
-from aimbot_lab.training.algorithms.update_cost import UpdateCost, update_cost
+from aimbot_lab.training.checks import (
+    Shareable,
+    UpdateCost,
+    action_remarks,
+    check_sharing,
+    shards_in,
+    update_cost,
+)
 from aimbot_lab.training.networks.parts.network_summary import Part, engine_summary, network_summary
 from aimbot_lab.training.networks.parts.part_checks import part_remarks
-from aimbot_lab.training.processes.sharing import Shareable, check_sharing, shards_in
 from aimbot_lab.training.processes.tree import share
 from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
 

@@ -20,13 +20,12 @@ from aimbot_lab.training.actors.block import COLUMNS, ActorPlan, Block, Order, S
 from aimbot_lab.training.actors.recorder import Recorder
 from aimbot_lab.training.actors.settled import GlobalNumbers, SettledEpisodes
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.models import new_model
+from aimbot_lab.training.algorithms.models import new_model, new_vec_env
 from aimbot_lab.training.callbacks.agreement import packed_episodes
 from aimbot_lab.training.checkpoint.all_rows import of_rows, own_part
 from aimbot_lab.training.checkpoint.model_state import SEEN, begin_episodes, model_state
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.shards import Shards
-from aimbot_lab.training.vec_env import new_vec_env
 from aimbot_lab.worlds.registry import code_of, make_world
 
 

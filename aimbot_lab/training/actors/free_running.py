@@ -9,7 +9,7 @@ from aimbot_lab.training.actors.counts import ActorCounts
 from aimbot_lab.training.actors.group import ActorGroup, Answer
 from aimbot_lab.training.actors.patience import Patience
 from aimbot_lab.training.actors.pool import BlockPool
-from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.settings import ActorSettings
 
 LOOK_SECONDS = 0.2
 MAX_FRUITLESS_LIVES = 3  # of an actor in a row, each lost before its first block

@@ -4,9 +4,9 @@ from typing import Any
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.training.actors.block import ActorPlan
-from aimbot_lab.training.actors.checks import actor_faults
 from aimbot_lab.training.actors.patience import Patience
-from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO
+from aimbot_lab.training.algorithms.registry import HYBRID_PPO
+from aimbot_lab.training.checks import actor_faults
 from aimbot_lab.training.plan import TrainingPlan
 from aimbot_lab.version import code_hash
 from aimbot_lab.worlds.registry import spec_of, type_of

@@ -2,7 +2,7 @@
 
 from aimbot_lab.training.actors.block import Block
 from aimbot_lab.training.actors.counts import ActorCounts
-from aimbot_lab.training.actors.settings import ActorSettings
+from aimbot_lab.training.settings import ActorSettings
 
 
 class BlockPool:

@@ -12,8 +12,7 @@ from aimbot_lab.evaluation.temperature import ADVISED, LIKELIEST, SAMPLED, Tempe
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array, WorldSpec, seats_of
 from aimbot_lab.training.agents.remembered import remembering_distribution
-from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.foreign_failures import foreign_failure
+from aimbot_lab.training.algorithms.registry import algorithm_of, foreign_failure
 from aimbot_lab.training.networks.parts.network_parts import memory_shape
 from aimbot_lab.training.networks.temperature import Probabilities, at_temperature, probabilities_of
 from aimbot_lab.training.settings import TrainSettings, bins_within

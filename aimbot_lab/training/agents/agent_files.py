@@ -21,7 +21,7 @@ from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.weights_file import policy_of
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, AnyTrain
-from aimbot_lab.training.networks.registry import NETWORKS
+from aimbot_lab.training.networks.network import NETWORKS
 from aimbot_lab.training.settings import TrainSettings
 from aimbot_lab.worlds.registry import (
     WORLDS,

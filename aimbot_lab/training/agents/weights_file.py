@@ -10,7 +10,7 @@ from stable_baselines3.common.policies import BasePolicy
 from aimbot_lab.foundation.world import WorldSpec
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.networks.registry import network_of
+from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.settings import TrainSettings
 
 

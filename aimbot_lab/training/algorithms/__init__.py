@@ -1,4 +1,1 @@
-"""Algorithms by name (`registry`), and what our own PPO consists of: update, buffers, losses.
-
-`rollout_algorithms` and `replay_buffer_algorithms` list those of stable-baselines3 and sb3-contrib.
-"""
+"""Algorithms by name (`registry`), and our own PPO: `hybrid_ppo`, `ppo_update`, `buffers`."""

@@ -13,11 +13,9 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch.nn import Module
 
 from aimbot_lab.foundation.world import Float32Array
-from aimbot_lab.training.algorithms.schedules import Cosine, Linear, Schedule
-from aimbot_lab.training.networks.features import ScaledFeatures
-from aimbot_lab.training.networks.running_scale import Moments, together
+from aimbot_lab.training.networks.features import Moments, ScaledFeatures, together
 from aimbot_lab.training.processes.exchange import Alone, of_all_shards
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import Cosine, Linear, Schedule, TrainSettings
 from aimbot_lab.training.shards import one_shard
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aimbot_lab.foundation.errors import ConfigurationError, blamed
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.algorithms.schedules import value_at
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import TrainSettings, value_at
 
 if TYPE_CHECKING:
     from gymnasium import spaces

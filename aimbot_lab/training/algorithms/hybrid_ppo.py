@@ -12,9 +12,11 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from aimbot_lab.training.algorithms.chunk_buffer import ChunkRolloutBuffer
-from aimbot_lab.training.algorithms.kept_rollouts import KeptRollouts
-from aimbot_lab.training.algorithms.rollout_buffer import HybridRolloutBuffer
+from aimbot_lab.training.algorithms.buffers import (
+    ChunkRolloutBuffer,
+    HybridRolloutBuffer,
+    KeptRollouts,
+)
 from aimbot_lab.training.engines.engine import Engine
 from aimbot_lab.training.engines.registry import engine_types, suited_engine
 from aimbot_lab.training.networks.parts.rollout_memory import RolloutMemory

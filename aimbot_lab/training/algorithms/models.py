@@ -1,23 +1,30 @@
-"""An untrained model or policy of an algorithm with its network."""
+"""Untrained models and policies of an algorithm with its network, and what they learn in."""
 
+import functools
+import sys
+from dataclasses import dataclass
 from typing import Any
 
+import torch
+import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnv
+from torch.optim import Adam, Optimizer, RMSprop
 
+from aimbot_lab.adapters.reward_scale import reward_scale
+from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.adapters.spaces import learner_codec, observation_space
-from aimbot_lab.foundation.errors import ConfigurationError, place_of
-from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.errors import ConfigurationError, blamed, place_of
+from aimbot_lab.foundation.world import BatchWorld, WorldSpec, seats_of
 from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.optimizer_import import spare_compiler_import
 from aimbot_lab.training.algorithms.registry import ALGORITHMS, algorithm_of
-from aimbot_lab.training.networks.devices import chosen_device
+from aimbot_lab.training.networks.network import NETWORKS, network_of
 from aimbot_lab.training.networks.parts.network_parts import with_keys
-from aimbot_lab.training.networks.policy_arguments import network_arguments
-from aimbot_lab.training.networks.registry import NETWORKS
-from aimbot_lab.training.settings import TrainSettings, bins_within
+from aimbot_lab.training.networks.settings import KindOfNetwork
+from aimbot_lab.training.settings import REWARD_SCALE, TrainSettings, bins_within
 
 REFUSALS = AssertionError, ValueError, RuntimeError, MemoryError
 
@@ -79,3 +86,132 @@ def _policy_arguments(
         return algorithm.policy_arguments(settings, spec)
     network = network_arguments(with_keys(settings), spec, one_stack=algorithm.ranks_actions)
     return {**network, **algorithm.policy_arguments(settings, spec)}
+
+
+def new_vec_env(world: BatchWorld, train: TrainSettings, *, seed: int) -> WorldVecEnv:
+    """`world` with the actions, masks and rewards that the algorithm of `train` wants."""
+    adapter = algorithm_of(train).adapter(train)
+    scale = REWARD_SCALE if train.reward_scale is None else train.reward_scale
+    return WorldVecEnv(
+        world,
+        bins_within(train, world.spec.continuous_limit),
+        actions=adapter.actions,
+        show_masks=adapter.masks_shown,
+        seed=seed,
+        reward_scale=reward_scale(scale, seats_of(world), gamma=train.gamma),
+    )
+
+
+ACTIVATIONS = {"tanh": th.nn.Tanh, "relu": th.nn.ReLU}
+
+
+def network_arguments(
+    settings: KindOfNetwork, spec: WorldSpec, *, one_stack: bool
+) -> dict[str, Any]:
+    """Arguments of a policy with one network to act and one to value; or with `one_stack`."""
+    network = network_of(settings)
+    layers = list(network.layers(settings))
+    return {
+        "net_arch": layers if one_stack else {"pi": layers, "vf": list(layers)},
+        "activation_fn": ACTIVATIONS[network.activation(settings)],
+        "features_extractor_class": FeaturesOf(settings, spec),
+        **network.policy_arguments(settings, spec),
+    }
+
+
+@dataclass(frozen=True)
+class FeaturesOf:
+    """Makes the features of a network, as stable-baselines3 asks for them."""
+
+    settings: KindOfNetwork
+    spec: WorldSpec
+
+    def __call__(self, observations: spaces.Box) -> BaseFeaturesExtractor:
+        """The module for the columns of `observations`.
+
+        Raises ConfigurationError, in one line, where a stranger's network can't be made.
+        """
+        network = network_of(self.settings)
+        what = f"train.network: the network {network.name} can't be made:"
+        with blamed(what, ConfigurationError):
+            made = network.features(self.settings, observations, spec=self.spec)
+            if isinstance(made, BaseFeaturesExtractor):
+                return made
+            return ModuleFeatures(observations, made)
+
+
+class ModuleFeatures(BaseFeaturesExtractor):
+    """Any torch module from observations [N, D] to features [N, F]."""
+
+    def __init__(self, observations: spaces.Box, module: th.nn.Module) -> None:
+        super().__init__(observations, features_dim=_width(observations, module))
+        self.module = module
+
+    def forward(self, observations: th.Tensor) -> th.Tensor:
+        """Features [N, F] of raw observations [N, D]."""
+        features: th.Tensor = self.module(observations)
+        return features
+
+
+def _width(observations: spaces.Box, module: th.nn.Module) -> int:
+    """How many features `module` gives; tried with two observations."""
+    trains = module.training
+    with th.no_grad():
+        features = module.eval()(th.zeros(2, *observations.shape))
+    module.train(trains)
+    if features.ndim != 2 or len(features) != 2:
+        raise ValueError(f"features of 2 observations must be [2, F] (got {list(features.shape)})")
+    return int(features.shape[1])
+
+
+def chosen_device(wanted: str) -> str:
+    """The torch device that `auto`, `cpu` or `cuda` means on this machine.
+
+    Raises ConfigurationError where it is not there.
+    """
+    is_there = th.cuda.is_available()
+    if wanted == "cuda" and not is_there:
+        raise ConfigurationError(
+            "train.device: cuda is asked for, and torch finds no CUDA device: use auto or cpu"
+        )
+    return "cuda" if is_there and wanted != "cpu" else "cpu"
+
+
+MARKED = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+STEPPING = Adam, RMSprop  # those of stable-baselines3
+
+
+def spare_compiler_import() -> None:
+    """Let optimizers be made, read, loaded and used without importing `torch._dynamo`.
+
+    torch wraps these methods so that `torch.compile` leaves them as they are, and imports its
+    compiler at their first call to say so. Here they are said to be left as they are beforehand.
+    What they do stays the same. Where torch wraps them in another way, or has imported its
+    compiler already, this does nothing.
+    """
+    if "torch._dynamo" in sys.modules:
+        return
+    for name in MARKED:
+        method = getattr(getattr(Optimizer, name), "__wrapped__", None)
+        if method is not None and not hasattr(method, "__dynamo_disable"):
+            method.__dynamo_disable = method
+    for kind in STEPPING:
+        _spare_step(kind)
+
+
+def _spare_step(kind: type[Optimizer]) -> None:
+    """A step of `kind` is taken by torch's own code, without its word to the compiler before it."""
+    told: Any = kind.step
+    bare: Any = getattr(told, "__wrapped__", None)
+    if bare is None or hasattr(told, "hooked") or hasattr(told, "spares_compiler"):
+        return  # torch has no such word, an optimizer was made before, or this was done before
+
+    @functools.wraps(bare)
+    def step(self: Optimizer, *given: Any, **named: Any) -> Any:
+        if "torch._dynamo" in sys.modules:
+            return told(self, *given, **named)
+        with torch.set_grad_enabled(self.defaults["differentiable"]):
+            return bare(self, *given, **named)
+
+    step.spares_compiler = True  # type: ignore[attr-defined]
+    kind.step = step  # type: ignore[method-assign]

@@ -1,24 +1,259 @@
 """Which algorithms exist: those of this package, and those that other packages bring.
 
 A package brings an algorithm by an entry point of the group `aimbot_lab.algorithms`, whose name is
-the algorithm's and whose object is a `training.algorithms.algorithm.Algorithm`.
+the algorithm's and whose object is a `training.algorithms.algorithm.Algorithm`. Loading this
+module loads no torch.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
+from math import prod
 from types import MappingProxyType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aimbot_lab.foundation.registry import Registry, SettingsByName
-from aimbot_lab.training.algorithms.algorithm import Algorithm
-from aimbot_lab.training.algorithms.q_learning import Q_LEARNING
-from aimbot_lab.training.algorithms.replay_buffer_algorithms import DQN_ALGORITHM, QRDQN_ALGORITHM
-from aimbot_lab.training.algorithms.rollout_algorithms import (
-    HYBRID_PPO,
-    MASKABLE_PPO,
-    PPO_ALGORITHM,
-    RECURRENT_PPO,
-    TRPO_ALGORITHM,
+from aimbot_lab.foundation.errors import ForeignCodeError, packages_of, reason_and_place
+from aimbot_lab.foundation.registry import Registry, SettingsByName, package_of
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.algorithm import (
+    AdapterOptions,
+    Algorithm,
+    Arguments,
+    Classes,
+    Memory,
+    same_names,
 )
-from aimbot_lab.training.settings import GROUP, TrainSettings
+from aimbot_lab.training.networks.network import NETWORKS
+from aimbot_lab.training.networks.parts.network_parts import (
+    memory_shape,
+    target_choice,
+    unfused_parts,
+    widest_part,
+)
+from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.settings import GROUP, MAX_FUSED_UNITS, TrainSettings
+from aimbot_lab.training.shards import asked_count
+from aimbot_lab.worlds.registry import WORLDS
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
+
+ROLLOUT = ("n_steps", "batch_size", "learning_rate", "gamma", "gae_lambda", "normalize_advantage")
+CLIPPED = (*ROLLOUT, "n_epochs", "clip_range", "ent_coef", "vf_coef", "max_grad_norm", "target_kl")
+
+
+def _ppo() -> Classes:
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    return Classes(PPO, ActorCriticPolicy)
+
+
+def _maskable_ppo() -> Classes:
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+    return Classes(MaskablePPO, MaskableActorCriticPolicy)
+
+
+def _recurrent_ppo() -> Classes:
+    from sb3_contrib import RecurrentPPO
+    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+
+    return Classes(RecurrentPPO, RecurrentActorCriticPolicy)
+
+
+def _trpo() -> Classes:
+    from sb3_contrib import TRPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+    return Classes(TRPO, ActorCriticPolicy)
+
+
+def _hybrid_ppo() -> Classes:
+    from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
+    from aimbot_lab.training.networks.remembering_policy import RememberingPolicy
+
+    return Classes(HybridPPO, RememberingPolicy)
+
+
+def lstm(settings: TrainSettings, inputs: int) -> Memory:
+    """The least that the LSTM has which the options describe; the class refuses what is none."""
+    width, depth = (settings.options.get(name) for name in ("lstm_hidden_size", "n_lstm_layers"))
+    width = width if isinstance(width, int) and width > 0 else 0
+    depth = depth if isinstance(depth, int) and depth > 0 else 0
+    del inputs
+    return Memory(width, 4 * max(width, 1) ** 2 * max(depth, 1))
+
+
+def hybrid_adapter(settings: TrainSettings) -> AdapterOptions:
+    """Actions and masks as the switches say."""
+    aims = settings.target != "none"
+    actions: Any = f"target_{settings.aim}" if aims else settings.aim
+    return AdapterOptions(actions, masks_shown=settings.masks)
+
+
+def hybrid_policy(settings: TrainSettings, spec: WorldSpec) -> Arguments:
+    """The policy's part of the switches."""
+    target, memory = target_choice(settings, spec), memory_shape(settings)
+    choices = spec.branches if target is None else (*spec.branches, 1 + target.slots)
+    return {
+        "hybrid": choices if settings.aim == "hybrid" else (),
+        "masked": spec.branches if settings.masks else (),
+        **({} if target is None else {"target": target}),
+        **({} if memory is None else {"memory": memory}),
+    }
+
+
+def kept_rollouts(settings: TrainSettings, *_: Any) -> Arguments:
+    """How many rollouts an update draws from."""
+    return {"keep_rollouts": settings.samples.keep}
+
+
+def surely_fused(settings: TrainSettings) -> bool:
+    """Whether the fused engine learns, for which the number of threads makes no difference."""
+    network = settings.network
+    if not isinstance(network, NetworkSettings) or unfused_parts(settings):
+        return False
+    suits = widest_part(network) <= MAX_FUSED_UNITS
+    asked = settings.engine != "torch" and settings.device == "cpu"
+    return asked and suits and not settings.options
+
+
+def shard_count(settings: TrainSettings, rows: int) -> int:
+    """Into how many shards the fused engine cuts `rows`; 1 where another one learns.
+
+    Raises ValueError for a number that does not divide, and for one that nothing asks for.
+    """
+    if settings.engine == "torch" and settings.shards != "auto":
+        raise ValueError("does nothing with train.engine: torch: leave it out")
+    if settings.algo != HYBRID_PPO.name or not surely_fused(settings):
+        return 1
+    memory = memory_shape(settings)
+    samples = 1 if memory is None else memory.length
+    batch = settings.batch_size // samples
+    return asked_count(settings.shards, rows, batch, samples=samples)
+
+
+PPO_ALGORITHM = Algorithm(name="ppo", classes=_ppo, shared=same_names(*CLIPPED), self_play=True)
+MASKABLE_PPO = Algorithm(
+    name="maskable_ppo",
+    classes=_maskable_ppo,
+    shared=same_names(*CLIPPED),
+    masked=True,
+    self_play=True,
+)
+RECURRENT_PPO = Algorithm(
+    name="recurrent_ppo",
+    classes=_recurrent_ppo,
+    shared=same_names(*CLIPPED),
+    recurrent=True,
+    policy_options=("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm"),
+    memory=lstm,
+)
+TRPO_ALGORITHM = Algorithm(name="trpo", classes=_trpo, shared=same_names(*ROLLOUT, "target_kl"))
+HYBRID_PPO = Algorithm(
+    name="hybrid_ppo",
+    classes=_hybrid_ppo,
+    shared=same_names(*CLIPPED, "objective", "dual_clip", "engine", "shards"),
+    self_play=True,
+    adapter=hybrid_adapter,
+    derived=frozenset({"aim", "masks", "target", "samples", "actors"}),
+    more=kept_rollouts,
+    more_policy=hybrid_policy,
+    fixed=frozenset({"keep_rollouts", "own_shards"}),
+    policy_options=("log_std_init",),
+    any_threads=surely_fused,
+)
+
+
+MAX_BUFFER = 256 * 2**20  # bytes
+MIN_ROLLOUTS = 4  # that a replay buffer holds
+SHARED = ("batch_size", "learning_rate", "gamma", "max_grad_norm")
+
+
+def replay_arguments(
+    settings: TrainSettings, observations: "spaces.Box", rows: int
+) -> dict[str, Any]:
+    """Rollout, updates and buffer of a training with `rows` environments.
+
+    The rollout is n_steps of every environment, and as many samples are drawn after it as
+    n_epochs passes over it would take. The buffer holds the whole training if that fits
+    MAX_BUFFER, and never less than MIN_ROLLOUTS.
+    """
+    rollout = settings.n_steps * rows
+    transition = 2 * observations.shape[0] * observations.dtype.itemsize
+    fits = min(settings.total_steps, MAX_BUFFER // transition)
+    return {
+        "train_freq": settings.n_steps,
+        "gradient_steps": max(1, round(settings.n_epochs * rollout / settings.batch_size)),
+        "buffer_size": max(fits, MIN_ROLLOUTS * rollout),
+    }
+
+
+def flat_adapter(_: TrainSettings) -> AdapterOptions:
+    """One choice of all combinations."""
+    return AdapterOptions("flat")
+
+
+def _dqn() -> Classes:
+    from stable_baselines3 import DQN
+    from stable_baselines3.dqn.policies import DQNPolicy
+
+    return Classes(DQN, DQNPolicy)
+
+
+def _qrdqn() -> Classes:
+    from sb3_contrib import QRDQN
+    from sb3_contrib.qrdqn.policies import QRDQNPolicy
+
+    return Classes(QRDQN, QRDQNPolicy)
+
+
+DQN_ALGORITHM = Algorithm(
+    name="dqn",
+    classes=_dqn,
+    shared=same_names(*SHARED),
+    adapter=flat_adapter,
+    ranks_actions=True,
+    replay_buffer=True,
+    derived=frozenset({"n_steps", "n_epochs"}),
+    fixed=frozenset({"train_freq"}),
+    more=replay_arguments,
+)
+QRDQN_ALGORITHM = replace(
+    DQN_ALGORITHM, name="qrdqn", classes=_qrdqn, policy_options=("n_quantiles",)
+)
+
+
+def _q_learning() -> Classes:
+    from aimbot_lab.training.tabular.table_q_learning import TablePolicy, TableQLearning
+
+    return Classes(TableQLearning, TablePolicy)
+
+
+def table_policy(_: Any, spec: WorldSpec) -> Arguments:
+    """The states that the table has rows for."""
+    return {"states": spec.states}
+
+
+def table_size(settings: TrainSettings, spec: WorldSpec) -> int:
+    """Values of the table: one for each combination of choices in each state."""
+    actions = prod(spec.branches) * len(settings.aim_bins) ** spec.continuous
+    return 0 if spec.states is None else spec.states.size * actions
+
+
+Q_LEARNING = Algorithm(
+    name="q_learning",
+    classes=_q_learning,
+    shared=same_names("n_steps", "learning_rate", "gamma"),
+    adapter=flat_adapter,
+    ranks_actions=True,
+    fixed=frozenset({"support_multi_env", "monitor_wrapper", "use_sde", "sde_sample_freq"}),
+    more_policy=table_policy,
+    table=table_size,
+)
+
 
 PPO_FAMILY = PPO_ALGORITHM, MASKABLE_PPO, RECURRENT_PPO, TRPO_ALGORITHM, HYBRID_PPO
 BY_VALUES = DQN_ALGORITHM, QRDQN_ALGORITHM, Q_LEARNING
@@ -43,3 +278,30 @@ def algorithm_of(settings: TrainSettings) -> Algorithm:
 def any_threads(settings: TrainSettings) -> bool:
     """Whether any number of threads surely learns the same."""
     return algorithm_of(settings).any_threads(settings)
+
+
+NOT_NUMBERS = "Expected parameter"  # how torch begins to refuse a distribution of NaN
+
+
+def foreign_failure(
+    train: TrainSettings, error: BaseException, *, env: WorldSettings | None = None
+) -> ForeignCodeError | None:
+    """What a package's code raised while it learned or played, in one line; None: it was not it."""
+    learners = _foreign([(ALGORITHMS, train.algo), (NETWORKS, train.network.kind)])
+    foreign = {**({} if env is None else _foreign([(WORLDS, env.world)])), **learners}
+    through = [foreign[package] for package in packages_of(error) if package in foreign]
+    if str(error).startswith(NOT_NUMBERS) and (through or learners):
+        culprit = through[0] if through else " or ".join(learners.values())
+        return ForeignCodeError(f"{culprit} gave NaN or infinity")
+    if not through:
+        return None
+    return ForeignCodeError(f"{through[0]} raised {reason_and_place(error)}")
+
+
+def _foreign(entries: Iterable[tuple[Registry[Any], str]]) -> dict[str, str]:
+    """Those entries that packages bring, as a person is shown them, by their packages."""
+    return {
+        package_of(registry.group, name): registry.shown(name)
+        for registry, name in entries
+        if name not in registry.own
+    }

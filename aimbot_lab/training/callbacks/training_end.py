@@ -15,7 +15,7 @@ from aimbot_lab.foundation.errors import (
     reason_and_place,
 )
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.foreign_failures import foreign_failure
+from aimbot_lab.training.algorithms.registry import foreign_failure
 from aimbot_lab.training.plan import TrainingPlan
 
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from aimbot_lab.training.algorithms.buffers import KeptRollout, KeptRollouts
 from aimbot_lab.training.algorithms.hybrid_ppo import HybridPPO
-from aimbot_lab.training.algorithms.kept_rollouts import KeptRollout, KeptRollouts
 from aimbot_lab.training.checkpoint.packing import pack, unpack
 from aimbot_lab.training.checkpoint.replay_parts import ReplayParts
 

@@ -1,5 +1,6 @@
 """The settings of networks: those of the built-in one, and what all have."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Ge, Int, Le, dataclass
@@ -8,6 +9,16 @@ Units = Annotated[Int, Ge(1), Le(4096)]
 Activation = Literal["tanh", "relu"]
 Scaling = Literal["none", "ranges", "running"]
 MAX_LAYERS = 32
+EGOCENTRIC = 5  # columns that are worked out of these
+EGOCENTRIC_COLUMNS = {
+    "base_x": "fire_base_x",
+    "base_z": "fire_base_z",
+    "x": "agent_x",
+    "z": "agent_z",
+    "cosine": "cos_yaw",
+    "sine": "sin_yaw",
+    "diameter": "fire_base_diameter",
+}
 
 
 class KindOfNetwork(Protocol):
@@ -107,3 +118,9 @@ def _check_layers(layers: tuple[int, ...], name: str = "layers") -> None:
         raise ValueError(f"{name} must name at least one layer")
     if len(layers) > MAX_LAYERS:
         raise ValueError(f"{name} must name at most {MAX_LAYERS} layers")
+
+
+def has_egocentric_columns(names: Sequence[str]) -> bool:
+    """Whether an observation says where the agent and its target are, and ends with rays."""
+    rays = [name for name in names if name.startswith("ray_") and name.endswith("_distance")]
+    return set(EGOCENTRIC_COLUMNS.values()) <= set(names) and bool(rays) and names[-1] == rays[-1]

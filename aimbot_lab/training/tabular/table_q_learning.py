@@ -1,18 +1,71 @@
-"""Q-learning with a table, behind the interface of stable-baselines3's algorithms."""
+"""Q-learning with a table of action values, as an algorithm of stable-baselines3."""
 
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, PyTorchObs, Schedule
 from stable_baselines3.common.utils import LinearSchedule
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BoolArray, Float32Array
-from aimbot_lab.training.tabular.core.q_values import Ints, choose_actions, learn_step
-from aimbot_lab.training.tabular.table_policy import TablePolicy
+from aimbot_lab.foundation.world import BoolArray, Float32Array, StateTable
+from aimbot_lab.training.tabular.core.q_values import (
+    Floats32,
+    Ints,
+    choose_actions,
+    learn_step,
+    write_best,
+    write_states,
+)
+
+
+class TablePolicy(BasePolicy):
+    """Plays the action of the highest value in the table's row of the observed state.
+
+    `values` is the table [S, A] in NumPy; it shares its memory with the parameter `table`, through
+    which it is saved and loaded.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        states: StateTable | None = None,
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        del lr_schedule
+        if states is None:
+            raise ConfigurationError("train.algo: a table needs a world whose states are numbered")
+        self.states = states
+        self.table = th.nn.Parameter(
+            th.zeros(states.size, int(action_space.n)), requires_grad=False
+        )
+
+    @property
+    def values(self) -> Floats32:
+        """The table [S, A]; what is written to it is learned."""
+        values: Floats32 = self.table.detach().numpy()
+        return values
+
+    def state_numbers(self, observations: Float32Array, states: Ints) -> None:
+        """Write the numbers of the states that `observations` [N, D] show to `states` [N]."""
+        write_states(observations, self.states, states)
+
+    def _predict(self, observation: PyTorchObs, deterministic: bool = False) -> th.Tensor:
+        assert isinstance(observation, th.Tensor)
+        del deterministic  # exploration is the training's
+        states = np.zeros(len(observation), np.int64)
+        actions = np.zeros(len(observation), np.int64)
+        self.state_numbers(observation.numpy(), states)
+        write_best(self.values, states, actions)
+        return th.from_numpy(actions)
 
 
 class Rows(NamedTuple):

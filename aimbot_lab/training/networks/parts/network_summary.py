@@ -6,8 +6,7 @@ from math import prod
 from typing import NamedTuple
 
 from aimbot_lab.foundation.world import WorldSpec
-from aimbot_lab.training.algorithms.rollout_algorithms import HYBRID_PPO, surely_fused
-from aimbot_lab.training.networks.egocentric_columns import EGOCENTRIC, has_egocentric_columns
+from aimbot_lab.training.algorithms.registry import HYBRID_PPO, surely_fused
 from aimbot_lab.training.networks.parts.network_parts import KEYS, unfused_parts
 from aimbot_lab.training.networks.parts.picture_shapes import picture_shape, picture_weights
 from aimbot_lab.training.networks.parts.unit_inputs import input_size
@@ -16,7 +15,11 @@ from aimbot_lab.training.networks.parts.unit_kinds import (
     target_blocks,
     target_slots,
 )
-from aimbot_lab.training.networks.settings import NetworkSettings
+from aimbot_lab.training.networks.settings import (
+    EGOCENTRIC,
+    NetworkSettings,
+    has_egocentric_columns,
+)
 from aimbot_lab.training.settings import TrainSettings
 
 

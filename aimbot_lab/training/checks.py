@@ -1,0 +1,367 @@
+"""Checks of a training's settings before it begins, and what it will cost.
+
+Loading this module loads no torch, but for options, whose names are those of the classes.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin
+
+from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.foundation.world import WorldSpec
+from aimbot_lab.foundation.world_type import WorldSettings
+from aimbot_lab.training.algorithms.algorithm import Algorithm
+from aimbot_lab.training.algorithms.registry import (
+    HYBRID_PPO,
+    MASKABLE_PPO,
+    algorithm_of,
+    shard_count,
+    surely_fused,
+)
+from aimbot_lab.training.networks.network import network_of
+from aimbot_lab.training.networks.parts.network_parts import memory_shape, network_parts
+from aimbot_lab.training.networks.parts.network_summary import network_summary
+from aimbot_lab.training.networks.settings import NetworkSettings, Scaling
+from aimbot_lab.training.processes.place import Place
+from aimbot_lab.training.processes.tree import share
+from aimbot_lab.training.self_play.settings import SelfPlaySettings
+from aimbot_lab.training.settings import REWARD_SCALE, ActorSettings, TrainSettings
+from aimbot_lab.training.shards import Shards
+from aimbot_lab.worlds.registry import seats_in, spec_of, type_of
+
+WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    NoneType: "null",
+}
+# What no curriculum sets: what the run gives itself, and what is only for display.
+OURS = frozenset({"seed", "verbose", "stats_window_size", "_init_setup_model"})
+# Settings of the training itself, which every algorithm has.
+EVERY = {
+    "algo",
+    "total_steps",
+    "reward_scale",
+    "aim_bins",
+    "network",
+    "device",
+    "torch_threads",
+    "options",
+}
+SDE = "use_sde"  # noise of numbers that depends on the state
+OF_NETWORKS = {"network", "device"}  # which do nothing with a table
+HYPER_PARAMETERS = {field.name for field in fields(TrainSettings)} - EVERY
+
+
+class OptionFault(NamedTuple):
+    """What is wrong with one setting of `train`."""
+
+    key: str
+    option: str | None  # the option's name where the setting is `options`
+    what: str
+    known: tuple[str, ...] = ()  # the options there are, where this is none of them
+
+
+def settings_faults(settings: TrainSettings) -> Iterator[OptionFault]:
+    """What `settings` say that their algorithm does not take."""
+    algorithm = algorithm_of(settings)
+    yield from _useless(settings, algorithm)
+    if settings.options:  # their names are those of the classes, which load torch
+        yield from _option_faults(settings, algorithm)
+
+
+def action_remarks(settings: TrainSettings, spec: WorldSpec) -> Iterator[str]:
+    """What to know of how actions are learned in an environment of a user's own."""
+    if (bins := _bins_remark(settings, spec)) is not None:
+        yield bins
+    if spec.environment_actions is None or not spec.can("masks"):
+        return
+    adapter = algorithm_of(settings).adapter(settings)
+    if not adapter.masks_shown and not settings.masks and settings.algo != MASKABLE_PPO.name:
+        yield (
+            f"train.algo: {settings.algo} does not heed the environment's action_masks; "
+            "maskable_ppo, and hybrid_ppo with masks: true, do"
+        )
+
+
+def _bins_remark(settings: TrainSettings, spec: WorldSpec) -> str | None:
+    """What to know of the numbers of an action where bins of them are learned; None: nothing.
+
+    Of a mouse the pages say it; of other numbers most expect a Gaussian.
+    """
+    if not spec.continuous or spec.turn_per_unit is not None or not _chooses(settings):
+        return None
+    count = "the number" if spec.continuous == 1 else f"each of the {spec.continuous} numbers"
+    way = "" if settings.algo == HYBRID_PPO.name else "algo: hybrid_ppo with "
+    return (
+        f"train.algo: {settings.algo} chooses {count} of an action from {len(settings.aim_bins)} "
+        f"bins (train.aim_bins); {way}aim: hybrid acts by a Gaussian"
+    )
+
+
+def with_scaling(train: TrainSettings, *, bounds_are_ranges: bool) -> TrainSettings:
+    """`train` with the scaling of observations and rewards that it leaves out.
+
+    Rewards of worlds whose bounds are no ranges are of any size, too. hybrid_ppo learns what suits
+    them, but for rewards that several actors get; other algorithms see everything as it is.
+    """
+    algorithm = algorithm_of(train)
+    learned = algorithm is HYBRID_PPO
+    scaling: Scaling = "ranges"
+    reward_scale: float | Literal["running"] = REWARD_SCALE
+    if not bounds_are_ranges:
+        scaling = "running" if learned else "none"
+        if train.actors is None:
+            reward_scale = "running" if learned else 1.0
+    network = train.network
+    if algorithm.table is None and isinstance(network, NetworkSettings) and network.scaling is None:
+        network = replace(network, scaling=scaling)
+    if train.reward_scale is not None:
+        reward_scale = train.reward_scale
+    return replace(train, network=network, reward_scale=reward_scale)
+
+
+def _chooses(settings: TrainSettings) -> bool:
+    """Whether the learner sees choices alone, bins in the place of numbers."""
+    return algorithm_of(settings).adapter(settings).actions in ("bins", "flat", "target_bins")
+
+
+def _option_faults(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
+    known = known_options(algorithm)
+    for name, value in settings.options.items():
+        if name in algorithm.shared:
+            yield OptionFault("options", name, f"is a setting of its own: train.{name}")
+        elif name not in known:
+            what = f"{settings.algo} has no such option"
+            yield OptionFault("options", name, what, known=tuple(known))
+        elif name == SDE and value and _chooses(settings):
+            what = f"needs actions of numbers; {settings.algo} chooses them from bins here"
+            yield OptionFault("options", name, what)
+        elif not _fits(value, known[name]):
+            wanted = " or ".join(WORDS[kind] for kind in known[name])
+            yield OptionFault("options", name, f"must be {wanted}")
+        elif name in algorithm.policy_options and known[name] == (int,) and value < 1:
+            yield OptionFault("options", name, "must be at least 1")
+
+
+def known_options(algorithm: Algorithm) -> dict[str, tuple[Any, ...]]:
+    """The kinds of value of every option that `algorithm` takes, by name."""
+    taken = OURS | algorithm.fixed | set(algorithm.shared.values())
+    model, policy = map(_plain_parameters, algorithm.load())
+    return {
+        **{name: kinds for name, kinds in model.items() if name not in taken},
+        **{name: policy[name] for name in algorithm.policy_options},
+    }
+
+
+def _useless(settings: TrainSettings, algorithm: Algorithm) -> Iterator[OptionFault]:
+    """Settings that were changed and that the algorithm does not take."""
+    usual = type(settings)(algo=settings.algo)
+    of_networks = set() if algorithm.table is None else OF_NETWORKS
+    network = settings.network
+    if isinstance(network, NetworkSettings) and network.scaling == "ranges":
+        # As earlier versions wrote it where nobody had.
+        settings = replace(settings, network=replace(network, scaling=None))
+    for key in sorted((HYPER_PARAMETERS | of_networks) - algorithm.takes):
+        if getattr(settings, key) != getattr(usual, key):
+            yield OptionFault(key, None, f"does nothing with {settings.algo}: leave it out")
+
+
+def _plain_parameters(kind: type) -> dict[str, tuple[Any, ...]]:
+    """The parameters of a class that can be written as plain values, with their kinds."""
+    parameters = inspect.signature(kind).parameters
+    if any(given.kind is given.VAR_KEYWORD for given in parameters.values()):
+        inherited = _plain_parameters(kind.__mro__[1])
+    else:
+        inherited = {}
+    kinds = {name: _plain_kinds(given.annotation) for name, given in parameters.items()}
+    own = {name: plain for name, plain in kinds.items() if set(plain) - {NoneType}}
+    return {**inherited, **own}
+
+
+def _plain_kinds(hint: Any) -> tuple[Any, ...]:
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return tuple(member for member in members if member in WORDS)
+
+
+def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    if value is None or isinstance(value, bool):
+        return type(value) in kinds
+    if isinstance(value, int):
+        return int in kinds or float in kinds
+    return isinstance(value, float) and float in kinds and isfinite(value)
+
+
+PASSES = 3  # over the weights for a sample: forwards, and backwards for weights and for inputs
+NETWORKS = 2  # the policy and the value function; for dqn the network and its target
+PER_SECOND = 2e10  # multiply-adds of one core, roughly
+MAX_WEIGHTS = 2**25  # of one network: with gradients and Adam's moments some 0.5 GB
+MAX_MULTIPLY_ADDS = 1e15  # of an update: half a day and more
+COSTLY_SECONDS = 60.0  # of an update that is worth a line
+
+
+class UpdateCost(NamedTuple):
+    """Estimates, which leave out what is small beside the layers."""
+
+    weights: int  # of one network's layers
+    multiply_adds: float  # of an update
+    of_minibatch: float  # of one of its gradient steps
+
+    @property
+    def seconds(self) -> float:
+        """What an update takes on one core, roughly."""
+        return self.multiply_adds / PER_SECOND
+
+    @property
+    def costly(self) -> bool:
+        """Whether a person should know before it starts."""
+        return self.seconds >= COSTLY_SECONDS
+
+    def __str__(self) -> str:
+        """A line for a person."""
+        minibatch = self.of_minibatch / PER_SECOND
+        return (
+            f"an update takes some {self.multiply_adds:.2g} multiply-adds, about "
+            f"{_duration(self.seconds)} on a core that makes {PER_SECOND:.0e} a second; Ctrl-C is "
+            f"heeded between minibatches, of about {_duration(minibatch)} each"
+        )
+
+
+def update_cost(train: TrainSettings, env: WorldSettings) -> UpdateCost:
+    """The cost of an update by a rollout of `env`."""
+    if algorithm_of(train).table is not None:
+        return UpdateCost(0, 0.0, 0.0)  # a value a step
+    weights, per_pass = _of_network(train, env)
+    per_sample = float(PASSES * per_pass)
+    samples = seats_in(env) * train.n_steps * train.samples.keep
+    return UpdateCost(
+        weights,
+        per_sample * samples * train.n_epochs,
+        per_sample * min(train.batch_size, samples),
+    )
+
+
+def _of_network(train: TrainSettings, env: WorldSettings) -> tuple[int, int]:
+    """Weights, and multiply-adds of a pass over an observation: units of a kind share weights."""
+    if train.algo == HYBRID_PPO.name and network_parts(train.network):
+        parts = network_summary(train, spec_of(env))
+        return sum(one.weights for one in parts), sum(one.weights * one.times for one in parts)
+    inputs = type_of(env).observation_size(env)
+    weights = network_of(train.network).weights(train.network, inputs, 0)
+    return weights, NETWORKS * weights
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{max(seconds, 0.1):.1f} s"
+
+
+class ActorFault(NamedTuple):
+    """Why they can't."""
+
+    key: tuple[str, ...]  # below `train`
+    what: str
+
+
+def actor_faults(env: WorldSettings, train: TrainSettings) -> Iterator[ActorFault]:
+    """What stands between the actors of `train` and the world of `env`.
+
+    Other algorithms than hybrid_ppo don't take the setting at all.
+    """
+    actors = train.actors
+    if actors is None or train.algo != HYBRID_PPO.name:
+        return
+    if spec_of(env).agents > 1:
+        yield ActorFault(("actors",), f"needs a world with one agent a row (got {env.world})")
+    if memory_shape(train) is not None:
+        yield ActorFault(("actors",), "needs a network without memory: leave one of the two out")
+    if train.samples.keep > 1:
+        yield ActorFault(("samples", "keep"), f"must be 1 with actors (got {train.samples.keep})")
+    if train.reward_scale == "running":
+        yield ActorFault(("reward_scale",), "must be a number with actors (got 'running')")
+    yield from _row_faults(actors, type_of(env).rows(env))
+
+
+def _row_faults(actors: ActorSettings, rows: int) -> Iterator[ActorFault]:
+    if actors.rows is not None and actors.number * actors.rows != rows:
+        product = f"number * rows = {actors.number * actors.rows}"
+        yield ActorFault(("actors",), f"{product} must be env.num_envs, {rows}")
+    elif rows % actors.number:
+        near = [count for count in range(1, rows + 1) if rows % count == 0]
+        nearest = min(near, key=lambda count: abs(count - actors.number))
+        what = f"must divide env.num_envs, {rows} (got {actors.number}; nearest that does: "
+        yield ActorFault(("actors", "number"), f"{what}{nearest})")
+
+
+class Shareable(Protocol):
+    """What a training is made from, as far as it matters here."""
+
+    @property
+    def env(self) -> WorldSettings:
+        """The world."""
+
+    @property
+    def train(self) -> TrainSettings:
+        """The learner."""
+
+    @property
+    def self_play(self) -> SelfPlaySettings | None:
+        """Whether and how it meets itself."""
+
+
+def shards_in(plan: Shareable) -> int:
+    """How many shards there are to share out."""
+    return shard_count(plan.train, type_of(plan.env).rows(plan.env))
+
+
+def check_sharing(plan: Shareable, processes: int, *, asked: str | None = None) -> None:
+    """Raise ConfigurationError where so many processes can't share the training of `plan`.
+
+    `asked` is by which options that was asked for.
+    """
+    if processes == 1:
+        return
+    asked = asked or f"--processes {processes}"
+    out = f"leave {' and '.join(asked.split()[::2])} out"
+    train, spec = plan.train, spec_of(plan.env)
+    if train.algo != HYBRID_PPO.name or not surely_fused(train):
+        raise ConfigurationError(
+            f"{asked}: only hybrid_ppo with its fused engine, on the CPU and "
+            f"without train.options, learns in several processes; {out}"
+        )
+    if train.actors is not None:
+        raise ConfigurationError(
+            f"{asked}: train.actors feed one learner; leave one of the two out"
+        )
+    if not spec.can("parts") or spec.agents > 1 or plan.self_play is not None:
+        what = "self_play" if plan.self_play is not None else f"the world {plan.env.world}"
+        raise ConfigurationError(f"{asked}: {what} can't be shared out; {out}")
+    if train.reward_scale == "running":
+        raise ConfigurationError(
+            f"{asked}: train.reward_scale: running is learned in one process; give "
+            f"a number, or {out}"
+        )
+    total = shards_in(plan)
+    if processes > total:
+        raise ConfigurationError(
+            f"{asked}: there are only {total} shards to share out "
+            "(train.shards; with auto they follow from env.num_envs and train.batch_size)"
+        )
+
+
+def own_shards(plan: Shareable, place: Place) -> Shards | None:
+    """The shards of the process at `place`; None where it has all.
+
+    Raises ConfigurationError where `plan` can't be shared by so many.
+    """
+    if place.count == 1:
+        return None
+    check_sharing(plan, place.count)
+    total = shards_in(plan)
+    mine = share(place.rank, place.count, total)
+    return Shards(total, mine.start, len(mine), type_of(plan.env).rows(plan.env) // total)
