@@ -157,7 +157,7 @@ class DuelEnv(ParallelEnv[Agent, Any, Any]):  # type: ignore[misc]
     def step(
         self, actions: Mapping[Agent, Any]
     ) -> tuple[PerAgent, PerAgent, PerAgent, PerAgent, PerAgent]:
-        """(observations, rewards, terminations, truncations, infos) by agent, nobody's after it.
+        """(observations, rewards, terminations, truncations, infos) by agent; {} after the match.
 
         Raises ActionError for an action that does not exist, which leaves the match as it was.
         """

@@ -111,7 +111,7 @@ def as_batch(values: Any, shape: tuple[int, ...], name: str) -> npt.NDArray[Any]
     return array
 
 
-class ActionCodec(Protocol):
+class GymnasiumActions(Protocol):
     """A space of actions for one row, and the way from it to the world."""
 
     @property
@@ -130,7 +130,7 @@ class ActionCodec(Protocol):
 
 def action_codec(
     spec: WorldSpec, kind: ActionKind, aim_bins: Sequence[float] | None
-) -> ActionCodec:
+) -> GymnasiumActions:
     """The codec of `kind`; without `aim_bins`, eleven values between the limits of the mouse.
 
     `bins` is a `MultiDiscrete` of the world's branches and one index into the aim bins, which
@@ -271,11 +271,11 @@ class HybridColumns:
 
 
 class TargetCodec:
-    """`plain` with a branch between the world's and the mouse: 0 nobody, k + 1 the unit in slot k.
+    """`plain` with a branch between the world's and the mouse: 0: none, k + 1: the unit in slot k.
 
     mouse used = clip(bearing of the unit / turn per unit + mouse, within its bounds), where the
     bearing is read from the observation that was acted on. So the mouse is the offset from the
-    target. Nobody, and a slot without a unit, leave the mouse as it is.
+    target. No target, and a slot without a unit, leave the mouse as it is.
     """
 
     def __init__(self, plain: LearnerCodec, spec: WorldSpec) -> None:
@@ -318,7 +318,7 @@ class TargetCodec:
         self._turn_to(target.astype(np.int64) - 1, out, observations)
 
     def _turn_to(self, slots: Int64Array, out: Float32Array, observations: Float32Array) -> None:
-        """Add to the mouse of `out` the turn to the units in `slots` [B], -1 for nobody."""
+        """Add to the mouse of `out` the turn to the units in `slots` [B], -1: no target."""
         rows = np.arange(len(slots))
         chosen = (slots >= 0) & (observations[rows, self._seen[slots]] > 0.5)
         ahead, right = (observations[rows, at[slots]] for at in (self._ahead, self._right))

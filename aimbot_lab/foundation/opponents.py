@@ -16,7 +16,7 @@ class Opponents(Protocol):
     """Players of the other side of B matches.
 
     A match is of a kind: either one that these play, such as a past self, or one that the world
-    plays itself, which they are told of all the same, so that they can count its result.
+    plays itself, which they also see begin and end, so that they can count its result.
     """
 
     @property
@@ -25,7 +25,7 @@ class Opponents(Protocol):
         ...
 
     def begin(self, matches: int) -> None:
-        """There are so many matches, and no player sits in any yet."""
+        """There are `matches` matches, and no player sits in any yet."""
         ...
 
     def seat(self, matches: Int64Array, kinds: Sequence[str]) -> None:

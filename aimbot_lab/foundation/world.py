@@ -57,8 +57,8 @@ class ObservationBlock:
 
 ABILITIES = ("snapshot", "masks", "draw", "replay", "paired", "parts")
 """What a world may be able to do: go on from a snapshot bit for bit, mask choices, draw a row, play
-a recorded episode again, begin an episode from its seed alone, whoever plays it, and be some of the
-rows of a larger one."""
+a recorded episode again, begin an episode from its seed alone, and be some of the rows of a larger
+one."""
 
 
 class ActionBounds(NamedTuple):
@@ -80,7 +80,7 @@ class StateTable(NamedTuple):
     columns: Int64Array  # [K] of an observation
     place_weights: Int64Array  # [K]
     rest_weights: Int64Array  # [K]
-    first_states: Int64Array  # [P] of each place; -1 where nobody can be
+    first_states: Int64Array  # [P] of each place; -1 where no agent can be
 
 
 def table_of_one_hot(first_column: int, size: int) -> StateTable:

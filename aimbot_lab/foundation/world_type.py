@@ -262,7 +262,7 @@ class WorldType(ABC):
     ) -> None:
         """Begin episodes of `scenario` in all rows, where possible so that they end at all times.
 
-        Benchmarks measure from there. `play` takes so many steps of random play.
+        Benchmarks measure from there. `play` takes a number of steps of random play.
         """
         del play
         world.set_scenario(scenario)

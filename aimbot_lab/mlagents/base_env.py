@@ -85,14 +85,14 @@ class ActionSpec(NamedTuple):
         return self.discrete_size == 0 and self.continuous_size > 0
 
     def empty_action(self, n_agents: int) -> ActionTuple:
-        """Zeros for so many agents."""
+        """Zeros [n_agents, ...]."""
         return ActionTuple(
             np.zeros((n_agents, self.continuous_size), np.float32),
             np.zeros((n_agents, self.discrete_size), np.int32),
         )
 
     def random_action(self, n_agents: int) -> ActionTuple:
-        """Actions drawn evenly for so many agents, continuous ones from -1 to 1.
+        """Actions [n_agents, ...] drawn evenly, continuous ones from -1 to 1.
 
         From NumPy's global generator, as in ML-Agents: `numpy.random.seed` repeats them.
         """
@@ -104,7 +104,7 @@ class ActionSpec(NamedTuple):
 
     @staticmethod
     def create_continuous(continuous_size: int) -> "ActionSpec":
-        """Actions of so many continuous numbers."""
+        """Actions of continuous numbers only."""
         return ActionSpec(continuous_size, ())
 
     @staticmethod
@@ -119,7 +119,7 @@ class ActionSpec(NamedTuple):
 
 
 def checked_action(action: ActionTuple, spec: ActionSpec, *, agents: int, name: str) -> ActionTuple:
-    """`action` as it is. Raises UnityActionException unless it fits so many agents of `name`."""
+    """`action` as it is. Raises UnityActionException unless it fits `agents` agents of `name`."""
     parts = (("continuous", spec.continuous_size), ("discrete", spec.discrete_size))
     for part, size in parts:
         given = getattr(getattr(action, part, None), "shape", None)

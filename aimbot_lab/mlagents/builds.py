@@ -1,6 +1,6 @@
 """The trainer's side: builds are started, spoken to, watched and ended.
 
-A build greets; it is told a seed; then it waits for a reset. Each of its messages is answered by
+A build greets; it is sent a seed; then it waits for a reset. Each of its messages is answered by
 one. A build that is killed, hangs, goes or can't be understood raises UnityException in one line.
 What agents observe and do is left to the caller, by `Behaviors`.
 """
@@ -250,7 +250,7 @@ class BuildProcess:
         return shortened(one_line(lines[-1].strip()), MAX_LINE) if lines else ""
 
     def end(self, wait_s: float) -> None:
-        """Wait so many seconds for its end, then kill it with all that it started."""
+        """Wait `wait_s` seconds for its end, then kill it with all that it started."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(wait_s)
         with suppress(ProcessLookupError, PermissionError):

@@ -14,7 +14,7 @@ from aimbot_lab.mlagents.base_env import (
     checked_action,
 )
 from aimbot_lab.mlagents.exception import UnityActionException, UnityEnvironmentException
-from aimbot_lab.mlagents.player import Moment, Player, even_scenario, steps_of_teams
+from aimbot_lab.mlagents.player import BehaviorPlayer, Moment, even_scenario, steps_of_teams
 from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
 from aimbot_lab.mlagents.side_channel.side_channel import SideChannel, by_id, deliver, take_queued
 from aimbot_lab.mlagents.side_channel.string_log_channel import STRING_LOG
@@ -46,7 +46,7 @@ class LabEnvironment:
         log_channel: uuid.UUID = STRING_LOG,
     ) -> None:
         self._world, self._channels = world, by_id(side_channels)
-        self._player = Player(world, name=name, seed=seed)
+        self._player = BehaviorPlayer(world, name=name, seed=seed)
         self._teams = steps_of_teams(self._player)
         parameters = ReceivedParameters(world, scenario or even_scenario(world.spec))
         self._player_channels = PlayerChannels(world, parameters, log=log_channel)

@@ -31,8 +31,8 @@ Task = Callable[[], None]
 def play(session: PlayerSession, port: int, *, wait_s: float) -> None:
     """Talk to the trainer on `port` of this machine until it wants no more, or is gone.
 
-    Raises LabError where within `wait_s` seconds there is none, UnityException for messages that
-    can't be read or carried out; the trainer is told before.
+    Raises LabError without a trainer within `wait_s` seconds, UnityException for messages that
+    can't be read or carried out, after the trainer was sent a last message.
     """
     grpc = grpc_module()
     with grpc.insecure_channel(f"localhost:{port}", options=CALL_OPTIONS) as channel:
@@ -110,7 +110,7 @@ class BuildServer:
         return self._answers.get()
 
     def message(self, wait_s: float) -> bytes | None:
-        """The build's next message; None where within `wait_s` seconds there is none."""
+        """The build's next message; None: it sends none within `wait_s` seconds."""
         try:
             return self._messages.get(timeout=wait_s)
         except Empty:

@@ -60,8 +60,8 @@ def introduction(behaviors: Iterable[str], spec: BehaviorSpec) -> bytes:
 def trainers_seed(initialization: bytes) -> int:
     """The seed in the trainer's InitInput.
 
-    Raises UnityEnvironmentException for a trainer of another major version, WireError for bytes
-    that are none.
+    Raises UnityEnvironmentException for a trainer of another major version, WireError for other
+    bytes.
     """
     given = _init_input(initialization)
     _require_version(given, "the trainer", "this build")
@@ -108,7 +108,7 @@ def trainers_answer(seed: int) -> bytes:
 def action_specs(initialization: bytes) -> dict[str, ActionSpec]:
     """The actions of the behaviors that an InitOutput introduces.
 
-    Raises WireError for bytes that are none and behaviors without an action.
+    Raises WireError for other bytes and behaviors without an action.
     """
     given = parsed("InitOutput", initialization, "what a build says of its behaviors can't be read")
     found = {}

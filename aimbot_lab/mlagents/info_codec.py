@@ -44,7 +44,7 @@ ID_BYTES = 5  # of a padded number of 32 bits
 MAX_ROWS = 256  # looked at together, so that rows of many lengths don't take the square of the time
 
 
-class Columns(NamedTuple):
+class AgentColumns(NamedTuple):
     """What n agents tell, by column."""
 
     reward: Float32Array  # [n]
@@ -78,7 +78,7 @@ class InfoCodec:
 
     def encode(self, decisions: DecisionSteps, terminals: TerminalSteps) -> bytes:
         """Both as a ListAgentInfo, those that ended first. Ids are from 0 on."""
-        deciding = Columns(
+        deciding = AgentColumns(
             reward=decisions.reward,
             done=np.zeros(len(decisions), np.bool_),
             max_step=np.zeros(len(decisions), np.bool_),
@@ -88,7 +88,7 @@ class InfoCodec:
             group_id=decisions.group_id,
             group_reward=decisions.group_reward,
         )
-        ended = Columns(
+        ended = AgentColumns(
             reward=terminals.reward,
             done=np.ones(len(terminals), np.bool_),
             max_step=terminals.interrupted,
@@ -100,7 +100,7 @@ class InfoCodec:
         )
         return self._write(ended) + self._write(deciding)
 
-    def _write(self, columns: Columns) -> bytes:
+    def _write(self, columns: AgentColumns) -> bytes:
         for ids in (columns.agent_id, columns.group_id):
             if len(ids) and ids.min() < 0:
                 raise WireError(f"an id to send must not be negative (got {ids.min()})")
@@ -110,7 +110,7 @@ class InfoCodec:
     def decode(self, data: bytes) -> tuple[DecisionSteps, TerminalSteps]:
         """The steps in `data`, a ListAgentInfo, in its order.
 
-        Raises WireError for what is none, UnityObservationException for other observations.
+        Raises WireError for other bytes, UnityObservationException for other observations.
         """
         parts, start = [], 0
         while start < len(data):
@@ -124,7 +124,7 @@ class InfoCodec:
             start = end
         return self._steps(parts or [self._stacked(parsed("ListAgentInfo", b""))])
 
-    def _stacked(self, message: Any) -> Columns:
+    def _stacked(self, message: Any) -> AgentColumns:
         """The agents of a ListAgentInfo of protobuf."""
         message.DiscardUnknownFields()
         infos, sensors = list(message.value), self._spec.observation_specs
@@ -140,7 +140,7 @@ class InfoCodec:
                 )
             for seen, one, sensor in zip(obs, info.observations, sensors, strict=True):
                 seen[row] = _numbers_of(one, sensor)
-        return Columns(
+        return AgentColumns(
             reward=np.array([info.reward for info in infos], np.float32),
             done=np.array([info.done for info in infos], np.bool_),
             max_step=np.array([info.max_step_reached for info in infos], np.bool_),
@@ -151,7 +151,7 @@ class InfoCodec:
             group_reward=np.array([info.group_reward for info in infos], np.float32),
         )
 
-    def _steps(self, parts: list[Columns]) -> tuple[DecisionSteps, TerminalSteps]:
+    def _steps(self, parts: list[AgentColumns]) -> tuple[DecisionSteps, TerminalSteps]:
         whole = _concatenated(parts, self._choices)
         done, going = whole.done, ~whole.done
         assert whole.forbidden is not None
@@ -227,7 +227,7 @@ def _joined_masks(decisions: DecisionSteps) -> BoolArray | None:
     return forbidden if forbidden.any() else None
 
 
-def _concatenated(parts: list[Columns], choices: int) -> Columns:
+def _concatenated(parts: list[AgentColumns], choices: int) -> AgentColumns:
     masks = [
         np.zeros((len(part.done), choices), np.bool_) if part.forbidden is None else part.forbidden
         for part in parts
@@ -237,7 +237,7 @@ def _concatenated(parts: list[Columns], choices: int) -> Columns:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("reward", "done", "max_step", "agent_id", "group_id", "group_reward")
     }
-    return Columns(forbidden=np.concatenate(masks), obs=obs, **columns)
+    return AgentColumns(forbidden=np.concatenate(masks), obs=obs, **columns)
 
 
 class InfoLayout:
@@ -265,7 +265,7 @@ class InfoLayout:
         """Bytes of a row."""
         return len(self._layout.row)
 
-    def write(self, columns: Columns) -> bytes:
+    def write(self, columns: AgentColumns) -> bytes:
         """All agents of `columns`, entries of a ListAgentInfo."""
         if not len(columns.reward):
             return b""
@@ -285,7 +285,7 @@ class InfoLayout:
             rows[:, at["group_reward"]] = bytes_of(columns.group_reward)
         return rows.tobytes()
 
-    def read(self, data: bytes, start: int) -> tuple[Columns, int]:
+    def read(self, data: bytes, start: int) -> tuple[AgentColumns, int]:
         """Those agents at `start` of `data` that are laid out like this, and where they end."""
         length = self.length
         count = min((len(data) - start) // length, MAX_ROWS)
@@ -309,14 +309,14 @@ class InfoLayout:
                 alike &= (padded[:, :-1] >= 0x80).all(axis=1) & (padded[:, -1] < 0x10)
         return alike
 
-    def _columns(self, rows: Bytes) -> Columns:
+    def _columns(self, rows: Bytes) -> AgentColumns:
         at, count = self._layout.places, len(rows)
         grouped = "group_id" in at
         obs = [
             floats_of(rows[:, at[f"obs{number}"]]).reshape(count, *sensor.shape)
             for number, sensor in enumerate(self._sensors)
         ]
-        return Columns(
+        return AgentColumns(
             reward=floats_of(rows[:, at["reward"]])[:, 0],
             done=rows[:, at["done"].start] != 0,
             max_step=rows[:, at["max_step"].start] != 0,

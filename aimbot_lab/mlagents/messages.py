@@ -63,7 +63,7 @@ _TYPES = {
 
 OK, SHUT_DOWN = 200, 400  # values of the header's status
 STEP, RESET, QUIT = 0, 1, 2  # commands
-UNREADABLE = "a message can't be read: it is none of ML-Agents"
+UNREADABLE = "a message can't be read: it is not one of ML-Agents"
 
 
 class WireError(UnityCommunicationException):
@@ -90,7 +90,7 @@ class BuildMessage(NamedTuple):
 
 
 def read_trainer_message(data: bytes) -> TrainerMessage:
-    """What `data`, a UnityMessage, holds. Raises WireError where it is none."""
+    """What `data`, a UnityMessage, holds. Raises WireError for other bytes."""
     message = parsed("UnityMessage", data)
     content = message.unity_input
     step = content.rl_input
@@ -104,7 +104,7 @@ def read_trainer_message(data: bytes) -> TrainerMessage:
 
 
 def read_build_message(data: bytes) -> BuildMessage:
-    """What `data`, a UnityMessage, holds. Raises WireError where it is none."""
+    """What `data`, a UnityMessage, holds. Raises WireError for other bytes."""
     message = parsed("UnityMessage", data)
     content = message.unity_output
     step = content.rl_output

@@ -120,7 +120,7 @@ def _tail(sensor: ObservationSpec) -> bytes:
     """The fields of an observation beside the pixels."""
     channels = pixels_shape(sensor)[2]
     tail = write_packed(SHAPE, sensor.shape) + tag(COMPRESSION, VARINT) + write_varint(PNG)
-    if channels not in (1, SHADES):  # the others are told without: the mean, or each as it is
+    if channels not in (1, SHADES):  # 1 and 3 need no mapping: the mean, or each as it is
         unused = [-1] * (-channels % SHADES)
         tail += write_packed(MAPPING, [*range(channels), *unused])
     tail += write_packed(DIMENSIONS, map(int, sensor.dimension_property))

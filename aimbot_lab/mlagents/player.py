@@ -59,7 +59,7 @@ def teams_of(world: BatchWorld, name: str) -> tuple[Team, ...]:
     )
 
 
-class Player:
+class BehaviorPlayer:
     """Plays `world`, which has a scenario, by the actions of behaviors.
 
     Pictures are [C, H, W] with `channels_first`, else [H, W, C].
@@ -68,6 +68,8 @@ class Player:
     def __init__(
         self, world: BatchWorld, *, name: str, seed: int, channels_first: bool = True
     ) -> None:
+        from aimbot_lab.mlagents.core.scaling import write_actions  # loads Numba
+
         self.teams = teams_of(world, name)
         self.spec: BehaviorSpec = behavior_spec(world.spec, channels_first=channels_first)
         self.sensors = sensors_of(world.spec, channels_first=channels_first)
@@ -75,7 +77,11 @@ class Player:
         self._seats = seats_of(world)
         width = len(world.spec.branches) + world.spec.continuous
         self._actions: Float32Array = np.zeros((self._seats, width), np.float32)
-        self._writers = [ActionWriter(self._actions[team.seats], world.spec) for team in self.teams]
+        low, high = world.spec.action_ranges
+        self._middle = ((low + high) / 2).astype(np.float32)
+        self._half = ((high - low) / 2).astype(np.float32)
+        self._write_actions = write_actions
+        self._nothing = self.spec.action_spec.empty_action(world.num_envs)
         self._buffers = AlternatingBuffers(world)
         self._choices, self._masks = sum(world.spec.branches), world.spec.can("masks")
 
@@ -98,8 +104,15 @@ class Player:
         Continuous numbers are clipped to -1 and 1, which stand for the world's bounds. Raises
         UnityActionException, leaving the world as it was, for NaN and choices that there are not.
         """
-        for team, writer in zip(self.teams, self._writers, strict=True):
-            writer.write(actions.get(team.behavior))
+        for team in self.teams:
+            given = actions.get(team.behavior, self._nothing)
+            self._write_actions(
+                given.discrete,
+                given.continuous,
+                self._middle,
+                self._half,
+                self._actions[team.seats],
+            )
         try:
             episodes = self._world.step(self._actions, self._buffers.turn())
         except ActionError as error:
@@ -122,28 +135,6 @@ class Player:
             final_observations=buffers.final_observations,
             episodes=episodes or None,
         )
-
-
-class ActionWriter:
-    """Writes actions of ML-Agents into `out` [n, width], those of as many agents of a world."""
-
-    def __init__(self, out: Float32Array, spec: WorldSpec) -> None:
-        from aimbot_lab.mlagents.core.scaling import write_actions  # loads Numba
-
-        self._write_actions = write_actions
-        self._nothing = ActionTuple(
-            np.zeros((len(out), spec.continuous), np.float32),
-            np.zeros((len(out), len(spec.branches)), np.int32),
-        )
-        low, high = spec.action_ranges
-        self._middle = ((low + high) / 2).astype(np.float32)
-        self._half = ((high - low) / 2).astype(np.float32)
-        self._out = out
-
-    def write(self, action: ActionTuple | None) -> None:
-        """Write `action`, zeros where there is none."""
-        given = self._nothing if action is None else action
-        self._write_actions(given.discrete, given.continuous, self._middle, self._half, self._out)
 
 
 class AlternatingBuffers:
@@ -226,7 +217,7 @@ class TeamSteps:
         return decisions, terminals
 
 
-def steps_of_teams(player: Player) -> dict[str, TeamSteps]:
+def steps_of_teams(player: BehaviorPlayer) -> dict[str, TeamSteps]:
     """The steps of each of `player`'s teams, by behavior."""
     branches = player.spec.action_spec.discrete_branches
     return {team.behavior: TeamSteps(team, branches, player.sensors) for team in player.teams}

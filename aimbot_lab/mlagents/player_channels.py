@@ -126,7 +126,7 @@ def parameters_of(messages: list[Message]) -> dict[str, ParameterValue]:
 def read_parameter(message: bytes) -> tuple[str, ParameterValue]:
     """The name of a parameter and what it is set to.
 
-    Raises UnitySideChannelException for a sampler that draws nothing and a message that is none.
+    Raises UnitySideChannelException for a sampler that draws nothing and an invalid message.
     """
     read = IncomingMessage(message)
     name, kind = read.read_string(), read.read_int32()
@@ -248,7 +248,7 @@ class PlayerChannels:
 
 
 def reports_over(*, stats: bool, text: bool) -> tuple[uuid.UUID, ...]:
-    """The channels over which results are told."""
+    """The channels over which results are reported."""
     return (STATS,) * stats + (STRING_LOG,) * text
 
 

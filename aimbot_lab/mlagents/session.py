@@ -34,7 +34,7 @@ from aimbot_lab.mlagents.messages import (
     write_build_message,
 )
 from aimbot_lab.mlagents.picture_codec import PictureInfoCodec
-from aimbot_lab.mlagents.player import Moment, Player, TeamSteps, steps_of_teams, teams_of
+from aimbot_lab.mlagents.player import BehaviorPlayer, Moment, TeamSteps, steps_of_teams, teams_of
 from aimbot_lab.mlagents.player_channels import PlayerChannels, ReceivedParameters
 from aimbot_lab.mlagents.sensors import behavior_spec
 from aimbot_lab.mlagents.side_channel.side_channel import framed, unframed
@@ -50,9 +50,9 @@ REPORTS = (STATS, STRING_LOG)
 class PlayerSession:
     """`world` as a build, from its first message to its last.
 
-    `reports` are the channels over which results are told; `png` compresses pictures; with
-    `describes` the world is described to a trainer of ours. Raises ConfigurationError where so many
-    agents make longer messages than trainers take.
+    `reports` are the channels over which results are sent; `png` compresses pictures; with
+    `describes` the world is described to a trainer of ours. Raises ConfigurationError where
+    the messages of all agents are longer than trainers take.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class PlayerSession:
         self._teams = teams_of(world, name)
         parameters = ReceivedParameters(world, scenario)
         self._channels = PlayerChannels(world, parameters, log=_log_of(reports))
-        self._player: Player | None = None
+        self._player: BehaviorPlayer | None = None
         self._steps: dict[str, TeamSteps] = {}
         self._introduced, self._describes = False, describes
 
@@ -96,7 +96,9 @@ class PlayerSession:
         if self._player is None:
             seed = abs(trainers_seed(message.initialization))
             first = reads_channels_first(message.initialization)
-            self._player = Player(self._world, name=self._name, seed=seed, channels_first=first)
+            self._player = BehaviorPlayer(
+                self._world, name=self._name, seed=seed, channels_first=first
+            )
             self._infos = self._codec(self._player.spec)
             self._steps = steps_of_teams(self._player)
             self._prepare()
@@ -112,7 +114,7 @@ class PlayerSession:
         A trainer waits a minute for each message, so that neither the greeting nor the answer to
         its reset may take the time. That reset begins anew, whatever was played here.
         """
-        player = Player(self._world, name=self._name, seed=0)
+        player = BehaviorPlayer(self._world, name=self._name, seed=0)
         player.reset()
         player.step({})
 

@@ -65,7 +65,7 @@ def make_world(
 
 
 def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
-    """`settings` with so many rows. Raises ConfigurationError where the world takes fewer."""
+    """`settings` with `num_envs` rows. Raises ConfigurationError where the world takes fewer."""
     chosen: Any = settings
     try:
         changed: WorldSettings = replace(chosen, num_envs=num_envs)
@@ -81,7 +81,7 @@ def with_rows(settings: WorldSettings, num_envs: int) -> WorldSettings:
 def spec_of(settings: WorldSettings) -> WorldSpec:
     """The shape of the world that `settings` describe.
 
-    Raises ConfigurationError, in a line for each fault, where a package's is none.
+    Raises ConfigurationError, in a line for each fault, where a package's is invalid.
     """
     with WORLDS.blamed(settings.world, "has no spec:"):
         spec = type_of(settings).spec(settings)

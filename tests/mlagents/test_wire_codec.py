@@ -218,7 +218,7 @@ def refused(seed: int) -> list[str]:
     ],
 )
 def test_what_is_no_message_is_refused_in_a_line(data: bytes) -> None:
-    with pytest.raises(WireError, match=r"^a message can't be read: it is none of ML-Agents$"):
+    with pytest.raises(WireError, match=r"^a message can't be read: it is not one of ML-Agents$"):
         read_trainer_message(data)
 
 

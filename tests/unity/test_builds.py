@@ -106,7 +106,7 @@ def test_a_build_that_hangs_is_killed_and_restarted(build: Any) -> None:
         ("crash", "ended with exit code 3; its last line: Segmentation fault in Monster.cs; it "),
         ("goes", "said that it goes; it was restarted 0 times"),
         ("long", "sent a message of 65.0 MiB, and 64 are taken: let it have fewer agents"),
-        ("rubbish", "build 0: a message can't be read: it is none of ML-Agents"),
+        ("rubbish", "build 0: a message can't be read: it is not one of ML-Agents"),
     ],
 )
 def test_a_build_that_fails_ends_the_run_in_a_line(build: Any, mode: str, line: str) -> None:

@@ -24,7 +24,7 @@ class Measure:
     only: str = ""  # column; of those episodes alone in which that is not 0
     beside: str = ""  # column whose mean a table shows with it: 3.2 of 5.0
     median: bool = False
-    interval: bool = False  # whether the mean has a 95 % interval, and differences are told
+    interval: bool = False  # whether the mean has a 95 % interval, and differences are shown
     decimals: int = 1  # in a table
     training: str = ""  # metric of the training's own episodes; empty: not tracked
     evaluation: str = ""  # metric of those played while it trains

@@ -48,7 +48,7 @@ class EnvironmentParametersChannel(SideChannel):
     def set_uniform_sampler_parameters(
         self, key: str, min_value: float, max_value: float, seed: int
     ) -> None:
-        """Draw parameter `key` evenly between the two; a seed of -1 is none."""
+        """Draw parameter `key` evenly between the two; -1: without a seed."""
         message = self._sampler(key, self.SamplerTypes.UNIFORM, seed=seed)
         message.write_float32(min_value)
         message.write_float32(max_value)
@@ -57,7 +57,7 @@ class EnvironmentParametersChannel(SideChannel):
     def set_gaussian_sampler_parameters(
         self, key: str, mean: float, st_dev: float, seed: int
     ) -> None:
-        """Draw parameter `key` from a normal distribution; a seed of -1 is none."""
+        """Draw parameter `key` from a normal distribution; -1: without a seed."""
         message = self._sampler(key, self.SamplerTypes.GAUSSIAN, seed=seed)
         message.write_float32(mean)
         message.write_float32(st_dev)
@@ -66,7 +66,7 @@ class EnvironmentParametersChannel(SideChannel):
     def set_multirangeuniform_sampler_parameters(
         self, key: str, intervals: list[tuple[float, float]], seed: int
     ) -> None:
-        """Draw parameter `key` evenly from all intervals; a seed of -1 is none."""
+        """Draw parameter `key` evenly from all intervals; -1: without a seed."""
         message = self._sampler(key, self.SamplerTypes.MULTIRANGEUNIFORM, seed=seed)
         message.write_float32_list([bound for interval in intervals for bound in interval])
         self.queue_message_to_send(message)

@@ -72,7 +72,7 @@ class IncomingMessage:
         return value
 
     def _length(self, *, of: int) -> int:
-        """A number of things to come, each of so many bytes."""
+        """The number of things to come, each of `of` bytes."""
         count = int(self._next("<i"))
         self._require(count * of if count >= 0 else len(self.buffer) + 1)
         return count

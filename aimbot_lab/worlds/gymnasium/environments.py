@@ -1,7 +1,7 @@
 """Gymnasium environments made from settings, what is known of them, and what they are given.
 
 Parameters of an episode are drawn from constants and samplers, and set as attributes. Environments
-with the interface of the old gym are told in a line with what Gymnasium wants.
+with the interface of the old gym are reported in a line with what Gymnasium wants.
 """
 
 import inspect

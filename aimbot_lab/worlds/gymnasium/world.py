@@ -71,7 +71,7 @@ class GymnasiumWorld:
     """`settings.num_envs` copies of an environment, stepped one after the other.
 
     Episode k that begins after a reset to `seed` begins from a seed that follows from `seed` and k
-    alone, whoever plays it. An environment has no snapshot: `restore` begins new episodes. The
+    alone, not from its player. An environment has no snapshot: `restore` begins new episodes. The
     environments are closed with the world, or with this object.
     """
 

@@ -179,7 +179,7 @@ def keeping_endings_changes_nothing(subject: Subject) -> None:
 
 
 @dataclass
-class _Episode:
+class _RecordedEpisode:
     """How a row began, and what was done and seen in it."""
 
     start: RowArrays
@@ -201,7 +201,7 @@ def a_recorded_episode_is_played_again_bit_for_bit(subject: Subject) -> None:
         _play_again(episode, world, kind, replays=kind.replays)
 
 
-def _recorded(world: BatchWorld, subject: Subject, replays: WorldReplays) -> list[_Episode]:
+def _recorded(world: BatchWorld, subject: Subject, replays: WorldReplays) -> list[_RecordedEpisode]:
     """The first episodes that ended in `world`, which was just reset."""
     act, rows, found = random_actions(world), world.num_envs, []
     running = [_begun(world, row, replays) for row in range(rows)]
@@ -220,13 +220,15 @@ def _recorded(world: BatchWorld, subject: Subject, replays: WorldReplays) -> lis
     return found
 
 
-def _begun(world: BatchWorld, row: int, replays: WorldReplays) -> _Episode:
+def _begun(world: BatchWorld, row: int, replays: WorldReplays) -> _RecordedEpisode:
     start = replays.row_start(world, row)
     assert start is not None, "a row that has just begun must give its start"
-    return _Episode({name: array.copy() for name, array in start.items()})
+    return _RecordedEpisode({name: array.copy() for name, array in start.items()})
 
 
-def _note(episode: _Episode, step: Step, actions: Float32Array, *, place: tuple[int, int]) -> None:
+def _note(
+    episode: _RecordedEpisode, step: Step, actions: Float32Array, *, place: tuple[int, int]
+) -> None:
     """Keep what `actions` [agents, A] led to in the row at `place`, its number and that of rows."""
     row, rows = place
     seats = slice(row, None, rows)
@@ -241,7 +243,9 @@ def _ending(batch: EpisodeBatch, row: int) -> Ending:
     return {name: getattr(batch, name)[places] for name in ENDING}
 
 
-def _play_again(episode: _Episode, world: Any, kind: WorldType, *, replays: WorldReplays) -> None:
+def _play_again(
+    episode: _RecordedEpisode, world: Any, kind: WorldType, *, replays: WorldReplays
+) -> None:
     row = replays.replay_row(replays.row_settings(world.settings), episode.start, kind.make)
     buffers = step_buffers(row.world)
     row.beginning()

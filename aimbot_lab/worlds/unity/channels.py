@@ -3,7 +3,7 @@
 Targets and difficulties are environment parameters too, by names of their own: `target.NAME` is the
 weight of a target, `difficulty.NAME.K` that of its difficulty K.
 
-Result lines and stats carry no agent's id: they are told in the order in which the agents ended. An
+Result lines and stats carry no agent's id: they come in the order in which the agents ended. An
 agent that was cut off may have none, and has lost then. All `LogType.Warning` and `LogType.Error`
 logs of a build may come over its log channel. What is not read is named once, so that it can be
 found.

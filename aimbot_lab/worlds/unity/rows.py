@@ -68,7 +68,7 @@ class BuildRows:
         self.results: dict[int, Result] = {}  # by row
 
     def reset(self, channels: bytes) -> None:
-        """Begin episodes in all rows, which are not told as ended."""
+        """Begin episodes in all rows, which are not reported as ended."""
         at = self._at
         self._seating = Seating(len(at.over))
         self.results.clear()
@@ -125,14 +125,14 @@ class BuildRows:
         return asked
 
     def _end(self, ended: dict[str, TerminalSteps]) -> None:
-        """Close the episodes of agents that ended, told of together."""
+        """Close the episodes of agents that one message reports as ended."""
         at, places, cut = self._at, [], []
         totals: list[float] = []
         for name, steps in ended.items():
             rows = self._seating.rows(name, steps.agent_id)
             places += rows.tolist()
             cut += steps.interrupted.tolist()
-            # Only of a row that has not ended since it was last told.
+            # Only of a row that has not ended since it was last reported.
             fresh = (rows != EMPTY) & ~at.over[rows]
             chosen = rows[fresh]
             at.rewards[chosen] += steps.reward[fresh]

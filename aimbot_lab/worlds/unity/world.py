@@ -51,8 +51,8 @@ class UnityWorld:
     """`settings.num_envs` agents of builds of `shape`, one row each.
 
     Processes start with the first reset. A build has no snapshot: `restore` begins new episodes. An
-    ended episode is told when the next one of its row begins; a row whose agent needs no action yet
-    stays as it is, with the reward 0. `start` starts a process by its number.
+    ended episode is reported when the next one of its row begins; a row whose agent needs no action
+    yet stays as it is, with the reward 0. `start` starts a process by its number.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class UnityWorld:
     def set_scenario(self, scenario: Scenario) -> int:
         """Number of the scenario that every episode from now on is drawn from.
 
-        Builds are told of it with the next reset or step. Raises ConfigurationError for a target
+        Builds get it with the next reset or step. Raises ConfigurationError for a target
         or a parameter that there is not.
         """
         check_scenario(scenario, self.spec)
@@ -219,7 +219,7 @@ class UnityWorld:
         return slice(number * agents, min((number + 1) * agents, self.num_envs))
 
     def _news(self, number: int, *, engine: bool = False) -> bytes:
-        """What process `number` is told over side channels."""
+        """What process `number` is sent over side channels."""
         begin = engine_message(self.settings) if engine else b""
         if self._scenario is None:
             return begin
