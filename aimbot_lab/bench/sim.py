@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, printed_number, seconds_of
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, seats_of, step_buffers
-from aimbot_lab.foundation.world_type import StepParts, WorldSettings, WorldType
+from aimbot_lab.foundation.world_type import RandomAgent, StepParts, WorldSettings, WorldType
 from aimbot_lab.worlds.registry import default_type, make_world, type_of, world_types
 
 SEED = 20_240_229

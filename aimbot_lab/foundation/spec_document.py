@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.world import (
     BlockKind,
+    EnvironmentActions,
     Float32Array,
     ObservationBlock,
     StateTable,

@@ -10,7 +10,7 @@ from aimbot_lab.adapters.sb3 import WorldVecEnv
 from aimbot_lab.adapters.spaces import AIM_SHARES
 from aimbot_lab.curriculum.settings import Lesson
 from aimbot_lab.foundation.argument_checks import checked_actions
-from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.settings import NetworkSettings, TrainSettings
 from aimbot_lab.training.training import Training, TrainingPlan

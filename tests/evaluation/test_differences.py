@@ -9,7 +9,7 @@ import pytest
 from aimbot_lab.evaluation.differences import differences
 from aimbot_lab.evaluation.episodes import Act, CellEpisodes, play
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.random_player import RandomAgent
+from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings

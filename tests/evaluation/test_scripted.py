@@ -7,8 +7,8 @@ import pytest
 
 from aimbot_lab.evaluation.evaluate import CellScore, evaluate
 from aimbot_lab.foundation.episodes import Cell
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings

@@ -6,9 +6,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.spec_document import spec_document, spec_from
-from aimbot_lab.foundation.world import ObservationBlock, StateTable, WorldSpec, table_of_one_hot
+from aimbot_lab.foundation.world import (
+    EnvironmentActions,
+    ObservationBlock,
+    StateTable,
+    WorldSpec,
+    table_of_one_hot,
+)
 from aimbot_lab.worlds.registry import WORLDS
 from tests.worlds.race import Race
 

@@ -62,7 +62,7 @@ def by_the_real_client(
 
 def test_the_same_calls_give_the_same_on_both(tmp_path: Path) -> None:
     real = by_the_real_client(tmp_path, "calls", 8)
-    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents")
+    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents.base_env")
     told = llapi_calls.channels(api)
     world = make_world(settings_with(num_envs=8, time_limit=3.0))
     env = LabEnvironment(world, GOTO, seed=5, side_channels=list(vars(told).values()))
@@ -106,7 +106,7 @@ def test_the_real_client_reads_pictures_and_rays(
     camera = CameraSettings(width=20, height=10, grey=not colours)
     told = ObservationSettings(camera=camera, rays="ml-agents")
     world = make_world(settings_with(num_envs=4, time_limit=3.0, observation=told))
-    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents")
+    api = llapi_calls.interface("aimbot_lab.mlagents", "aimbot_lab.mlagents.base_env")
     ours = llapi_calls.sensors_seen(LabEnvironment(world, GOTO, seed=5), api)
     sensors, seen = json.loads(json.dumps(ours))
     channels = 3 if colours else 1

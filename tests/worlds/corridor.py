@@ -5,8 +5,8 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
+from aimbot_lab.foundation.world_type import RandomAgent
 from aimbot_lab.worlds.gymnasium.settings import GymnasiumSettings, WinRule
 from aimbot_lab.worlds.gymnasium.world import GymnasiumWorld
 

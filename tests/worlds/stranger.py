@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import MakePlayer, WorldType
+from aimbot_lab.foundation.world_type import MakePlayer, RandomAgent, WorldType
 from tests.worlds.race import Race, race_spec
 
 

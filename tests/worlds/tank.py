@@ -19,11 +19,10 @@ from aimbot_lab.foundation.argument_checks import (
 )
 from aimbot_lab.foundation.episodes import LOSS, WIN, Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.replays import RowArrays, WorldReplays
 from aimbot_lab.foundation.settings import STRICT, Ge, Int, dataclass
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Scenario, StepBuffers, WorldSpec
-from aimbot_lab.foundation.world_type import MakePlayer, WorldType
+from aimbot_lab.foundation.world_type import MakePlayer, RandomAgent, WorldType
 from aimbot_lab.worlds.testing import Subject
 
 FULL, STEPS, INF = 6.0, 8, float("inf")

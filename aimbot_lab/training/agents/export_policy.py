@@ -14,9 +14,8 @@ from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
 from aimbot_lab.evaluation.temperature import LIKELIEST, Temperature
-from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.world import Float32Array
+from aimbot_lab.foundation.world import EnvironmentActions, Float32Array
 from aimbot_lab.training.agents.agent_files import SavedAgent
 from aimbot_lab.training.agents.deployed_parts import (
     AimedMouse,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import (
     BatchWorld,
@@ -17,7 +16,7 @@ from aimbot_lab.foundation.world import (
     WorldSpec,
     new_step_buffers,
 )
-from aimbot_lab.foundation.world_type import Bounds, MakePlayer, StepParts, WorldType
+from aimbot_lab.foundation.world_type import Bounds, MakePlayer, RandomAgent, StepParts, WorldType
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.parameters import (
     DECLARED,

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BatchWorld, Scenario, StepBuffers, WorldSpec, step_buffers
-from aimbot_lab.foundation.world_type import Act, Bounds, Content, MakePlayer, StepParts, WorldType
+from aimbot_lab.foundation.world_type import (
+    Act,
+    Bounds,
+    Content,
+    MakePlayer,
+    RandomAgent,
+    StepParts,
+    WorldType,
+)
 from aimbot_lab.worlds.gorge.explorer import Explorer
 from aimbot_lab.worlds.gorge.features import block_size
 from aimbot_lab.worlds.gorge.map_choice import chosen_maps, pool_of

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from aimbot_lab.foundation.environment_actions import EnvironmentActions
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.world import (
     BoolArray,
+    EnvironmentActions,
     Float32Array,
     ObservationBlock,
     StateTable,

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aimbot_lab.foundation.named_code import NamedCode, is_allowed, named_code
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.world import BatchWorld, WorldSpec
-from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer
+from aimbot_lab.foundation.world_type import AskedType, Bounds, MakePlayer, RandomAgent
 from aimbot_lab.worlds.gymnasium.settings import TARGET, GymnasiumSettings
 
 

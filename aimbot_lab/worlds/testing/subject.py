@@ -8,7 +8,6 @@ import numpy as np
 
 from aimbot_lab.foundation.episodes import EpisodeBatch
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import (
     BatchWorld,
     Float32Array,
@@ -17,7 +16,7 @@ from aimbot_lab.foundation.world import (
     seats_of,
     step_buffers,
 )
-from aimbot_lab.foundation.world_type import WorldType
+from aimbot_lab.foundation.world_type import RandomAgent, WorldType
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aimbot_lab.foundation.random_player import RandomAgent
 from aimbot_lab.foundation.world import BatchWorld, BoolArray, Float32Array
-from aimbot_lab.foundation.world_type import Act, MakePlayer
+from aimbot_lab.foundation.world_type import Act, MakePlayer, RandomAgent
 from aimbot_lab.worlds.arena.greedy import PLAYER, GreedyAgent
 from aimbot_lab.worlds.duel.core.state import ACTION_COLUMNS
 from aimbot_lab.worlds.duel.players.aimbot import Aimbot
