@@ -19,7 +19,6 @@ import numpy as np
 
 from aimbot_lab.bench.train import FILE, Stopwatch, only, train_in_turns, training_plan
 from aimbot_lab.bench.turns import Report, Say, Table, by_turns, group, mean_ratio, seconds_by_turns
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import Scenario, step_buffers
 from aimbot_lab.replay.episode import RowRecorder, as_replay
@@ -31,6 +30,7 @@ from aimbot_lab.training.callbacks.live_publication import LivePublication
 from aimbot_lab.training.callbacks.rollout_times import rollout_times
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import EvaluationSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 from aimbot_lab.worlds.registry import default_type, make_world, settings_with
 

@@ -244,7 +244,7 @@ def evaluation(every: int, episodes: int, steps: int, repeats: int) -> "Report":
       aimbot-lab bench evaluation --every 200000
     """
     from aimbot_lab.bench.costs import bench_evaluation
-    from aimbot_lab.evaluation.settings import EvaluationSettings
+    from aimbot_lab.training.settings import EvaluationSettings
 
     settings = EvaluationSettings(every=every, episodes=episodes)
     return bench_evaluation(settings, steps=steps, repeats=repeats)

@@ -1,8 +1,8 @@
-"""Episodes played for an evaluation: the same starts for every player, on seeds of their own."""
+"""Evaluated episodes: the same starts for every player, on seeds of their own, and their scores."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,15 @@ from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.result_lines import UnparsedLineError
 from aimbot_lab.foundation.samplers import ParameterValue
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.statistics.measures import Columns, Measure
+from aimbot_lab.foundation.statistics.intervals import wilson
+from aimbot_lab.foundation.statistics.measures import Columns, Measure, measured_by_name
 from aimbot_lab.foundation.world import (
     BatchWorld,
     BoolArray,
     Float32Array,
+    Int64Array,
     Scenario,
+    StepBuffers,
     WorldSpec,
     seats_of,
     step_buffers,
@@ -29,6 +32,7 @@ Float64Array = npt.NDArray[np.float64]
 FIRST_SEED = 2**32  # a training's seeds are 32 bits wide: none of them is as large
 MAX_STEPS = 30_000  # of an episode, in worlds that name no longest one
 TRACED_STEPS = 100
+NO_PLACES = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,42 @@ def longest_episode(spec: WorldSpec, max_steps: int | None = None) -> int:
     return MAX_STEPS if spec.max_steps is None else 2 * spec.max_steps
 
 
-def endless(cell: Cell, *, running: int, rows: int, steps: int) -> RunFailedError:
-    """That so many of the episodes in `rows` rows have not ended in so many steps."""
-    target = cell.shown
-    return RunFailedError(
-        f"{running} of {rows} episodes of {target} did not end within {steps:,} steps: give the "
-        "world a limit, or raise this one with --max-steps or evaluation.max_steps"
+def endless(cell: Cell, world: BatchWorld, limit: int) -> Callable[[int], RunFailedError]:
+    """The error of episodes of `cell` in `world`, some of which did not end in `limit` steps."""
+    return lambda running: RunFailedError(
+        f"{running} of {world.num_envs} episodes of {cell.shown} did not end within {limit:,} "
+        "steps: give the world a limit, or raise this one with --max-steps or evaluation.max_steps"
     )
+
+
+def first_episodes(
+    world: BatchWorld,
+    act: Act,
+    buffers: StepBuffers,
+    *,
+    limit: int,
+    error: Callable[[int], RunFailedError],
+) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array]]:
+    """Play `world`, just reset into `buffers`, until the first episode of every row has ended.
+
+    `act` acts for all agents. Gives after every step the actions [N, A], the episodes that ended,
+    and the places among these of first episodes, as the row's first agent had them. Every row
+    counts once, however soon it ends: counting whatever has ended after a while would count too
+    many wins, since losses take longest. Raises `error`, of the number of rows whose first episode
+    has not ended, after `limit` steps.
+    """
+    running = np.ones(world.num_envs, np.bool_)
+    starts = np.ones(seats_of(world), np.bool_)
+    for _ in range(limit):
+        actions = act(buffers.observations, starts)
+        batch = world.step(actions, buffers)
+        starts = buffers.finished.copy()
+        first = np.flatnonzero(running[batch.row] & (batch.agent == 0)) if batch else NO_PLACES
+        running[batch.row[first]] = False
+        yield actions, batch, first
+        if not running.any():
+            return
+    raise error(int(running.sum()))
 
 
 def play(
@@ -108,29 +141,30 @@ def play_scenario(
 ) -> CellEpisodes:
     """The first episode of `act` in every row of `world`, drawn from `scenario` by `seed`.
 
-    Every row counts once, however soon it ends: counting whatever has ended after a while would
-    count too many wins, since losses take longest. `act` acts for all agents; `name` is what the
-    episodes are called. Raises UnparsedLineError where a game's report of an episode can't be
-    read, and RunFailedError where one has not ended within `longest_episode`.
+    `act` acts for all agents; `name` is what the episodes are called. Raises UnparsedLineError
+    where a game's report of an episode can't be read, and RunFailedError where one has not ended
+    within `longest_episode`.
     """
     world.set_scenario(scenario)
-    played, rows = _blank(name, world), world.num_envs
-    running = np.ones(world.num_envs, np.bool_)
-    starts = np.ones(seats_of(world), np.bool_)
-    buffers = step_buffers(world)
+    rows, spec, buffers = world.num_envs, world.spec, step_buffers(world)
     world.reset(seed, buffers.observations)
-    played = replace(played, starts=_hashed(buffers.observations, rows))
-    steps, limit = 0, longest_episode(world.spec, max_steps)
-    while running.any():
-        if steps == limit:
-            raise endless(name, running=int(running.sum()), rows=rows, steps=limit)
-        steps += 1
-        batch = world.step(act(buffers.observations, starts), buffers)
-        starts = buffers.finished.copy()
+    played = CellEpisodes(
+        name,
+        won=np.zeros(rows, np.bool_),
+        seconds=np.zeros(rows),
+        returns=np.zeros(rows),
+        drawn=np.zeros(rows, np.bool_),
+        columns={column: np.zeros(rows) for column in spec.episode_columns},
+        starts=_hashed(buffers.observations, rows),
+        measures=spec.measures,
+    )
+    limit = longest_episode(spec, max_steps)
+    error = endless(name, world, limit)
+    for _, batch, first in first_episodes(world, act, buffers, limit=limit, error=error):
         if batch.unread:
             raise UnparsedLineError(batch.unread[0])
-        if batch:
-            _note(batch, played, running, spec=world.spec)
+        if len(first):
+            _note(batch, played, first, spec=spec)
     return played
 
 
@@ -164,25 +198,8 @@ def _hashed(observations: Float32Array, rows: int) -> tuple[bytes, ...]:
     return tuple(hashlib.blake2b(seen.tobytes(), digest_size=8).digest() for seen in by_row)
 
 
-def _blank(cell: Cell, world: BatchWorld) -> CellEpisodes:
-    """Where the results of `world`'s rows will stand."""
-    rows, spec = world.num_envs, world.spec
-    return CellEpisodes(
-        cell,
-        won=np.zeros(rows, np.bool_),
-        seconds=np.zeros(rows),
-        returns=np.zeros(rows),
-        drawn=np.zeros(rows, np.bool_),
-        columns={name: np.zeros(rows) for name in spec.episode_columns},
-        measures=spec.measures,
-    )
-
-
-def _note(
-    batch: EpisodeBatch, played: CellEpisodes, running: BoolArray, *, spec: WorldSpec
-) -> None:
-    """Keep the first agent's results in rows whose first episode this is."""
-    first = np.flatnonzero(running[batch.row] & (batch.agent == 0))
+def _note(batch: EpisodeBatch, played: CellEpisodes, first: Int64Array, *, spec: WorldSpec) -> None:
+    """Keep the results at the places `first` of `batch` for their rows."""
     rows = batch.row[first]
     seconds = batch.columns.get(spec.time_column or "", batch.length * spec.decision_seconds)
     played.won[rows] = batch.won[first]
@@ -193,4 +210,55 @@ def _note(
     for name, column in played.columns.items():
         known = batch.columns.get(name)  # a game may leave one out
         column[rows] = np.nan if known is None else known[first]
-    running[rows] = False
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a player did in a set of episodes."""
+
+    episodes: int
+    wins: int
+    win_rate: float
+    lower: float  # Wilson interval at 95 %
+    upper: float
+    median_seconds_to_win: float | None  # over the won episodes; None: none won, or not known
+    mean_return: float | None  # None where the world does not tell
+    draws: int = field(default=0, kw_only=True)  # which are no wins
+    measures: Mapping[str, float | None] = field(default_factory=dict, kw_only=True)
+    """What else the world measures, by name; None where no episode is of it."""
+
+
+@dataclass(frozen=True)
+class CellScore(Score):
+    """How a player did in one cell."""
+
+    target: str
+    difficulty: int  # 0: the target has none
+
+
+def score_cell(played: CellEpisodes) -> CellScore:
+    """The score of one cell's episodes."""
+    return CellScore(**vars(score_all([played])), **played.cell._asdict())
+
+
+def score_all(played: Sequence[CellEpisodes]) -> Score:
+    """The score of several cells' episodes together; with as many of each, all count alike."""
+    won = np.concatenate([cell.won for cell in played])
+    seconds = np.concatenate([cell.seconds for cell in played])[won]
+    returns = np.concatenate([cell.returns for cell in played])
+    rate = wilson(int(won.sum()), len(won))
+    return Score(
+        episodes=len(won),
+        wins=int(won.sum()),
+        win_rate=float(won.mean()),
+        lower=rate.lower,
+        upper=rate.upper,
+        median_seconds_to_win=float(np.median(seconds)) if _is_known(seconds) else None,
+        mean_return=float(returns.mean()) if _is_known(returns) else None,
+        draws=sum(int(cell.drawn.sum()) for cell in played if cell.drawn is not None),
+        measures=measured_by_name(played[0].measures, [cell.columns for cell in played]),
+    )
+
+
+def _is_known(values: Float64Array) -> bool:
+    return len(values) > 0 and not bool(np.isnan(values).any())

@@ -1,18 +1,24 @@
-"""Who sits opposite an agent in single matches: snapshots, agents of runs, scripts, by a name."""
+"""An agent's single matches: opponents by a name, such as snapshots and scripts, and recordings."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from aimbot_lab.evaluation.matches import MatchPlayer, script_player
+from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed, first_episodes
+from aimbot_lab.evaluation.matches import MatchPlayer, endless_match, longest, script_player, seated
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.matches import TrackedPool
+from aimbot_lab.experiment.analysis.recording import interleaved, turns, wanted_cells
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
+from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import MayRun
-from aimbot_lab.league.entrants import SHORT_ID, check_worlds
+from aimbot_lab.foundation.world import step_buffers
+from aimbot_lab.league.league import SHORT_ID, check_worlds
+from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.run_summary import LAST, is_agent_name
-from aimbot_lab.training.self_play.seated_agent import agent_player
+from aimbot_lab.training.self_play.players import agent_player
 from aimbot_lab.worlds.registry import make_world, type_of
 
 FIRST = "first"  # the first snapshot of a run
@@ -35,11 +41,6 @@ class Store:
         return vars(self)
 
 
-def check_matches(agent: TrackedAgent) -> None:
-    """Raise ConfigurationError unless the world of `agent` has matches of two agents."""
-    check_worlds([agent])
-
-
 def find_opponent(
     agent: TrackedAgent, name: str | None, *, store: Store, temperature: Temperature | None = None
 ) -> MatchPlayer:
@@ -47,7 +48,7 @@ def find_opponent(
 
     A run may be followed by a colon and one of its snapshots or agents; its last agent is meant
     without. Where no name is given it is the run's first snapshot, or `greedy` where there is none.
-    Raises ConfigurationError where nobody is meant, LabError where it can't be read.
+    Raises ConfigurationError where there is no such player, LabError where it can't be read.
     """
     scripts = type_of(agent.config.env).baselines(agent.config.env)
     if name is None:
@@ -62,7 +63,7 @@ def find_opponent(
     check_worlds([agent, other] if other.run.run_id != agent.run.run_id else [agent])
     found = _of_run(other, which or LAST, store=store, temperature=temperature)
     shown = f"{found.name} of {other.run.name or 'run'} ({other.run.run_id[:SHORT_ID]})"
-    return MatchPlayer(shown, found.sit, found.step, found.run)
+    return replace(found, name=shown)
 
 
 def _is_own(name: str) -> bool:
@@ -129,3 +130,73 @@ def snapshots_of(agent: TrackedAgent, *, store: Store) -> list[tuple[str, int]]:
 def shown_name(player: MatchPlayer) -> str:
     """What a film calls it: its name, and at which step it was saved."""
     return player.name if player.step is None else f"{player.name}, step {player.step:,}"
+
+
+@dataclass(frozen=True)
+class MatchRequest:
+    """Which matches to record."""
+
+    episodes: int  # in all; they take the difficulties by turns
+    seed: int
+    temperature: Temperature | None = None
+    difficulty: int | None = None  # None: those of the last lesson
+
+
+def match_levels(agent: TrackedAgent, difficulty: int | None) -> Sequence[int]:
+    """The difficulties of the run's last lesson, or the one that is wanted.
+
+    Raises ConfigurationError where there is none such.
+    """
+    env = agent.config.env
+    count = next(iter(type_of(env).targets(env).values()))
+    if difficulty is not None:
+        if not 1 <= difficulty <= count:
+            raise ConfigurationError(f"--difficulty: there is none {difficulty}: 1 to {count}")
+        return [difficulty]
+    return sorted({cell.difficulty for cell in wanted_cells(agent, None, None)})
+
+
+def record_matches(
+    agent: TrackedAgent,
+    opponent: MatchPlayer,
+    request: MatchRequest,
+    *,
+    on_episode: Callable[[str], None],
+) -> tuple[Replay, ...]:
+    """Matches of `agent` at home against `opponent`, under the parameters of its last lesson."""
+    home = as_player(agent, temperature=request.temperature)
+    kind, lesson = type_of(agent.config.env), agent.config.lessons[-1]
+    settings = kind.match_settings(agent.config.env)
+    target, difficulties = next(iter(kind.targets(settings).items()))
+    about = _about(agent, home, opponent, request=request)
+    columns = []
+    for level, count in turns(match_levels(agent, request.difficulty), request.episodes):
+        cell, world = Cell(target, level), make_world(settings, count)
+        world.set_scenario(cell_scenario(cell, difficulties, dict(lesson.parameters)))
+        seed, buffers = evaluation_seed(request.seed, cell), step_buffers(world)
+        act = seated(home, opponent, world, seed=seed)
+        world.reset(seed, buffers.observations)
+        error = endless_match((home, opponent))
+        steps = first_episodes(world, act, buffers, limit=longest(world), error=error)
+        played = dict(recorded_episodes(world, steps))
+        columns.append([as_replay(played[row], about) for row in range(count)])
+        for _ in played:
+            on_episode(f"difficulty {level}")
+    return interleaved(columns)
+
+
+def _about(
+    agent: TrackedAgent, home: MatchPlayer, away: MatchPlayer, *, request: MatchRequest
+) -> About:
+    temperature = agent.saved.agent.temperature(request.temperature)
+    return {
+        "run": agent.run.run_id,
+        "name": agent.run.name,
+        "home": shown_name(home),
+        "away": shown_name(away),
+        "agent": agent.which,
+        "step": agent.step,
+        "player": temperature.label,
+        "temperature": temperature,
+        "seed": request.seed,
+    }

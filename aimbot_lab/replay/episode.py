@@ -1,9 +1,9 @@
 """An episode as it is kept, how it began and what was done: recorded, and played again."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -125,9 +125,20 @@ class RowRecorder:
         return episode
 
 
-def recorders(world: BatchWorld) -> Sequence[RowRecorder]:
-    """A recorder for each row of `world`, which was just reset."""
-    return [RowRecorder(world, row) for row in range(world.num_envs)]
+def recorded_episodes(
+    world: BatchWorld, steps: Iterable[tuple[Float32Array, EpisodeBatch, Any]]
+) -> Iterator[tuple[int, RecordedEpisode]]:
+    """The first episode of each row of `world`, which was just reset, with the row, as it ends.
+
+    `steps` are made while this goes on: the actions [N, A] of each, and what it ended.
+    """
+    running = {row: RowRecorder(world, row) for row in range(world.num_envs)}
+    for actions, ended, _ in steps:
+        for row, recorder in list(running.items()):
+            episode = recorder.add(actions, ended)
+            if episode is not None:
+                del running[row]
+                yield row, episode
 
 
 @dataclass(frozen=True)

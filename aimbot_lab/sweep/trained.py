@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from aimbot_lab.evaluation.evaluate import CellScore, score_cell
+from aimbot_lab.evaluation.episodes import CellScore, score_cell
 from aimbot_lab.evaluation.temperature import LIKELIEST, SAMPLED
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, play_task, player_at
 from aimbot_lab.experiment.runs.result import RunResult, cell_name

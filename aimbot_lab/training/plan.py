@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
 
 
 @dataclass(frozen=True)

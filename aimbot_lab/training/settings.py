@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from aimbot_lab.foundation.registry import installed_names
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass, is_whole
+from aimbot_lab.foundation.statistics.intervals import MIN_EPISODES
 from aimbot_lab.training.networks.network import AnyNetwork
 from aimbot_lab.training.networks.settings import NetworkSettings
 from aimbot_lab.training.shards import MAX_SHARDS
@@ -158,6 +159,8 @@ ALGOS = "ppo", "maskable_ppo", "recurrent_ppo", "trpo", "dqn", "qrdqn", "hybrid_
 """The algorithms of this package."""
 GROUP = "aimbot_lab.algorithms"
 """Entry points by which installed packages bring algorithms."""
+
+
 if TYPE_CHECKING:
     Algo = str
 else:
@@ -325,3 +328,20 @@ def bins_within(train: TrainSettings, limit: float) -> tuple[float, ...]:
     if farthest <= limit:
         return train.aim_bins
     return tuple(value / farthest * limit for value in train.aim_bins)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class EvaluationSettings:
+    """How often the agent plays the last lesson's cells while it trains, in episodes of their own.
+
+    These are the same in every run and change nothing in the training.
+    """
+
+    every: Annotated[Int, Ge(1)]
+    """Environment steps between two evaluations; each waits for the next rollout."""
+    episodes: Annotated[Int, Ge(MIN_EPISODES), Le(10_000)] = 50
+    """Episodes of each target at each difficulty."""
+    max_steps: Annotated[Int, Ge(1)] | None = None
+    """Steps of an episode after which it counts as endless, which is an error here and where the
+    run is evaluated; by default twice the world's longest episode, or 30,000 where that is not
+    known."""

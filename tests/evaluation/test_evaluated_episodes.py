@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from known_world import LOSE, WIN, Episode, KnownWorld, idle, result
 
-from aimbot_lab.evaluation.episodes import CellEpisodes, cell_scenario, evaluation_seed, play
-from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.episodes import (
+    CellEpisodes,
+    cell_scenario,
+    evaluation_seed,
+    play,
+    score_all,
+    score_cell,
+)
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
 from aimbot_lab.foundation.result_lines import UnparsedLineError

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from aimbot_lab.evaluation.paired import (
-    Pairs,
-    count_pairs,
-    difference_interval,
-    episodes_to_find,
-    episodes_to_rule_out,
-    holm,
-    mcnemar,
-    tails,
-)
+from aimbot_lab.evaluation.differences import Pairs, holm
 
 RANDOM = np.random.default_rng(11)
 
@@ -29,10 +20,10 @@ def drawn(times: int, n: int, first_only: float, second_only: float) -> list[Pai
 def test_pairs_are_counted_by_who_won_alone() -> None:
     first = np.array([True, True, True, False, False])
     second = np.array([True, False, False, True, False])
-    assert count_pairs(first, second) == (5, 2, 1)
-    assert count_pairs(first, second).difference == pytest.approx(-0.2)
+    assert Pairs.of(first, second) == (5, 2, 1)
+    assert Pairs.of(first, second).difference == pytest.approx(-0.2)
     with pytest.raises(ValueError, match="paired"):
-        count_pairs(first, second[:3])
+        Pairs.of(first, second[:3])
 
 
 @pytest.mark.parametrize(("a", "b"), [(0, 1), (0, 6), (3, 5), (4, 4), (10, 30), (900, 1100)])
@@ -42,18 +33,18 @@ def test_the_p_value_is_the_exact_one_less_half_of_what_lies_at_the_imbalance(
     n, k = a + b, min(a, b)
     exact = stats.binomtest(k, n, 0.5).pvalue
     at = stats.binom.pmf(k, n, 0.5) * (1 if a == b else 2)
-    assert sum(tails(Pairs(5000, a, b))) == pytest.approx(exact, rel=1e-9)
-    assert mcnemar(Pairs(5000, a, b)) == pytest.approx(exact - at / 2, rel=1e-9)
-    assert mcnemar(Pairs(5000, a, b)) == mcnemar(Pairs(5000, b, a))
+    assert sum(Pairs(5000, a, b).tails) == pytest.approx(exact, rel=1e-9)
+    assert Pairs(5000, a, b).p_value == pytest.approx(exact - at / 2, rel=1e-9)
+    assert Pairs(5000, a, b).p_value == Pairs(5000, b, a).p_value
 
 
 def test_a_player_against_itself_shows_nothing() -> None:
     won = RANDOM.random(500) < 0.7
-    pairs = count_pairs(won, won)
-    assert (pairs.difference, mcnemar(pairs)) == (0.0, 1.0)
-    lower, upper = difference_interval(pairs)
+    pairs = Pairs.of(won, won)
+    assert (pairs.difference, pairs.p_value) == (0.0, 1.0)
+    lower, upper = pairs.interval()
     assert -0.01 < lower < 0 < upper < 0.01
-    assert episodes_to_find(pairs) is None
+    assert pairs.episodes_to_find() is None
 
 
 @pytest.mark.parametrize(("n", "share"), [(200, 0.05), (200, 0.2), (1000, 0.01)])
@@ -65,10 +56,10 @@ def test_under_the_null_p_values_are_uniform(n: int, share: float) -> None:
     """
     tables = drawn(8000, n, share / 2, share / 2)
     chance = np.random.default_rng(12).random(len(tables))
-    larger, at = np.array([tails(table) for table in tables]).T
+    larger, at = np.array([table.tails for table in tables]).T
     assert stats.kstest(larger + chance * at, "uniform").pvalue > 0.01
     told = [table for table in tables if table.first_only + table.second_only]
-    values = np.array([mcnemar(table) for table in told])
+    values = np.array([table.p_value for table in told])
     assert values.mean() == pytest.approx(0.5, abs=0.015)
     for level in (0.01, 0.05, 0.1, 0.2):
         assert (values <= level).mean() < level * 1.15 + 0.005
@@ -76,11 +67,11 @@ def test_under_the_null_p_values_are_uniform(n: int, share: float) -> None:
 
 def test_two_different_players_are_told_apart() -> None:
     """0.80 against 0.90 in 200 episodes: the test finds it about as often as its power says."""
-    found = [mcnemar(table) <= 0.05 for table in drawn(4000, 200, 0.05, 0.15)]
-    needed = episodes_to_find(Pairs(200, 10, 30))
+    found = [table.p_value <= 0.05 for table in drawn(4000, 200, 0.05, 0.15)]
+    needed = Pairs(200, 10, 30).episodes_to_find()
     assert needed == pytest.approx(155, abs=3)
     assert np.mean(found) == pytest.approx(0.89, abs=0.03)
-    enough = [mcnemar(table) <= 0.05 for table in drawn(4000, needed, 0.05, 0.15)]
+    enough = [table.p_value <= 0.05 for table in drawn(4000, needed, 0.05, 0.15)]
     assert np.mean(enough) == pytest.approx(0.8, abs=0.03)
 
 
@@ -91,15 +82,15 @@ def test_two_different_players_are_told_apart() -> None:
 def test_the_interval_covers_the_difference_as_often_as_it_says(
     n: int, first: float, second: float
 ) -> None:
-    intervals = np.array([difference_interval(table) for table in drawn(6000, n, first, second)])
+    intervals = np.array([table.interval() for table in drawn(6000, n, first, second)])
     covered = (intervals[:, 0] <= second - first) & (second - first <= intervals[:, 1])
     assert 0.94 <= covered.mean() <= 0.985
 
 
 def test_episodes_that_rule_out_a_difference_do_so_as_often_as_they_should() -> None:
-    needed = episodes_to_rule_out(Pairs(1000, 50, 50), 0.05)
+    needed = Pairs(1000, 50, 50).episodes_to_rule_out(0.05)
     tables = drawn(4000, needed, 0.05, 0.05)
-    inside = [max(map(abs, difference_interval(table))) <= 0.05 for table in tables]
+    inside = [max(map(abs, table.interval())) <= 0.05 for table in tables]
     assert np.mean(inside) == pytest.approx(0.8, abs=0.03)
 
 

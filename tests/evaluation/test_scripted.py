@@ -1,14 +1,15 @@
 """The scripted agents: what they do with what they see, and how often that wins."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.evaluate import CellScore, evaluate
+from aimbot_lab.evaluation.episodes import CellScore, play, score_cell
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.foundation.world_type import RandomAgent
+from aimbot_lab.foundation.world_type import Act, RandomAgent
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings, RaySettings
@@ -17,6 +18,10 @@ EPISODES = 200
 FIRST_CELLS = (Cell("free", 0), Cell("goto", 1), Cell("attack", 1))
 FREE, GOTO, ATTACK = 0.0, 1.0, 2.0
 STOP, FORWARD = 0.0, 1.0
+
+
+def evaluate(world: Arena, act: Act, cells: Sequence[Cell], *, seed: int) -> tuple[CellScore, ...]:
+    return tuple(score_cell(play(world, act, cell, seed=seed)) for cell in cells)
 
 
 def new_world(num_envs: int = EPISODES, **rays: object) -> Arena:

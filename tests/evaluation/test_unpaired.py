@@ -5,16 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from aimbot_lab.evaluation.differences import differences
+from aimbot_lab.evaluation.differences import Wins, differences
 from aimbot_lab.evaluation.episodes import CellEpisodes
-from aimbot_lab.evaluation.unpaired import (
-    Wins,
-    count_wins,
-    difference_interval,
-    episodes_to_find,
-    episodes_to_rule_out,
-    fisher,
-)
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.statistics.intervals import difference_of_means
 
@@ -27,10 +19,10 @@ def drawn(times: int, n: int, first: float, second: float) -> list[Wins]:
 
 def test_wins_are_counted_player_by_player() -> None:
     first, second = np.array([True, True, False]), np.array([False, True, False])
-    assert count_wins(first, second) == Wins(3, 2, 1)
-    assert count_wins(first, second).difference == pytest.approx(-1 / 3)
+    assert Wins.of(first, second) == Wins(3, 2, 1)
+    assert Wins.of(first, second).difference == pytest.approx(-1 / 3)
     with pytest.raises(ValueError, match="one played 3 episodes, the other 2"):
-        count_wins(first, second[:2])
+        Wins.of(first, second[:2])
 
 
 @pytest.mark.parametrize("wins", [Wins(10, 3, 8), Wins(10, 8, 3), Wins(7, 0, 7), Wins(5, 5, 4)])
@@ -43,17 +35,17 @@ def test_the_p_value_is_the_exact_one_less_half_of_what_lies_at_the_imbalance(wi
     imbalance = abs(2 * wins.first - total)
     larger = sum(p for k, p in chance.items() if abs(2 * k - total) > imbalance)
     at = sum(p for k, p in chance.items() if abs(2 * k - total) == imbalance)
-    assert fisher(wins) == pytest.approx(larger + at / 2)
+    assert wins.p_value == pytest.approx(larger + at / 2)
 
 
 def test_players_who_win_as_many_show_nothing_whatever_they_win() -> None:
     for wins in (0, 20, 40):
-        assert fisher(Wins(40, wins, wins)) > 0.5
-        assert difference_interval(Wins(40, wins, wins))[0] < 0
+        assert Wins(40, wins, wins).p_value > 0.5
+        assert Wins(40, wins, wins).interval()[0] < 0
 
 
 def test_under_the_null_p_values_keep_to_their_level() -> None:
-    p_values = np.array([fisher(wins) for wins in drawn(2000, 60, 0.7, 0.7)])
+    p_values = np.array([wins.p_value for wins in drawn(2000, 60, 0.7, 0.7)])
     assert np.mean(p_values <= 0.05) == pytest.approx(0.05, abs=0.015)
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.03)
 
@@ -62,22 +54,22 @@ def test_under_the_null_p_values_keep_to_their_level() -> None:
 def test_the_interval_covers_the_difference_as_often_as_it_says(
     rates: tuple[float, float],
 ) -> None:
-    found = [difference_interval(wins) for wins in drawn(2000, 80, *rates)]
+    found = [wins.interval() for wins in drawn(2000, 80, *rates)]
     inside = np.mean([low <= rates[1] - rates[0] <= high for low, high in found])
     assert 0.93 <= inside <= 0.99
 
 
 def test_as_many_episodes_as_are_asked_for_find_the_difference_with_their_power() -> None:
-    enough = episodes_to_find(Wins(100, 60, 75))
+    enough = Wins(100, 60, 75).episodes_to_find()
     assert enough is not None
-    found = np.mean([fisher(wins) <= 0.05 for wins in drawn(800, enough, 0.6, 0.75)])
+    found = np.mean([wins.p_value <= 0.05 for wins in drawn(800, enough, 0.6, 0.75)])
     assert found == pytest.approx(0.8, abs=0.05)
-    assert episodes_to_find(Wins(100, 60, 60)) is None
+    assert Wins(100, 60, 60).episodes_to_find() is None
 
 
 def test_as_many_as_are_asked_for_rule_a_difference_out_with_their_power() -> None:
-    enough = episodes_to_rule_out(Wins(200, 160, 160), 0.1)
-    ends = [difference_interval(wins) for wins in drawn(800, enough, 0.8, 0.8)]
+    enough = Wins(200, 160, 160).episodes_to_rule_out(0.1)
+    ends = [wins.interval() for wins in drawn(800, enough, 0.8, 0.8)]
     inside = np.mean([low >= -0.1 and high <= 0.1 for low, high in ends])
     assert inside == pytest.approx(0.8, abs=0.06)
 
@@ -106,6 +98,6 @@ def test_a_player_against_itself_in_other_episodes_is_no_pair() -> None:
     ((together, cell),) = differences(one, [two], margin=0.05, are_paired=False)
     for row in (together, cell):
         assert (row.first_only, row.second_only, row.verdict) == (None, None, "unclear")
-        assert row.p_value == fisher(count_wins(one[0].won, two[0].won))
-        assert (row.lower, row.upper) == difference_interval(count_wins(one[0].won, two[0].won))
+        assert row.p_value == Wins.of(one[0].won, two[0].won).p_value
+        assert (row.lower, row.upper) == Wins.of(one[0].won, two[0].won).interval()
         assert row.more_episodes > 0

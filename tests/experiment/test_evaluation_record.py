@@ -2,7 +2,7 @@
 
 import json
 
-from aimbot_lab.evaluation.evaluate import CellScore, Score
+from aimbot_lab.evaluation.episodes import CellScore, Score
 from aimbot_lab.evaluation.temperature import ADVISED, COOLER
 from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores, evaluation_record
 from aimbot_lab.experiment.runs.result import with_section

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aimbot_lab.experiment.analysis.film_record import MAX_FILMS, film_record
+from aimbot_lab.experiment.analysis.recording import MAX_FILMS, film_record
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.tracking.runs.history import Addition
 from aimbot_lab.tracking.runs.run_summary import RunSummary

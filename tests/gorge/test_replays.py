@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import Replay, ReplayError, as_replay, recorders, replay_steps
+from aimbot_lab.replay.episode import Replay, ReplayError, RowRecorder, as_replay, replay_steps
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
 from aimbot_lab.replay.frames import FrameStyle, frames
 from aimbot_lab.replay.terminal import Screen, screens
@@ -27,7 +27,7 @@ def recorded(count: int, **given: Any) -> list[Replay]:
     buffers = step_buffers(world)
     world.reset(5, buffers.observations)
     act = GORGE.baselines(settings)["explorer"](world, 1)
-    running = dict(enumerate(recorders(world)))
+    running = {row: RowRecorder(world, row) for row in range(world.num_envs)}
     found: dict[int, Replay] = {}
     while running:
         actions = act(buffers.observations, buffers.finished)

@@ -9,7 +9,7 @@ from browser_page import MS, Browser, needs_chromium, wait_for_text
 from panel_server import PanelUnderTest, running_panel
 
 from aimbot_lab.foundation.world import Scenario, step_buffers
-from aimbot_lab.replay.episode import as_replay, recorders
+from aimbot_lab.replay.episode import RowRecorder, as_replay
 from aimbot_lab.replay.files import replay_text
 from aimbot_lab.worlds.registry import make_world, settings_with, type_of
 
@@ -33,7 +33,7 @@ def recorded() -> str:
     buffers = step_buffers(world)
     world.reset(7, buffers.observations)
     play = type_of(settings).baselines(settings)["random"](world, 7)
-    (recorder,) = recorders(world)
+    recorder = RowRecorder(world, 0)
     while True:
         actions = play(buffers.observations, buffers.finished)
         episode = recorder.add(actions, world.step(actions, buffers))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aimbot_lab.foundation.world import Scenario, new_step_buffers
-from aimbot_lab.replay.episode import RecordedEpisode, Replay, as_replay, recorders
+from aimbot_lab.replay.episode import RecordedEpisode, Replay, RowRecorder, as_replay
 from aimbot_lab.worlds.arena.arena import Arena
 from aimbot_lab.worlds.arena.greedy import GreedyAgent
 from aimbot_lab.worlds.arena.settings import ArenaSettings
@@ -30,7 +30,7 @@ def played(*targets: str, rows: int = 5, seed: int = 7, **settings: object) -> l
     buffers = new_step_buffers(rows, len(arena.spec.observation_names))
     arena.reset(seed, buffers.observations)
     script = GreedyAgent(arena.spec, ray_angles=arena.settings.rays.angles)
-    recording, shown = recorders(arena), [[] for _ in range(rows)]
+    recording, shown = [RowRecorder(arena, row) for row in range(rows)], [[] for _ in range(rows)]
     seen: dict[int, Seen] = {}
     while len(seen) < rows:
         actions = script(buffers.observations)

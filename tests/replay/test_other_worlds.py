@@ -18,7 +18,6 @@ from aimbot_lab.replay.episode import (
     ReplayError,
     RowRecorder,
     as_replay,
-    recorders,
     replay_steps,
 )
 from aimbot_lab.replay.files import SEAL, _seal, load_replay, replay_text
@@ -110,7 +109,7 @@ def test_a_beginning_that_does_not_fit_the_world_is_refused() -> None:
 
 def test_a_world_without_replays_is_refused_in_one_line() -> None:
     with pytest.raises(ReplayError, match=r"^this world has no replays: its episodes can't be"):
-        recorders(Race(2))
+        RowRecorder(Race(2), 0)
     agent = SimpleNamespace(config=SimpleNamespace(env=CARTPOLE))
     with pytest.raises(ConfigurationError, match=r"^the world gymnasium has no replays: .*"):
         record_agent(agent, RecordingRequest(episodes=1, seed=1), on_episode=print)  # type: ignore[arg-type]

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from tiny_training import Sink, plan
 
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.training.callbacks import lesson_callback
 from aimbot_lab.training.checkpoint.checkpoint import Checkpoint
 from aimbot_lab.training.observer import SilentObserver
 from aimbot_lab.training.run_hooks import RunLinks
+from aimbot_lab.training.settings import EvaluationSettings
 from aimbot_lab.training.training import Training, TrainingPlan
 
 EVERY = 1024

@@ -14,7 +14,6 @@ import pytest
 from tiny_training import Sink
 
 from aimbot_lab.curriculum.settings import CompletionCriteria, Lesson
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import ConfigurationError, RunFailedError
 from aimbot_lab.training.callbacks import lesson_callback
@@ -29,7 +28,7 @@ from aimbot_lab.training.processes.exchange import Exchange, Summed
 from aimbot_lab.training.processes.place import Place
 from aimbot_lab.training.processes.tree import sum_of_leaves
 from aimbot_lab.training.run_hooks import RunLinks
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
 from aimbot_lab.training.training import Training
 from aimbot_lab.worlds.arena.settings import ArenaSettings
 

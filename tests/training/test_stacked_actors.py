@@ -22,7 +22,6 @@ from aimbot_lab.training.self_play.players import (
     FIRST_PLACES,
     AllByKernel,
     EachByTorch,
-    Seen,
     new_players,
 )
 from aimbot_lab.training.self_play.pool import SnapshotPool
@@ -120,18 +119,17 @@ def alone(
 def acted(
     train: TrainSettings, pool: SnapshotPool, sits: np.ndarray, seed: int, steps: int = 1
 ) -> tuple[Float32Array, Float32Array]:
-    """The actions of the last of some steps, -1 where nobody sits; the memory after it."""
-    players = new_players(pool, SPEC, train, engine="fused")
+    """The actions of the last of some steps, -1 where no snapshot sits; the memory after it."""
+    players = new_players(pool.weights, SPEC, train, engine="fused")
     assert isinstance(players, AllByKernel)
     players.seat(sits, ())
     observations, masks = seen(len(sits))
     past = past_of(train)
-    random = th.Generator().manual_seed(seed)
+    players.memory, players.random = past.memory, th.Generator().manual_seed(seed)
     for _ in range(steps):
         actions = np.full((len(sits), 4), -1.0, np.float32)
-        memory = players.act(Seen(observations, masks, past), actions, random)
-        past = past._replace(memory=memory)
-    return actions, memory
+        players.act(observations, masks, past.begins, actions)
+    return actions, players.memory
 
 
 def assert_same(one: np.ndarray, other: np.ndarray) -> None:
@@ -194,14 +192,15 @@ def test_the_number_of_threads_makes_no_difference(kind: str) -> None:
 def test_there_is_room_for_more_and_places_are_taken_over(kind: str) -> None:
     train, count = KINDS[kind], FIRST_PLACES + 4
     pool = pool_of(train, count)
-    players = AllByKernel(pool, SPEC, train)
+    players = AllByKernel(pool.weights, SPEC, train)
     observations, masks = seen()
     for first, last in ((0, 5), (4, 10), (2, count), (8, 10)):
         sits = np.arange(ROWS) % (last - first) + first
         players.seat(sits, ())
         actions = np.zeros((ROWS, 4), np.float32)
-        random = th.Generator().manual_seed(7)
-        players.act(Seen(observations, masks, past_of(train)), actions, random)
+        past = past_of(train)
+        players.memory, players.random = past.memory, th.Generator().manual_seed(7)
+        players.act(observations, masks, past.begins, actions)
         np.testing.assert_array_equal(actions, acted(train, pool, sits, seed=7)[0])
 
 
@@ -254,7 +253,7 @@ def test_what_a_past_self_does_does_not_depend_on_who_plays_beside_it() -> None:
 def test_other_networks_and_engines_act_by_torch() -> None:
     wide = replace(PLAIN, network=replace(SMALL, layers=(MAX_FUSED_UNITS + 1,)))
     for train, engine in ((wide, "fused"), (PLAIN, "torch")):
-        players = new_players(pool_of(train, 1), SPEC, train, engine=engine)
+        players = new_players(pool_of(train, 1).weights, SPEC, train, engine=engine)
         assert isinstance(players, EachByTorch)
 
 

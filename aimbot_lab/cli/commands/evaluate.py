@@ -13,7 +13,7 @@ from aimbot_lab.foundation.shown_text import one_line
 from aimbot_lab.foundation.statistics.intervals import shown_rate
 
 if TYPE_CHECKING:
-    from aimbot_lab.evaluation.evaluate import Score
+    from aimbot_lab.evaluation.episodes import Score
     from aimbot_lab.experiment.analysis.evaluation import Evaluated, PlayerScores
     from aimbot_lab.experiment.runs.agents import TrackedAgent
     from aimbot_lab.foundation.statistics.measures import Measure

@@ -101,5 +101,5 @@ def _keep(found: "League", page: str, plan: "PlannedLeague", place: options.Plac
         f"{FOLDER}/league.html": page,
         f"{FOLDER}/games.csv": found.games_text(),
     }
-    for run_id in plan.entrants.run_ids:
+    for run_id in plan.run_ids:
         add_to_run(place.folder, run_id, Addition(texts=texts), tracking_uri=place.tracking_uri)

@@ -140,8 +140,7 @@ def _demonstrate(
     episodes: int | None,
     **chosen: Any,
 ) -> None:
-    from aimbot_lab.experiment.analysis.demonstrating import demonstrate
-    from aimbot_lab.experiment.analysis.recording import RecordingRequest, wanted_cells
+    from aimbot_lab.experiment.analysis.recording import RecordingRequest, demonstrate, wanted_cells
     from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.foundation.errors import ConfigurationError
 
@@ -173,7 +172,7 @@ def _keep(
     agent: "TrackedAgent", replays: "Sequence[Replay]", film: Path, *, place: options.Place
 ) -> None:
     """Leave a copy with the run, and a line in its note."""
-    from aimbot_lab.experiment.analysis.film_record import film_record
+    from aimbot_lab.experiment.analysis.recording import film_record
     from aimbot_lab.tracking.runs.history import add_to_run, find_run
     from aimbot_lab.tracking.tracker import NOTE_TAG
 
@@ -254,10 +253,15 @@ def _matches(
     **chosen: Any,
 ) -> "Sequence[Replay]":
     """One match, and as many as a grid has room for."""
-    from aimbot_lab.league.opponents import Store, check_matches, find_opponent
-    from aimbot_lab.league.recorded_matches import MatchRequest, record_matches
+    from aimbot_lab.league.league import check_worlds
+    from aimbot_lab.league.opponents import (
+        MatchRequest,
+        Store,
+        find_opponent,
+        record_matches,
+    )
 
-    check_matches(agent)
+    check_worlds([agent])
     store, heat = Store(place.folder, place.tracking_uri), chosen["temperature"]
     opponent = find_opponent(agent, against, store=store, temperature=heat)
     request = MatchRequest(episodes=episodes or at_least, **chosen)

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aimbot_lab.evaluation.differences import Difference, differences
-from aimbot_lab.evaluation.episodes import CellEpisodes
-from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.episodes import CellEpisodes, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import (
     EvaluationTask,

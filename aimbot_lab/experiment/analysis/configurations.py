@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aimbot_lab.evaluation.episodes import CellEpisodes
-from aimbot_lab.evaluation.evaluate import score_all, score_cell
+from aimbot_lab.evaluation.episodes import CellEpisodes, score_all, score_cell
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.evaluation.training_aggregates import (
     Estimate,

@@ -6,8 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from aimbot_lab.curriculum.cells import lesson_cells
-from aimbot_lab.evaluation.episodes import CellEpisodes, play, traced
-from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
+from aimbot_lab.evaluation.episodes import (
+    CellEpisodes,
+    CellScore,
+    Score,
+    play,
+    score_all,
+    score_cell,
+    traced,
+)
 from aimbot_lab.evaluation.temperature import COOLER, LIKELIEST, SAMPLED, Temperature
 from aimbot_lab.experiment.analysis.matches import (
     HEAD,

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aimbot_lab.evaluation.episodes import cell_scenario, evaluation_seed
-from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, script_player
-from aimbot_lab.evaluation.side_by_side import play_pair
+from aimbot_lab.evaluation.matches import MatchPlayer, play_pairs, script_player
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.runs.agents import TrackedAgent, fetch_agent
 from aimbot_lab.foundation.episodes import Cell
@@ -18,6 +17,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact
 from aimbot_lab.tracking.runs.run_summary import BEST
 from aimbot_lab.training.agents.agent import Agent
+from aimbot_lab.training.self_play.players import agent_player
 from aimbot_lab.training.self_play.pool import (
     POOL_FOLDER,
     STEPS_NAME,
@@ -25,27 +25,11 @@ from aimbot_lab.training.self_play.pool import (
     read_snapshot,
     read_steps,
 )
-from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import as_dict, make_world, type_of
 
 SHORT_ID = 8
 
 UNLIKE = ("num_envs", "threads", "learner")  # settings in which worlds of one match may differ
-
-
-class TrackedSnapshot(NamedTuple):
-    """A snapshot of a run."""
-
-    name: str
-    step: int  # environment steps
-    agent: Agent
-
-
-class TrackedSnapshots(NamedTuple):
-    """Those that can be read, and of the others why not, each with its run."""
-
-    whole: tuple[TrackedSnapshot, ...]
-    damaged: tuple[str, ...]
 
 
 class TrackedPool:
@@ -81,27 +65,30 @@ def fetch_snapshots(
     *,
     data_folder: DataFolder,
     tracking_uri: str | None = None,
-) -> TrackedSnapshots:
+    prefix: str = "",
+) -> tuple[list[MatchPlayer], list[str]]:
     """Of the N snapshots of the run that `last` is of those at the places `chosen(N)`.
 
+    As players, whose names begin with `prefix`, and why others can't be read, each with its run.
     None of a run without self-play.
     """
+    whole: list[MatchPlayer] = []
+    damaged: list[str] = []
     if last.config.self_play is None:
-        return TrackedSnapshots((), ())
+        return whole, damaged
     pool = TrackedPool(last, data_folder=data_folder, tracking_uri=tracking_uri)
-    shown = f"run {last.run.run_id[:SHORT_ID]}"
+    run = last.run.run_id
     try:
         listed = pool.listed()
     except LabError as error:
-        return TrackedSnapshots((), (f"{shown}: {POOL_FOLDER}: {error}",))
-    whole, damaged = [], []
+        return whole, [f"run {run[:SHORT_ID]}: {POOL_FOLDER}: {error}"]
     for place in chosen(len(listed)):
         name, step = listed[place]
         try:
-            whole.append(TrackedSnapshot(name, step, pool.read(name)))
+            whole.append(agent_player(f"{prefix}{name}", pool.read(name), step=step, run=run))
         except LabError as error:
-            damaged.append(f"{shown}: {error}")
-    return TrackedSnapshots(tuple(whole), tuple(damaged))
+            damaged.append(f"run {run[:SHORT_ID]}: {error}")
+    return whole, damaged
 
 
 @dataclass(frozen=True)
@@ -162,9 +149,9 @@ def opponents_of(
     made = kind.baselines(env) if scripts else {}
     players = [script_player(name, make, world) for name, make in made.items()]
     at: dict[str, Any] = {"data_folder": data_folder, "tracking_uri": tracking_uri}
-    run, first = agent.run.run_id, fetch_snapshots(agent, lambda count: range(min(count, 1)), **at)
-    players += [agent_player(one.name, one.agent, step=one.step, run=run) for one in first.whole]
-    left_out = list(first.damaged)
+    run = agent.run.run_id
+    first, left_out = fetch_snapshots(agent, lambda count: range(min(count, 1)), **at)
+    players += first
     if agent.which != BEST:
         try:
             best = fetch_agent(run, BEST, **at)
@@ -216,8 +203,8 @@ def play_matches(
         own = []
         for cell in plan.cells:
             world.set_scenario(cell_scenario(cell, world.spec.difficulties[cell.target]))
-            fixture = Fixture(world, evaluation_seed(plan.seed, cell))
-            wins, draws, losses = play_pair(player, opponent, fixture)
+            seed = evaluation_seed(plan.seed, cell)
+            ((wins, draws, losses),) = play_pairs([(player, opponent)], [world], seed=seed)
             games = wins + draws + losses
             own.append(_score(opponent.name, cell.difficulty, games=games, wins=wins, draws=draws))
             on_part(opponent.name, cell)

@@ -1,7 +1,10 @@
-"""Episodes of a tracked run's agent, recorded."""
+"""Episodes of a tracked run's agent: recorded, as a demonstration for ML-Agents, or filmed."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -9,20 +12,42 @@ from aimbot_lab.evaluation.episodes import (
     cell_scenario,
     endless,
     evaluation_seed,
+    first_episodes,
     longest_episode,
 )
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.experiment.analysis.evaluation import last_lesson, max_steps_of
 from aimbot_lab.experiment.runs.agents import TrackedAgent
-from aimbot_lab.experiment.runs.result import cell_name
-from aimbot_lab.foundation.episodes import Cell
+from aimbot_lab.experiment.runs.result import cell_name, section_of, with_section
+from aimbot_lab.foundation.episodes import Cell, EpisodeBatch
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.foundation.world import BatchWorld, closing, seats_of, step_buffers
-from aimbot_lab.replay.episode import About, RecordedEpisode, Replay, as_replay, recorders
+from aimbot_lab.foundation.world import (
+    BatchWorld,
+    BoolArray,
+    Float32Array,
+    Int64Array,
+    StepBuffers,
+    closing,
+    step_buffers,
+)
+from aimbot_lab.replay.episode import About, Replay, as_replay, recorded_episodes
+from aimbot_lab.tracking.runs.history import Addition
+from aimbot_lab.tracking.tracker import NOTE_TAG
+from aimbot_lab.tracking.ui import page_of_artifact
 from aimbot_lab.worlds.registry import make_world, spec_of
 
+if TYPE_CHECKING:
+    from aimbot_lab.mlagents.demonstration import Demonstrated
+
+Kind = TypeVar("Kind")
+Episode = TypeVar("Episode")
 OnEpisode = Callable[[str], None]  # what was played
+
+FOLDER = "videos"  # among a run's artifacts
+TITLE = "Films"
+MAX_FILMS = 6  # in the note, which has room for so much only; all are among the files
+_ODD = re.compile(r"[^\w.-]+")  # what Markdown, addresses or stores may read as something else
 
 
 @dataclass(frozen=True)
@@ -49,14 +74,119 @@ def record_agent(
         raise ConfigurationError(
             f"the world {env.world} has no replays: its episodes can't be recorded or filmed"
         )
+
+    columns = []
     cells = wanted_cells(agent, request.target, request.difficulty)
-    counts = [len(range(place, request.episodes, len(cells))) for place in range(len(cells))]
-    columns = [
-        _played(agent, request, cell, count=count, on_episode=on_episode)
-        for cell, count in zip(cells, counts, strict=True)
-        if count
+    for cell, count in turns(cells, request.episodes):
+        found: dict[int, Replay] = {}
+        with closing(make_world(env, count)) as world:
+            steps = _begun(agent, request, cell, world)
+            for row, episode in recorded_episodes(world, steps):
+                found[row] = as_replay(episode, _about(agent, request, row))
+                on_episode(cell_name(*cell))
+        columns.append([found[row] for row in range(count)])
+    return interleaved(columns)
+
+
+def turns(kinds: Sequence[Kind], episodes: int) -> list[tuple[Kind, int]]:
+    """How many of so many `episodes` are of which of `kinds`, which take turns."""
+    return [
+        (kind, len(range(place, episodes, len(kinds))))
+        for place, kind in enumerate(kinds[:episodes])
     ]
-    return tuple(columns[i % len(cells)][i // len(cells)] for i in range(request.episodes))
+
+
+def interleaved(columns: Sequence[Sequence[Episode]]) -> tuple[Episode, ...]:
+    """The episodes of each kind in `columns`, one of each by turns."""
+    longest = max(map(len, columns), default=0)
+    return tuple(one[i] for i in range(longest) for one in columns if i < len(one))
+
+
+def demonstrate(agent: TrackedAgent, request: RecordingRequest, *, on_episode: OnEpisode) -> bytes:
+    """A demonstration file of `agent` in the cells of its last lesson, one episode after another.
+
+    They begin as those of an evaluation. Raises ConfigurationError where the lesson has no such
+    cell, and for worlds with several agents a row.
+    """
+    from aimbot_lab.mlagents.demonstration import Demonstrated, demonstration
+
+    spec = spec_of(agent.config.env)
+    if spec.agents > 1:
+        raise ConfigurationError(
+            f"the world {agent.config.env.world} has {spec.agents} agents a row: a demonstration "
+            "is of one"
+        )
+    episodes: list[Demonstrated] = []
+    cells = wanted_cells(agent, request.target, request.difficulty)
+    for cell, count in turns(cells, request.episodes):
+        with closing(make_world(agent.config.env, count)) as world:
+            for one in _demonstrated(agent, request, cell, world):
+                episodes.append(one)
+                on_episode(cell_name(*cell))
+    return demonstration(episodes, spec)
+
+
+def _demonstrated(
+    agent: TrackedAgent, request: RecordingRequest, cell: Cell, world: BatchWorld
+) -> "Iterator[Demonstrated]":
+    """The first episode of each row of `world`, in the order in which they end."""
+    from aimbot_lab.mlagents.demonstration import Demonstrated
+
+    buffers, seen, forbidden = step_buffers(world), list[np.ndarray](), list[np.ndarray]()
+
+    def note(observations: Float32Array, _starts: BoolArray) -> None:
+        allowed = np.ones((world.num_envs, sum(world.spec.branches)), np.bool_)
+        if world.spec.can("masks"):
+            world.action_masks(allowed)
+        seen.append(observations.copy())
+        forbidden.append(~allowed)
+
+    running, done, rewards = {*range(world.num_envs)}, list[np.ndarray](), list[np.ndarray]()
+    for actions, _, _ in _begun(agent, request, cell, world, buffers=buffers, note=note):
+        done.append(actions.copy())
+        rewards.append(buffers.rewards.copy())
+        for row in sorted(running):
+            if buffers.finished[row]:
+                running.remove(row)
+                yield Demonstrated(
+                    observations=np.stack(
+                        [*(one[row] for one in seen), buffers.final_observations[row].copy()]
+                    ),
+                    forbidden=np.stack([one[row] for one in forbidden]),
+                    actions=np.stack([one[row] for one in done]).astype(np.float32),
+                    rewards=np.array([one[row] for one in rewards], np.float32),
+                    truncated=bool(buffers.truncated[row]),
+                )
+        if not running:
+            return
+
+
+def _begun(
+    agent: TrackedAgent,
+    request: RecordingRequest,
+    cell: Cell,
+    world: BatchWorld,
+    *,
+    buffers: StepBuffers | None = None,
+    note: Callable[[Float32Array, BoolArray], None] = lambda _observations, _starts: None,
+) -> Iterator[tuple[Float32Array, EpisodeBatch, Int64Array]]:
+    """The steps of `agent` in first episodes of `cell`, of which the first is about to be made.
+
+    `note` is called with the observations and starts of each step before the agent acts on them.
+    """
+    lesson, levels = agent.config.lessons[-1], world.spec.difficulties[cell.target]
+    world.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
+    seed = derive_seed(request.seed, "player", *cell)
+    player = agent.saved.agent.player(world, temperature=request.temperature, seed=seed)
+    buffers = buffers or step_buffers(world)
+    world.reset(evaluation_seed(request.seed, cell), buffers.observations)
+    limit = longest_episode(world.spec, max_steps_of(agent.config, request.max_steps))
+
+    def act(observations: Float32Array, starts: BoolArray) -> Float32Array:
+        note(observations, starts)
+        return player(observations, starts)
+
+    return first_episodes(world, act, buffers, limit=limit, error=endless(cell, world, limit))
 
 
 def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None) -> Sequence[Cell]:
@@ -76,53 +206,6 @@ def wanted_cells(agent: TrackedAgent, target: str | None, difficulty: int | None
     return wanted
 
 
-def _played(
-    agent: TrackedAgent,
-    request: RecordingRequest,
-    cell: Cell,
-    *,
-    count: int,
-    on_episode: OnEpisode,
-) -> Sequence[Replay]:
-    lesson = agent.config.lessons[-1]
-    recorded: dict[int, Replay] = {}
-    with closing(make_world(agent.config.env, count)) as arena:
-        levels = arena.spec.difficulties[cell.target]
-        arena.set_scenario(cell_scenario(cell, levels, dict(lesson.parameters)))
-        for row, episode in _first_episodes(agent, request, cell, arena=arena):
-            recorded[row] = as_replay(episode, _about(agent, request, row))
-            on_episode(cell_name(*cell))
-    return [recorded[row] for row in range(count)]
-
-
-def _first_episodes(
-    agent: TrackedAgent, request: RecordingRequest, cell: Cell, *, arena: BatchWorld
-) -> Iterator[tuple[int, RecordedEpisode]]:
-    player = agent.saved.agent.player(
-        arena,
-        temperature=request.temperature,
-        seed=derive_seed(request.seed, "player", *cell),
-    )
-    buffers = step_buffers(arena)
-    starts = np.ones(seats_of(arena), np.bool_)
-    arena.reset(evaluation_seed(request.seed, cell), buffers.observations)
-    running = dict(enumerate(recorders(arena)))
-    limit = longest_episode(arena.spec, max_steps_of(agent.config, request.max_steps))
-    steps = 0
-    while running:
-        if steps == limit:
-            raise endless(cell, running=len(running), rows=arena.num_envs, steps=limit)
-        steps += 1
-        actions = player(buffers.observations, starts)
-        ended = arena.step(actions, buffers)
-        starts = buffers.finished.copy()
-        for row, recorder in list(running.items()):
-            episode = recorder.add(actions, ended)
-            if episode is not None:
-                del running[row]
-                yield row, episode
-
-
 def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
     temperature = agent.saved.agent.temperature(request.temperature)
     return {
@@ -137,3 +220,30 @@ def _about(agent: TrackedAgent, request: RecordingRequest, row: int) -> About:
         "seed": request.seed,
         "episode": row,
     }
+
+
+def film_record(
+    film: Path, replays: Sequence[Replay], *, agent: TrackedAgent, note: str
+) -> Addition:
+    """What the run of `agent` is to keep; `note` is its note so far.
+
+    A film of the same name is replaced, in the note as well, which names the newest.
+    """
+    name = f"{FOLDER}/{_ODD.sub('-', film.name)}"
+    link = f"[{Path(name).name}]({page_of_artifact(agent.run, name)})"
+    lines = [*_others(section_of(note, TITLE), link), f"- {link}: {_described(replays, agent)}"]
+    tags = {NOTE_TAG: with_section(note, TITLE, "\n".join(lines[-MAX_FILMS:]))}
+    return Addition(files={name: film}, tags=tags)
+
+
+def _others(section: str, link: str) -> Iterator[str]:
+    return (line for line in section.splitlines() if not line.startswith(f"- {link}:"))
+
+
+def _described(replays: Sequence[Replay], agent: TrackedAgent) -> str:
+    won = sum(replay.episode.result.won for replay in replays)
+    ways = " and ".join(sorted({str(replay.about["player"]) for replay in replays}))
+    return (
+        f"{agent.which} agent, saved at step {agent.step:,}; "
+        f"won {won} of {len(replays)} episodes, {ways}"
+    )

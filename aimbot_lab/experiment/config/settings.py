@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from annotated_types import Ge, Le, MinLen
 
 from aimbot_lab.curriculum.settings import ForgettingSettings, Lesson, Name
-from aimbot_lab.evaluation.settings import EvaluationSettings
 from aimbot_lab.experiment.config.parameters import EnvironmentParameter, with_parameters
 from aimbot_lab.foundation.settings import STRICT, Int, dataclass
 from aimbot_lab.foundation.world_type import WorldSettings
@@ -16,7 +15,7 @@ from aimbot_lab.training.algorithms.registry import AnyTrain, algorithm_of
 from aimbot_lab.training.checks import with_scaling
 from aimbot_lab.training.networks.network import network_of
 from aimbot_lab.training.self_play.settings import SelfPlaySettings
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
 from aimbot_lab.worlds.registry import AnyWorld, default_settings, knows_spec, spec_of, type_of
 
 

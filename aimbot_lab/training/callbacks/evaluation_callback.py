@@ -14,9 +14,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 from aimbot_lab.curriculum.cells import lesson_cells
 from aimbot_lab.curriculum.outcomes import Outcome
 from aimbot_lab.curriculum.settings import Lesson
-from aimbot_lab.evaluation.episodes import FIRST_SEED, CellEpisodes, play, play_scenario
-from aimbot_lab.evaluation.evaluate import CellScore, Score, score_all, score_cell
-from aimbot_lab.evaluation.settings import EvaluationSettings
+from aimbot_lab.evaluation.episodes import (
+    FIRST_SEED,
+    CellEpisodes,
+    CellScore,
+    Score,
+    play,
+    play_scenario,
+    score_all,
+    score_cell,
+)
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.episodes import Cell
 from aimbot_lab.foundation.errors import RunFailedError
@@ -33,7 +40,7 @@ from aimbot_lab.foundation.world_type import WorldSettings
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.registry import algorithm_of
 from aimbot_lab.training.callbacks.report_callback import MetricSink
-from aimbot_lab.training.settings import TrainSettings
+from aimbot_lab.training.settings import EvaluationSettings, TrainSettings
 from aimbot_lab.worlds.registry import evaluated, make_world
 
 SEED = derive_seed(0, "periodic evaluation")  # of every run: their curves are of the same episodes

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import torch as th
 
+from aimbot_lab.evaluation.matches import IDLE
 from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.foundation.world import BoolArray, Float32Array, Int64Array, WorldSpec
 from aimbot_lab.training.algorithms.registry import algorithm_of
-from aimbot_lab.training.fused.actor_stack import Past
-from aimbot_lab.training.self_play.players import NOBODY, Players, Seen, new_players
+from aimbot_lab.training.self_play.players import SnapshotPlayers, new_players
 from aimbot_lab.training.self_play.pool import SnapshotPool, snapshot_name
 from aimbot_lab.training.self_play.scores import GamesTable, RecentScores, RunningRating
 from aimbot_lab.training.settings import TrainSettings
@@ -51,17 +51,20 @@ class PastSelves:
         self._sits: Int64Array = np.zeros(0, np.int64)  # [B] numbers of snapshots
         self._memory: Float32Array | None = None  # [B, ...] of those that remember
         self._begins: BoolArray = np.zeros(0, np.bool_)  # [B] nothing was decided yet
-        self._players: Players | None = None
+        self._players: SnapshotPlayers | None = None
         self._seated = False  # whether these know who sits where
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes players of its own: addresses in memory can't be copied."""
         return {**vars(self), "_players": None, "_seated": False}
 
-    def prepare(self) -> None:
+    def prepare(self) -> SnapshotPlayers:
         """Have players ready, whose kernels take seconds to compile, before a match begins."""
         if self._players is None:
-            self._players = new_players(self._pool, self._spec, self._train, engine=self.engine)
+            self._players = new_players(
+                self._pool.weights, self._spec, self._train, engine=self.engine
+            )
+        return self._players
 
     @property
     def needs_masks(self) -> bool:
@@ -70,7 +73,7 @@ class PastSelves:
 
     def begin(self, matches: int) -> None:
         """There are so many matches, and nobody sits in any."""
-        self._sits = np.full(matches, NOBODY, np.int64)
+        self._sits = np.full(matches, IDLE, np.int64)
         self._begins = np.ones(matches, np.bool_)
         self._kinds, self._memory, self._seated = [""] * matches, None, False
 
@@ -84,22 +87,21 @@ class PastSelves:
 
     def _chosen(self, kind: str) -> int:
         if kind not in self._played:
-            return NOBODY
+            return IDLE
         if kind == REFERENCE:
             return self.reference
         return self.line_up[int(self._drawn.integers(len(self.line_up)))]
 
     def act(self, observations: Float32Array, masks: BoolArray, actions: Float32Array) -> None:
         """Write the `actions` [B, A] of the matches in which snapshots sit."""
-        self.prepare()
-        assert self._players is not None
+        players, random = self.prepare(), th.Generator()
         if not self._seated:
-            self._players.seat(self._sits, (*self.line_up, self.reference))
+            players.seat(self._sits, (*self.line_up, self.reference))
             self._seated = True
-        seen, random = Seen(observations, masks, Past(self._memory, self._begins)), th.Generator()
         random.set_state(self._sampled)
-        self._memory = self._players.act(seen, actions, random)
-        self._sampled = random.get_state()
+        players.memory, players.random = self._memory, random
+        players.act(observations, masks, self._begins, actions)
+        self._memory, self._sampled = players.memory, random.get_state()
         self._begins[:] = False
 
     @property
@@ -111,10 +113,10 @@ class PastSelves:
         """Count the games of `matches` [R], in which the learner had `scores` [R]."""
         for match, score in zip(matches.tolist(), scores.tolist(), strict=True):
             number = int(self._sits[match])
-            opponent = self._kinds[match] if number == NOBODY else snapshot_name(number)
+            opponent = self._kinds[match] if number == IDLE else snapshot_name(number)
             self.games.add(self.learner, opponent, score)
             self.running.add(opponent, score)
-            if number != NOBODY:
+            if number != IDLE:
                 self.recent.add(number, score)
 
     def state(self) -> dict[str, Any]:

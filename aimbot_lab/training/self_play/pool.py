@@ -56,6 +56,10 @@ class SnapshotPool:
         """How many there are."""
         return len(self.snapshots)
 
+    def weights(self, number: int) -> Weights:
+        """Those of the snapshot of that number."""
+        return self.snapshots[number].weights
+
     def take(self, weights: Weights, *, step: int) -> Snapshot:
         """The snapshot with a copy of `weights`, those at `step`; the last one where it is that."""
         if self.snapshots and self.snapshots[-1].step == step:

@@ -289,21 +289,22 @@ def _of_run(lab: "Lab", run: str, which: str) -> tuple[WorldSettings, "MatchPlay
     """The world of a run, and the player that `which` of `WORDS` means."""
     from aimbot_lab.experiment.runs.agents import fetch_agent
     from aimbot_lab.foundation.named_code import never
-    from aimbot_lab.league.opponents import Store, check_matches, find_opponent
+    from aimbot_lab.league.league import check_worlds
+    from aimbot_lab.league.opponents import Store, find_opponent
 
     folder = lab.run_list.find(run)
     if folder is not None and not folder.is_free:
         return _of_training(folder, which)
     store = Store(lab.data_folder, lab.tracking_uri, never)
     found: TrackedAgent = fetch_agent(run, LAST, **store.place)
-    check_matches(found)
+    check_worlds([found])
     return found.config.env, find_opponent(found, which, store=store)
 
 
 def _of_training(folder: "RunFolder", which: str) -> tuple[WorldSettings, "MatchPlayer"]:
     from aimbot_lab.panel.server.watching.live_play import SnapshotParts
     from aimbot_lab.training.agents.agent_files import load_agent
-    from aimbot_lab.training.self_play.seated_agent import agent_player
+    from aimbot_lab.training.self_play.players import agent_player
     from aimbot_lab.worlds.registry import type_of
 
     saved = load_agent(present_agent(folder))

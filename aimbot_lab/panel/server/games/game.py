@@ -132,7 +132,7 @@ class Game:
             return own
         self.world.action_masks(self._masks)
         seen = self.buffers.observations[1:]
-        return np.concatenate([own, self._rival.act(seen, self._masks[1:], self._starts[1:])])
+        return np.concatenate([own, self._rival(seen, self._masks[1:], self._starts[1:])])
 
     def _chosen(self) -> Float32Array:
         if self.holds_still:

@@ -11,7 +11,7 @@ import numpy as np
 
 from aimbot_lab.curriculum.cells import lesson_scenario
 from aimbot_lab.evaluation.episodes import cell_scenario
-from aimbot_lab.evaluation.matches import MatchPlayer, Sides, script_player
+from aimbot_lab.evaluation.matches import MatchPlayer, PairActor, script_player
 from aimbot_lab.experiment.config.settings import CurriculumFile
 from aimbot_lab.experiment.runs.agents import TrackedAgent
 from aimbot_lab.foundation.episodes import Cell
@@ -25,8 +25,8 @@ from aimbot_lab.panel.server.result_words import ResultLine, readable
 from aimbot_lab.panel.server.scene_document import Show, shower
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.agents.agent_files import SavedAgent
+from aimbot_lab.training.self_play.players import agent_player
 from aimbot_lab.training.self_play.pool import read_part
-from aimbot_lab.training.self_play.seated_agent import agent_player
 from aimbot_lab.worlds.registry import make_world, spec_of, type_of
 
 PART = "part-"  # what the files of a checkpoint's parts begin with
@@ -203,7 +203,7 @@ class LivePlay:
             player: Act = saved.agent.player(row.world, seed=number)
             return _Episode(row, settings, player, buffers, number, step)
         home = agent_player("home", saved.agent, step=0, run="").sit(derive_seed(seed, "home"))
-        player = Sides(row.world, home, opponent.sit(derive_seed(seed, "away")))
+        player = PairActor(row.world, home, opponent.sit(derive_seed(seed, "away")))
         names = f"agent, step {step:,}", opponent.name
         return _Episode(row, settings, player, buffers, number, step, names)
 

@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 import torch as th
 
-from aimbot_lab.evaluation.matches import Fixture, MatchPlayer, pair_seed, script_player
-from aimbot_lab.evaluation.side_by_side import SideSeat, play_pair, play_pairs
+from aimbot_lab.evaluation.matches import (
+    EachAlone,
+    MatchPlayer,
+    pair_seed,
+    play_pairs,
+    script_player,
+)
 from aimbot_lab.evaluation.temperature import Temperature
 from aimbot_lab.foundation.errors import LabError
 from aimbot_lab.foundation.world import BatchWorld, Scenario, WorldSpec
-from aimbot_lab.league import games
-from aimbot_lab.league.games import play_all
+from aimbot_lab.league.league import play_all
 from aimbot_lab.training.agents.agent import Agent
 from aimbot_lab.training.algorithms.models import new_policy
 from aimbot_lab.training.networks.settings import MemorySettings
-from aimbot_lab.training.self_play.kernel_crew import KernelCrew
-from aimbot_lab.training.self_play.seated_agent import agent_player
+from aimbot_lab.training.self_play.players import agent_player, by_kernels
 from aimbot_lab.training.settings import MAX_FUSED_UNITS, NetworkSettings, TrainSettings
 from aimbot_lab.worlds.registry import WORLDS, make_world, spec_of, type_of
 
@@ -104,7 +107,7 @@ def test_neither_others_nor_the_size_of_batches_change_what_comes_of_a_pair(
     players: Sequence[MatchPlayer], counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = [0, 1, 3, 5, 7]
-    monkeypatch.setattr(games, "MOST", 3 * GAMES)
+    monkeypatch.setattr("aimbot_lab.league.league.MOST", 3 * GAMES)
     found = league([players[k] for k in some])
     np.testing.assert_array_equal(found, counts[np.ix_(some, some)])
 
@@ -126,7 +129,7 @@ class Recorder:
 def first_actions(pair: tuple[MatchPlayer, MatchPlayer]) -> np.ndarray:
     """[2, G, A] what both do first."""
     world: Any = Recorder(new_world())
-    play_pairs([pair], [Fixture(world, SEED)], crew=KernelCrew())
+    play_pairs([pair], [world], seed=SEED, seat=by_kernels)
     return world.told[0].reshape(2, GAMES, -1)
 
 
@@ -167,10 +170,11 @@ def test_kernels_choose_what_torchs_probabilities_say_for_the_same_draws(kind: s
 def test_who_is_nothing_for_the_kernels_plays_by_torch(kind: str) -> None:
     given = {"temperature": Temperature(0.5)} if kind == "cooler" else {}
     one = player("plain" if kind == "cooler" else kind, 1, **given)
-    assert not KernelCrew().sit([SideSeat(one, 0)], GAMES)
+    (players,) = by_kernels([(one, 0)])
+    assert isinstance(players, EachAlone)
     pair = one, script("aimbot")
-    alone = play_pair(*pair, Fixture(new_world(), SEED))
-    assert play_pairs([pair], [Fixture(new_world(), SEED)], crew=KernelCrew()) == [alone]
+    alone = play_pairs([pair], [new_world()], seed=SEED)
+    assert play_pairs([pair], [new_world()], seed=SEED, seat=by_kernels) == alone
 
 
 def test_a_network_without_an_answer_is_refused_in_a_line() -> None:
