@@ -38,7 +38,7 @@ WINGS = {
 HOMES = {
     "numba": ["foundation/kernels/"],
     "llvmlite": ["foundation/kernels/"],
-    "scipy": ["sweep/results/gains.py", "foundation/statistics/cycles.py", "bench/turns.py"],
+    "scipy": ["sweep/gains.py", "foundation/statistics/cycles.py", "bench/turns.py"],
     "torch": ["training/"],
     "safetensors": ["training/"],
     "threadpoolctl": ["bench/train.py"],
@@ -53,7 +53,7 @@ HOMES = {
     "google": ["mlagents/"],
     "grpc": ["mlagents/grpc_link.py"],
     "matplotlib": [
-        "sweep/results/plots.py",
+        "sweep/plots.py",
         "experiment/analysis/charts.py",
         "experiment/analysis/learning_curve.py",
     ],

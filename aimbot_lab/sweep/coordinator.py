@@ -4,29 +4,73 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
-from aimbot_lab.foundation.errors import AbortedError
-from aimbot_lab.sweep import metric_names as names
-from aimbot_lab.sweep.parent import join_parent
-from aimbot_lab.sweep.presence import Presence
-from aimbot_lab.sweep.record import SweepRecord
-from aimbot_lab.sweep.results.best import write_best
-from aimbot_lab.sweep.results.chart import Chart
-from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
-from aimbot_lab.sweep.results.report import SweepReport, report
-from aimbot_lab.sweep.storage import sweep_folder
+from aimbot_lab.foundation.errors import AbortedError, StoreError
+from aimbot_lab.sweep.outputs import Chart, write_best
+from aimbot_lab.sweep.record import PARENT, SweepRecord
+from aimbot_lab.sweep.report import Pace, SweepReport, confirmation_cost, report, search_cost
+from aimbot_lab.sweep.settings import BEST_CONFIRMED, BEST_SEARCHED
+from aimbot_lab.sweep.storage import Presence, sweep_folder
 from aimbot_lab.sweep.worker import WorkerArguments
 from aimbot_lab.sweep.worker_pool import WorkerPool
 from aimbot_lab.tracking.address import choose_address
 from aimbot_lab.tracking.data_folder import DataFolder
+from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import Notify, RunStatus, Tracker
 
 LISTEN_SECONDS = 0.2
 REPORT_SECONDS = 1.0  # between two looks at all trials
+
+
+def join_parent(
+    record: SweepRecord, data_folder: DataFolder, *, tracking_uri: str | None = None
+) -> Tracker | None:
+    """The sweep's run, new or resumed; None where another coordinator here writes to it.
+
+    Raises StoreError where the store can't be used.
+    """
+    tracker = _joined(record, data_folder, tracking_uri=tracking_uri)
+    if tracker is not None:  # a tag, because a sweep may be given more trials and a param stays
+        tracker.set_tags({**record.tags, "lab.sweep_trials": str(record.trials)})
+    return tracker
+
+
+def _joined(
+    record: SweepRecord, data_folder: DataFolder, *, tracking_uri: str | None
+) -> Tracker | None:
+    settings = replace(record.config.tracking, tensorboard=False)  # only its trainings have curves
+    with record.storage.alone(record.name):
+        known = record.parent_run
+        if known is None:
+            tracker = open_run(
+                data_folder, settings, _description(record), tracking_uri=tracking_uri
+            )
+            record.study.set_user_attr(PARENT, tracker.run_id)
+            return tracker
+    try:
+        return rejoin_run(data_folder, settings, known, tracking_uri=tracking_uri)
+    except StoreError:
+        return None
+
+
+def _description(record: SweepRecord) -> RunDescription:
+    config = record.config
+    return RunDescription(
+        name=record.name,
+        params={
+            "sweep.seeds": config.seeds,
+            "sweep.sampler": config.sampler,
+            "sweep.pruner": config.pruner.kind,
+            "sweep.parallel": config.parallel,
+            "sweep.seed": config.seed,
+            "sweep.measure": config.objective.measure,
+        },
+        tags={**record.tags, "lab.sweep": record.name},
+    )
 
 
 @dataclass(frozen=True)
@@ -218,14 +262,14 @@ def _conclude(request: SweepRequest, parent: Tracker | None) -> SweepResult:
 
 def _publish(record: SweepRecord, final: SweepReport, best: Path | None, parent: Tracker) -> None:
     """Numbers, files and pictures of a sweep that is done, on its run."""
-    from aimbot_lab.sweep.results.plots import draw_plots  # takes a second to load
+    from aimbot_lab.sweep.plots import draw_plots  # takes a second to load
 
     trial = final.best_trial
     if trial is not None and trial.value is not None:
-        parent.log_metrics(final.total, {names.BEST_SEARCHED: trial.value})
+        parent.log_metrics(final.total, {BEST_SEARCHED: trial.value})
     again = next((one for one in final.confirmed if one.number == final.best), None)
     if again is not None and again.value is not None:
-        parent.log_metrics(final.total, {names.BEST_CONFIRMED: again.value})
+        parent.log_metrics(final.total, {BEST_CONFIRMED: again.value})
     if best is not None:
         for path in (best, *(best.with_name(name) for name in record.base.files)):
             parent.log_file(path)

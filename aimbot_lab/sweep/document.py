@@ -17,13 +17,13 @@ from aimbot_lab.experiment.config.yaml_reader import YamlDocument, read_mapping,
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.named_code import MayRun, never
 from aimbot_lab.shipped.named_files import SWEEP, find_file, is_path
-from aimbot_lab.sweep.search.space import (
+from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
+from aimbot_lab.sweep.space import (
     NEVER_SEARCHED,
     also_diagnostics,
     override_text,
     search_diagnostics,
 )
-from aimbot_lab.sweep.settings import SweepFile, sweep_diagnostics
 
 _FORM = "must be a mapping with the keys name, base and search, and perhaps others"
 _OWN_KEYS = re.compile(r"^(search|base|objective|trials)[ \t]*:", re.MULTILINE)

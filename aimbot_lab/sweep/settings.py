@@ -3,18 +3,59 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from aimbot_lab.foundation.settings import STRICT, Bool, Float, Ge, Gt, Int, Le, dataclass
-from aimbot_lab.sweep.objectives import OBJECTIVES, Objective, pruner_faults
 from aimbot_lab.tracking.settings import TrackingSettings
+
+TRIAL_VALUE = "trial/value"  # what a trial is worth
+TRAINING_VALUE = "training/value"  # what each of its trainings is worth, by their index
+BEST_SO_FAR = "best/so_far"  # by trial
+BEST_SEARCHED = "best/search"
+BEST_CONFIRMED = "best/confirmed"
 
 NAME_FORM = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$"
 Key = Annotated[str, MinLen(1)]
 LOG_NEEDS = "must be greater than 0 where log is true"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """A measure that `objective.measure` names."""
+
+    name: str
+    pruners: frozenset[str]  # which can prune its trials, besides none
+    maximizes: bool = True  # whether a greater value is better
+    trains: bool = True  # whether agents are trained; if not, scores are made up
+    counts_steps: bool = False  # until the last lesson passes
+
+
+WIN_RATE = Objective(name="win_rate", pruners=frozenset({"wilcoxon", "halving"}))
+STEPS_TO_GOAL = Objective(
+    name="steps_to_goal",
+    pruners=frozenset({"halving", "race"}),
+    maximizes=False,
+    counts_steps=True,
+)
+PLANTED = Objective(name="planted", pruners=frozenset({"wilcoxon"}), trains=False)
+OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
+    {one.name: one for one in (WIN_RATE, STEPS_TO_GOAL, PLANTED)}
+)
+
+
+def pruner_faults(measure: str, pruner: str) -> Iterator[str]:
+    """Why that pruner can't prune trials of that measure."""
+    if pruner == "none" or pruner in OBJECTIVES[measure].pruners:
+        return
+    suited = [one.name for one in OBJECTIVES.values() if pruner in one.pruners]
+    if len(suited) == 1:
+        yield f"must not be {pruner} unless objective.measure is {suited[0]}"
+    else:
+        yield f"must not be {pruner} where objective.measure is {measure}"
 
 
 def _flat(value: Any) -> Any:

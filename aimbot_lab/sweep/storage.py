@@ -8,10 +8,12 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.exceptions import OptunaError
@@ -26,6 +28,7 @@ from aimbot_lab.foundation.seeds import derive_seed
 from aimbot_lab.tracking.address import without_login, without_password
 from aimbot_lab.tracking.data_folder import DataFolder, sqlite_uri
 from aimbot_lab.tracking.durable import exclusive
+from aimbot_lab.tracking.runs.ownership import Owner, this_process
 
 FOLDER = "sweeps"
 STUDY_FILE = "study.db"
@@ -35,6 +38,9 @@ _VERSIONS = "alembic_version"  # a table that Optuna and MLflow both want for th
 _FORMS = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 STORAGE_ERRORS = (SQLAlchemyError, OptunaError, sqlite3.Error)  # of an open storage
 _POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
+
+COORDINATORS = "coordinators"  # attribute of a study: leases by token
+RENEWALS = 4  # in the time of a lease
 
 
 @dataclass(frozen=True)
@@ -229,3 +235,66 @@ def _reason(error: Exception) -> str:
     origin = getattr(error, "orig", None) or error.__cause__ or error
     lines = [line.strip() for line in without_password(str(origin)).splitlines() if line.strip()]
     return lines[0] if lines else type(origin).__name__
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A trial's holder; the lease ends by itself unless it is renewed."""
+
+    owner: Owner
+    until: float  # s since 1970, by the storage's clock
+
+    def is_over(self, now: float) -> bool:
+        """Whether the holder is dead, or has been silent for too long."""
+        return self.until < now or self.owner.is_gone()
+
+    def as_attribute(self) -> dict[str, Any]:
+        """Plain values for the storage."""
+        return {**asdict(self.owner), "until": self.until}
+
+
+def read_lease(attribute: Mapping[str, Any] | None) -> Lease | None:
+    """The lease in a trial's attribute, None if missing."""
+    if not attribute:
+        return None
+    values = dict(attribute)
+    until = values.pop("until")
+    return Lease(Owner(**values), until)
+
+
+def is_worked_at(study: optuna.Study) -> bool:
+    """Whether any coordinator works at the sweep, by this machine's clock."""
+    return bool(_living(study, time.time()))
+
+
+class Presence:
+    """A coordinator's sign that it is at work; it ends with the process, or when it is silent."""
+
+    def __init__(self, storage: Storage, study: optuna.Study, *, lease: float) -> None:
+        self._storage, self._study, self._lease = storage, study, lease
+        self._owner = this_process(uuid.uuid4().hex, None)
+        self._due = 0.0
+
+    def show(self) -> None:
+        """Say it again where that is due."""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + self._lease / RENEWALS
+            self._put(self._lease)
+
+    def leave(self) -> None:
+        """Say that the work is over."""
+        self._put(None)
+
+    def _put(self, seconds: float | None) -> None:
+        with self._storage.alone(self._study.study_name) as now:
+            found = _living(self._study, now)
+            found.pop(self._owner.token, None)
+            if seconds is not None:
+                found[self._owner.token] = Lease(self._owner, now + seconds).as_attribute()
+            self._study.set_user_attr(COORDINATORS, found)
+
+
+def _living(study: optuna.Study, now: float) -> dict[str, Mapping[str, Any]]:
+    kept: Mapping[str, Mapping[str, Any]] = study.user_attrs.get(COORDINATORS, {})
+    leases = {token: read_lease(lease) for token, lease in kept.items()}
+    return {t: kept[t] for t, lease in leases.items() if lease and not lease.is_over(now)}

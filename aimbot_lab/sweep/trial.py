@@ -1,24 +1,110 @@
 """One trial from its claim to its end: a training per seed, scored, kept, perhaps given up."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import exp, log
+from types import MappingProxyType
 
+import numpy as np
 from optuna.trial import TrialState
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError, RunFailedError
 from aimbot_lab.foundation.seeds import derive_seed
-from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
-from aimbot_lab.sweep.search.pruning import rungs, should_prune, steps_allowed
-from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.schedules import rungs, should_prune, steps_allowed
+from aimbot_lab.sweep.settings import Choices, Dimension, SweepFile
+from aimbot_lab.sweep.space import Params
 from aimbot_lab.sweep.storage import STORAGE_ERRORS
 from aimbot_lab.sweep.trial_queue import REASON, SCORE, Claim, TrialQueue
-from aimbot_lab.sweep.trial_runs import TrialTracker
-from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
-from aimbot_lab.sweep.worker_context import Progress, Stage, WorkerContext
+from aimbot_lab.sweep.trial_runs import Progress, Stage, TrialTracker, WorkerContext
+from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
+
+POLL_SECONDS = 0.05
+BEST_RATE = 0.95  # the win rate at the optimum
+STEEPNESS = 8.0  # how fast it falls off
 
 MEAN = "mean_so_far"  # attribute of a trial that was given up, where it is known
 RENEWALS = 4  # in the time of a lease
+
+
+def planted(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    """Wins drawn at the rate given by the distance to the optimum, with common random numbers."""
+    began, seconds = time.monotonic(), trial_training.sweep.objective.seconds
+    while (gone := time.monotonic() - began) < seconds:
+        if monitor.should_stop():
+            return None
+        monitor.at(int(1000 * gone), int(1000 * seconds), None)
+        time.sleep(POLL_SECONDS)
+    rate = planted_rate(trial_training.sweep, trial_training.params)
+    luck = np.random.default_rng([trial_training.seed, trial_training.evaluation_seed]).random(
+        trial_training.episodes
+    )
+    wins = int((luck < rate).sum())
+    return TrialScore(
+        seed=trial_training.seed,
+        value=wins / trial_training.episodes,
+        steps=0,
+        seconds=gone,
+        episodes=trial_training.episodes,
+        wins=wins,
+        cells={"planted": wins / trial_training.episodes},
+    )
+
+
+def planted_rate(sweep: SweepFile, params: Params) -> float:
+    """The true win rate of the made-up task: 0.95 exp(-8 sum of z^2).
+
+    z is a number's distance from its optimum as a share of its range, of the logarithms where the
+    range is one of factors.
+    """
+    squares = (
+        _distance(sweep.search[key], params[key], best) ** 2
+        for key, best in sweep.objective.optimum.items()
+    )
+    return BEST_RATE * exp(-STEEPNESS * sum(squares))
+
+
+def _distance(dimension: Dimension, value: float, best: float) -> float:
+    if isinstance(dimension, Choices):
+        return 0.0
+    if dimension.log:
+        return log(value / best) / log(dimension.high / dimension.low)
+    return (value - best) / (dimension.high - dimension.low)
+
+
+def measure(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    """What the training is worth by its sweep's measure; None where it was ended.
+
+    Raises RunFailedError and ConfigurationError for a training that these values do not allow.
+    """
+    return MEASURES[trial_training.sweep.objective.measure](trial_training, monitor)
+
+
+# torch is loaded only by what trains.
+def _win_rate(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    from aimbot_lab.sweep.trained import win_rate
+
+    return win_rate(trial_training, monitor)
+
+
+def _steps_to_goal(trial_training: TrialTraining, monitor: TrainingMonitor) -> TrialScore | None:
+    from aimbot_lab.sweep.trained import steps_to_goal
+
+    return steps_to_goal(trial_training, monitor)
+
+
+def delete_checkpoints(trial_training: TrialTraining) -> None:
+    """Delete the checkpoints of a training that nobody will resume."""
+    if trial_training.sweep.measure.trains:
+        from aimbot_lab.sweep import trained
+
+        trained.delete_checkpoints(trial_training)
+
+
+MEASURES: Mapping[str, Callable[[TrialTraining, TrainingMonitor], TrialScore | None]] = (
+    MappingProxyType({"win_rate": _win_rate, "steps_to_goal": _steps_to_goal, "planted": planted})
+)
 
 
 def seeds_of(sweep: SweepFile, stage: Stage) -> list[int]:

@@ -2,21 +2,55 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Protocol
 
 from aimbot_lab.experiment.runs.run_record import close_orphan_runs
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import StoreError
-from aimbot_lab.sweep.metric_names import TRAINING_VALUE, TRIAL_VALUE
-from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.record import SweepRecord
+from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.settings import TRAINING_VALUE, TRIAL_VALUE
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
 from aimbot_lab.sweep.trial_training import TrialScore, TrialTraining
-from aimbot_lab.sweep.worker_context import Stage, WorkerContext
+from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run, rejoin_run
 from aimbot_lab.tracking.tracker import RunStatus, Tracker
 
+Stage = Literal["search", "confirm"]
+
 RUN = "run"  # attribute of a trial: the id of its run
 PARENT_TAG = "mlflow.parentRunId"
+
+
+class Progress(NamedTuple):
+    """Where a trial stands, for those who watch."""
+
+    stage: Stage
+    number: int
+    share: float  # of its trainings' steps
+
+
+class WorkerMonitor(Protocol):
+    """Someone who watches a worker, and may stop it."""
+
+    def should_stop(self) -> bool:
+        """Whether it is to leave its trial for later."""
+        ...
+
+    def progress(self, progress: Progress) -> None:
+        """Where its trial stands."""
+        ...
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """What a worker works with."""
+
+    record: SweepRecord
+    data_folder: DataFolder
+    tracking_uri: str | None
+    monitor: WorkerMonitor
 
 
 class TrialTracker:

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from aimbot_lab.experiment.config.document import LoadedCurriculum, with_overrides
-from aimbot_lab.sweep.search.space import Params, override_text, overrides
 from aimbot_lab.sweep.settings import SweepFile
+from aimbot_lab.sweep.space import Params, override_text, overrides
 from aimbot_lab.tracking.data_folder import DataFolder
 
 

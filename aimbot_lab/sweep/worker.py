@@ -19,7 +19,7 @@ from aimbot_lab.tracking.runs.ownership import this_process
 from aimbot_lab.version import code_hash
 
 if TYPE_CHECKING:
-    from aimbot_lab.sweep.worker_context import Progress
+    from aimbot_lab.sweep.trial_runs import Progress
 
 STOP = "stop"  # what the coordinator says to a worker
 ERROR_EXIT_CODE = 3  # exit code after an error that was reported
@@ -110,7 +110,7 @@ def _ignore_signals(line: CoordinatorLink) -> None:
 def _work_through(record: SweepRecord, arguments: WorkerArguments, line: CoordinatorLink) -> None:
     # Here, because torch takes its time to load: the process is known to live before.
     from aimbot_lab.sweep.trial import run_trial
-    from aimbot_lab.sweep.worker_context import Stage, WorkerContext
+    from aimbot_lab.sweep.trial_runs import Stage, WorkerContext
 
     context = WorkerContext(record, DataFolder(arguments.data_folder), arguments.tracking_uri, line)
     line.say(WorkerMessage("ready"))

@@ -11,7 +11,7 @@ from aimbot_lab.cli.views.live import LiveSweepView
 from aimbot_lab.cli.views.sweep_text import report_text, short_names, state_line
 from aimbot_lab.cli.views.view import PlainSweepView
 from aimbot_lab.sweep.coordinator import SweepSnapshot
-from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport
+from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
 
 
 def trial(number: int, state: str, value: float | None) -> TrialReport:

@@ -14,7 +14,7 @@ from aimbot_lab.foundation.result_lines import parse_result
 from aimbot_lab.replay.episode import replay_steps
 from aimbot_lab.replay.files import load_replay
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.search.measures import measure
+from aimbot_lab.sweep.trial import measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import download_artifact, find_run

@@ -4,7 +4,7 @@ import optuna
 
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
-from aimbot_lab.sweep.search.space import distributions
+from aimbot_lab.sweep.space import distributions
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.tracking.data_folder import DataFolder
 

@@ -13,9 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server import serve
 from aimbot_lab.panel.server.access import MAX_BODY, Door
-from aimbot_lab.panel.server.app import MAX_PAGES, TOO_MANY
 from aimbot_lab.panel.server.messages import MAX_MESSAGE
-from aimbot_lab.panel.server.serve import listening_socket, new_token
+from aimbot_lab.panel.server.serve import MAX_PAGES, TOO_MANY, listening_socket, new_token
 
 FILES = ("/", "/page/main.js")  # of the package, which say nothing of anybody's runs
 PATHS = (*FILES, "/messages.schema.json")
@@ -80,9 +79,9 @@ def test_a_cross_site_form_is_refused(panel: PanelUnderTest) -> None:
 
 def test_names_lead_to_no_file_outside_the_page(panel: PanelUnderTest) -> None:
     for path in (
-        *("/page/../server/app.py", "/page/%2e%2e/server/app.py", "/page/..%2fREADME.md"),
+        *("/page/../server/serve.py", "/page/%2e%2e/server/serve.py", "/page/..%2fREADME.md"),
         *("/page//etc/passwd", "/page/%2fetc%2fpasswd", "/page/", "/page/parts/", "/page/.."),
-        *("/page/main.js%00", "/page/main.js/", "/etc/passwd", "/server/app.py"),
+        *("/page/main.js%00", "/page/main.js/", "/etc/passwd", "/server/serve.py"),
     ):
         assert panel.http(path).status == 404, path
 

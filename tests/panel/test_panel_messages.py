@@ -13,14 +13,11 @@ from panel_server import PanelUnderTest
 from starlette.websockets import WebSocketState
 
 from aimbot_lab.foundation.errors import ConfigurationError
-from aimbot_lab.panel.server.app import message_schemas
-from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import in_thread
+from aimbot_lab.panel.server.loading import Feed, in_thread
 from aimbot_lab.panel.server.messages import Done, Nothing, written
-from aimbot_lab.panel.server.part import Ask, Part, do
-from aimbot_lab.panel.server.parts.table import PARTS
-from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Session
+from aimbot_lab.panel.server.serve import PARTS, message_schemas
+from aimbot_lab.panel.server.session import MAX_WAITING, TOO_SLOW, Ask, Part, Session, do
 from aimbot_lab.tracking.data_folder import DataFolder
 
 

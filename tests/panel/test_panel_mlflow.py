@@ -15,8 +15,8 @@ from browser_page import MS, Browser, needs_chromium
 from panel_server import Answer
 
 from aimbot_lab.cli.commands import pages
+from aimbot_lab.panel.server.lab import MlflowPage
 from aimbot_lab.panel.server.loading import Loader
-from aimbot_lab.panel.server.mlflow_page import MlflowPage
 from aimbot_lab.tracking.address import embedded_address
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.mlflow_store import MlflowStore, connect

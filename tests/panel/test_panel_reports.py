@@ -8,11 +8,10 @@ import pytest
 from browser_page import Browser, needs_chromium
 from panel_server import PanelUnderTest
 
-from aimbot_lab.panel.server.commands import command
 from aimbot_lab.panel.server.lab import Lab
 from aimbot_lab.panel.server.messages import written
 from aimbot_lab.panel.server.result_words import ResultLine, in_one, readable
-from aimbot_lab.panel.server.runs.run_report import report_of, result_of, thinned
+from aimbot_lab.panel.server.runs.run_report import command, report_of, result_of, thinned
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs import history
 from aimbot_lab.tracking.runs.opening import RunDescription, open_run

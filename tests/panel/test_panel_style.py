@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aimbot_lab.panel.server.page_files import PAGE, page_files
-from aimbot_lab.panel.server.parts.table import PARTS
+from aimbot_lab.panel.server.serve import PAGE, PARTS, page_files
 
 SCRIPTS = sorted(PAGE.rglob("*.js"))
 WRITES_HTML = re.compile(

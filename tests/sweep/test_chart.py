@@ -9,12 +9,11 @@ import pytest
 from optuna.trial import TrialState
 from sweep_files import PLANTED, write_sweep
 
+from aimbot_lab.sweep.coordinator import join_parent
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.parent import join_parent
+from aimbot_lab.sweep.outputs import Chart
 from aimbot_lab.sweep.record import SweepRecord, begin
-from aimbot_lab.sweep.results.chart import Chart
-from aimbot_lab.sweep.results.costs import Pace, confirmation_cost, search_cost
-from aimbot_lab.sweep.results.report import report
+from aimbot_lab.sweep.report import Pace, confirmation_cost, report, search_cost
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.tracking.data_folder import DataFolder

@@ -14,10 +14,10 @@ from aimbot_lab.cli.views.view import PlainSweepView
 from aimbot_lab.sweep import record as record_module
 from aimbot_lab.sweep.coordinator import SweepResult, SweepSnapshot
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
+from aimbot_lab.sweep.outputs import best_text
+from aimbot_lab.sweep.outputs import note as markdown
 from aimbot_lab.sweep.record import SweepRecord
-from aimbot_lab.sweep.results.best import best_text
-from aimbot_lab.sweep.results.note import note as markdown
-from aimbot_lab.sweep.results.report import report
+from aimbot_lab.sweep.report import report
 from aimbot_lab.sweep.storage import StorageAddress, choose_storage
 from aimbot_lab.sweep.trial import score_key
 from aimbot_lab.sweep.trial_queue import REASON, TrialQueue

@@ -4,9 +4,8 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from aimbot_lab.sweep.objectives import OBJECTIVES, pruner_faults
-from aimbot_lab.sweep.search.measures import MEASURES
-from aimbot_lab.sweep.settings import ObjectiveSettings, PrunerSettings
+from aimbot_lab.sweep.settings import OBJECTIVES, ObjectiveSettings, PrunerSettings, pruner_faults
+from aimbot_lab.sweep.trial import MEASURES
 
 
 def test_settings_name_the_measures_and_pruners_that_there_are() -> None:

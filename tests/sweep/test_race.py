@@ -12,15 +12,14 @@ from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep import trial as trial_module
 from aimbot_lab.sweep.document import load_sweep
 from aimbot_lab.sweep.record import SweepRecord, begin
-from aimbot_lab.sweep.results.power import power
-from aimbot_lab.sweep.results.report import report
-from aimbot_lab.sweep.search.pruning import steps_allowed
-from aimbot_lab.sweep.search.suggest import view
+from aimbot_lab.sweep.report import power, report
+from aimbot_lab.sweep.schedules import steps_allowed
+from aimbot_lab.sweep.space import view
 from aimbot_lab.sweep.storage import choose_storage, open_storage
 from aimbot_lab.sweep.trial import run_trial
 from aimbot_lab.sweep.trial_queue import Claim, TrialQueue
+from aimbot_lab.sweep.trial_runs import Progress, WorkerContext
 from aimbot_lab.sweep.trial_training import TrainingMonitor, TrialScore, TrialTraining
-from aimbot_lab.sweep.worker_context import Progress, WorkerContext
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.ownership import this_process
 

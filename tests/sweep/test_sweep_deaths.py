@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.sweep.record import find_record
-from aimbot_lab.sweep.results.report import report
+from aimbot_lab.sweep.report import report
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs
 

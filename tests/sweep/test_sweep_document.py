@@ -12,7 +12,7 @@ from sweep_files import RACE, SWEEP, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.sweep.document import is_sweep_file, load_sweep
-from aimbot_lab.sweep.search.space import default_params, overrides
+from aimbot_lab.sweep.space import default_params, overrides
 
 FACING = "env.rewards.in_area: {type: float, low: 0.5, high: 50, log: true}"
 CASES = [

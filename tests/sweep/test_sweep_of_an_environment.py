@@ -8,7 +8,7 @@ from test_trained import Watch, task_of
 
 from aimbot_lab.experiment.config.document import load_curriculum
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.measures import measure
+from aimbot_lab.sweep.trial import measure
 from aimbot_lab.tracking.runs.history import list_runs
 
 CURRICULUM = """

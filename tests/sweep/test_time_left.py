@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aimbot_lab.sweep.results.costs import Pace
+from aimbot_lab.sweep.report import Pace
 
 
 def estimates(course: list[tuple[float, int, float]]) -> list[float | None]:

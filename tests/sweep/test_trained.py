@@ -8,8 +8,8 @@ from sweep_files import RACE, SWEEP, changed, params, write_sweep
 
 from aimbot_lab.experiment.runs.run_record import resumable_runs
 from aimbot_lab.sweep.document import LoadedSweep, load_sweep
-from aimbot_lab.sweep.search.measures import delete_checkpoints, measure
-from aimbot_lab.sweep.search.space import Params
+from aimbot_lab.sweep.space import Params
+from aimbot_lab.sweep.trial import delete_checkpoints, measure
 from aimbot_lab.sweep.trial_training import TrialTraining
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import list_runs

@@ -14,13 +14,18 @@ from optuna.trial import TrialState, create_trial
 from sweep_files import PLANTED, changed, write_sweep
 
 from aimbot_lab.foundation.errors import ConfigurationError
+from aimbot_lab.sweep.coordinator import join_parent
 from aimbot_lab.sweep.document import load_sweep
-from aimbot_lab.sweep.leases import Lease
-from aimbot_lab.sweep.parent import join_parent
-from aimbot_lab.sweep.presence import COORDINATORS, Presence
 from aimbot_lab.sweep.record import SweepRecord, begin, load
-from aimbot_lab.sweep.results.report import report
-from aimbot_lab.sweep.storage import Storage, choose_storage, open_storage
+from aimbot_lab.sweep.report import report
+from aimbot_lab.sweep.storage import (
+    COORDINATORS,
+    Lease,
+    Presence,
+    Storage,
+    choose_storage,
+    open_storage,
+)
 from aimbot_lab.sweep.trial_queue import DEATHS, MAX_DEATHS, TrialQueue
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.runs.history import find_run

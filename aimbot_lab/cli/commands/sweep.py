@@ -239,7 +239,7 @@ def status(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool
       aimbot-lab sweep status rewards
     """
     from aimbot_lab.cli.views.sweep_text import status_text
-    from aimbot_lab.sweep.results.report import report
+    from aimbot_lab.sweep.report import report
 
     record, _folder = _recorded(sweep, storage, data_dir)
     for number in record.reap():
@@ -275,7 +275,7 @@ def show(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool) 
       aimbot-lab sweep report rewards
     """
     from aimbot_lab.cli.views.sweep_text import report_text
-    from aimbot_lab.sweep.results.report import report
+    from aimbot_lab.sweep.report import report
 
     record, _folder = _recorded(sweep, storage, data_dir)
     found = report(record)
@@ -301,7 +301,7 @@ def power(sweep: str, storage: str | None, data_dir: Path | None, as_json: bool)
       aimbot-lab sweep power rewards
     """
     from aimbot_lab.cli.views.text import table
-    from aimbot_lab.sweep.results.power import power
+    from aimbot_lab.sweep.report import power
 
     record, _folder = _recorded(sweep, storage, data_dir)
     found = power(record)

@@ -23,7 +23,7 @@ from aimbot_lab.foundation.statistics.intervals import shown_rate
 if TYPE_CHECKING:
     from aimbot_lab.curriculum.reports import CellReport, CurriculumView, LessonReport
     from aimbot_lab.sweep.coordinator import SweepSnapshot
-    from aimbot_lab.sweep.results.report import TrialReport
+    from aimbot_lab.sweep.report import TrialReport
     from aimbot_lab.training.observer import TrainingSnapshot
 
 WIDEST_BAR = 72

@@ -10,12 +10,12 @@ MANY = 1000  # from here on a value is a count of steps, not a rate
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.coordinator import SweepSnapshot
-    from aimbot_lab.sweep.results.report import Confirmed, SweepReport, TrialReport
+    from aimbot_lab.sweep.report import Confirmed, SweepReport, TrialReport
 
 
 def report_text(report: "SweepReport") -> str:
     """All trials, and the best once more on fresh seeds."""
-    from aimbot_lab.sweep.results.report import verdict
+    from aimbot_lab.sweep.report import verdict
 
     keys = list(report.trials[0].params) if report.trials else []
     short = short_names(keys)

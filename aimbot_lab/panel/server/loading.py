@@ -1,15 +1,15 @@
-"""Work in threads: what it may raise, and the heavy libraries that it imports.
+"""What is looked up for pages: in threads, and once for all who want it.
 
-These are imported when they are first needed, and one after another. Threads that import packages
-with circles inside (torch, stable-baselines3, numba) at the same time get halves of them; so what
-runs in a thread loads what it needs by `Loader` first.
+Heavy libraries are imported when they are first needed, and one after another. Threads that import
+packages with circles inside (torch, stable-baselines3, numba) at the same time get halves of them;
+so what runs in a thread loads what it needs by `Loader` first.
 """
 
 import asyncio
 import importlib
 import threading
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Generic, ParamSpec, TypeVar
 
 from aimbot_lab.foundation.errors import LabError, reason_and_place
 from aimbot_lab.foundation.shown_text import one_line, shortened
@@ -17,7 +17,7 @@ from aimbot_lab.foundation.shown_text import one_line, shortened
 STORE = ("aimbot_lab.tracking.mlflow_store",)
 KERNELS = ("aimbot_lab.foundation.kernels.jit",)
 AGENTS = (*KERNELS, "aimbot_lab.training.agents.agent_files")
-SWEEPS = ("aimbot_lab.sweep.results.report",)
+SWEEPS = ("aimbot_lab.sweep.report",)
 Value = TypeVar("Value")
 Given = ParamSpec("Given")
 
@@ -69,3 +69,58 @@ async def in_thread(
 def failure_words(error: BaseException) -> str:
     """What a person reads of a fault of the panel itself."""
     return shortened(one_line(f"the panel failed: {type(error).__name__}: {error}"), 300)
+
+
+class Feed(Generic[Value]):
+    """What `look` finds every so many `seconds`, from its first follower to its last."""
+
+    def __init__(self, look: Callable[[], Awaitable[Value]], *, seconds: float) -> None:
+        self._look, self._seconds = look, seconds
+        self._followers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Condition()
+        self._found: list[Value] = []  # one, once there is any
+        self._number = 0  # of changes
+        self._failure: BaseException | None = None  # that ended the looking
+
+    async def follow(self) -> AsyncIterator[Value]:
+        """The value as it is, and each time it is another; raises what looking raises."""
+        self._followers += 1
+        if self._task is None or self._task.done():
+            self._failure = None
+            self._task = asyncio.create_task(self._look_again())
+        seen = -1
+        try:
+            while True:
+                async with self._changed:
+                    while self._failure is None and (seen == self._number or not self._found):
+                        await self._changed.wait()
+                    if self._failure is not None:
+                        raise self._failure
+                    seen, value = self._number, self._found[0]
+                yield value
+        finally:
+            self._followers -= 1
+            if not self._followers and self._task is not None:
+                self._task.cancel()
+                self._task, self._found = None, []
+
+    async def look_now(self) -> None:
+        """Look before it is time, for example because a request has changed something."""
+        await self._take(await self._look())
+
+    async def _look_again(self) -> None:
+        try:
+            while True:
+                await self._take(await self._look())
+                await asyncio.sleep(self._seconds)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # each follower is told
+            async with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    async def _take(self, value: Value) -> None:
+        if self._found != [value]:
+            async with self._changed:
+                self._found, self._number = [value], self._number + 1
+                self._changed.notify_all()

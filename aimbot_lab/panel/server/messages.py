@@ -9,13 +9,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from math import isfinite
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from aimbot_lab.foundation.bounded_file import read_bounded
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.documents import fault_words
+from aimbot_lab.foundation.shown_text import one_line, shortened
+
+MAX_BYTES = 2**22
+MAX_WORDS = 200  # characters of what is wrong
+Value = TypeVar("Value")
 
 VERSION = 1
 MAX_MESSAGE = 64 * 1024  # bytes of a message from a page
@@ -23,6 +29,25 @@ STRICT = ConfigDict(extra="forbid", strict=True)
 Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z_]+$")]
 RunId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9A-Za-z_-]+$")]
 """Only ever looked up in a list that the server made."""
+
+
+def read_document(path: Path, form: TypeAdapter[Value]) -> Value:
+    """What the file at `path` says. Raises LabError where it is damaged or can't be read."""
+    try:
+        return form.validate_json(read_bounded(path, MAX_BYTES))
+    except OSError as error:
+        raise LabError(f"{path.name}: {error.strerror or error}") from error
+    except (LabError, ValueError) as error:
+        raise LabError(f"{path.name} is damaged: {fault_words(error)}") from error
+
+
+def fault_words(error: Exception) -> str:
+    """What is wrong with a document, in one line: the first of the faults that were found."""
+    text = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    return shortened(one_line(text), MAX_WORDS)
 
 
 class MessageError(LabError):

@@ -3,21 +3,51 @@
 import asyncio
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.shown_text import shortened
-from aimbot_lab.panel.server.access import Door
-from aimbot_lab.panel.server.app import panel_app
+from aimbot_lab.panel.server.access import Access, Door
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.messages import MAX_MESSAGE
+from aimbot_lab.panel.server.messages import MAX_MESSAGE, VERSION, Asked, Refusal, schema_of
+from aimbot_lab.panel.server.parts.play import PLAY
+from aimbot_lab.panel.server.parts.replays import REPLAYS
+from aimbot_lab.panel.server.parts.start import START
+from aimbot_lab.panel.server.parts.sweep import SWEEP
+from aimbot_lab.panel.server.parts.test import TEST
+from aimbot_lab.panel.server.parts.training import TRAINING
+from aimbot_lab.panel.server.parts.watch import WATCH
+from aimbot_lab.panel.server.session import Part, Session, do
 from aimbot_lab.tracking.durable import put_file
+
+PAGE = Path(__file__).parents[1] / "page"
+INDEX = "index.html"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+_IN_ORDER = (START, TRAINING, WATCH, TEST, PLAY, REPLAYS, SWEEP)
+PARTS: Mapping[str, Part] = MappingProxyType({part.name: part for part in _IN_ORDER})
+
+MAX_PAGES = 32
+TOO_MANY = 4029  # the code that closes the socket of one page too many
 
 MAX_HOST = 100  # characters of it in a message
 GRACE_SECONDS = 2  # that open pages have to go
@@ -25,6 +55,79 @@ SEND_BUFFER = 2**16  # bytes of a connection
 MAX_CONNECTIONS = 128  # that are no page's socket
 CONNECTION_SECONDS = 15.0  # that each of them has; a page makes new ones as it needs them
 TOKEN_NAME = "token"
+
+
+class PageFile(NamedTuple):
+    """A file of the page."""
+
+    path: Path
+    media_type: str
+
+
+def page_files() -> Mapping[str, PageFile]:
+    """All of them, by their paths from the folder `page`."""
+    found = sorted(path for path in PAGE.rglob("*") if path.suffix in TYPES)
+    return {path.relative_to(PAGE).as_posix(): PageFile(path, TYPES[path.suffix]) for path in found}
+
+
+def panel_app(lab: Lab, door: Door, parts: Mapping[str, Part] = PARTS) -> ASGIApp:
+    """The panel for the runs of `lab`, open to whom `door` lets in."""
+    files = page_files()
+    open_pages = Pages(lab, parts)
+
+    async def file(request: Request) -> Response:
+        found = files.get(request.path_params.get("name", INDEX))
+        if found is None:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return Response(found.path.read_bytes(), media_type=found.media_type)
+
+    async def schemas(_: Request) -> Response:
+        return JSONResponse(message_schemas(parts))
+
+    async def give_replay(request: Request) -> Response:
+        text = (await request.body()).decode("utf-8", "replace")
+        return JSONResponse({"key": lab.replays.give(text)})
+
+    app = Starlette(
+        routes=[
+            Route("/", file),
+            Route("/messages.schema.json", schemas),
+            Route("/page/{name:path}", file),
+            Route("/replay", give_replay, methods=["POST"]),
+            WebSocketRoute("/socket", open_pages.serve),
+        ]
+    )
+    return Access(app, door)
+
+
+class Pages:
+    """The open pages, at most MAX_PAGES."""
+
+    def __init__(self, lab: Lab, parts: Mapping[str, Part]) -> None:
+        self._lab, self._parts = lab, parts
+        self._count = 0
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Serve a page until it is gone."""
+        await socket.accept()
+        if self._count >= MAX_PAGES:
+            await socket.close(TOO_MANY, f"{MAX_PAGES} pages are open already: close one")
+            return
+        self._count += 1
+        try:
+            await Session(socket, self._lab, partial(do, parts=self._parts)).serve()
+        finally:
+            self._count -= 1
+
+
+def message_schemas(parts: Mapping[str, Part] = PARTS) -> dict[str, Any]:
+    """The JSON schemas of all messages."""
+    return {
+        "version": VERSION,
+        "asked": schema_of(Asked),
+        "error": schema_of(Refusal),
+        "parts": {name: part.schemas() for name, part in parts.items()},
+    }
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

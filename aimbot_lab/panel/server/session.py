@@ -7,26 +7,31 @@ page that leaves more than MAX_WAITING answers unread is cut off; it connects ag
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import failure_words
+from aimbot_lab.panel.server.loading import Feed, failure_words
 from aimbot_lab.panel.server.messages import (
     Asked,
+    Done,
     MessageError,
+    Nothing,
     Refusal,
     plain,
+    read_body,
     read_message,
+    schema_of,
     written,
 )
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
+
 
 MAX_WAITING = 200  # messages
 MAX_AT_WORK = 16  # requests of one page
@@ -158,3 +163,53 @@ class Session:
         except BaseException as error:
             LOG.exception("a request, or what went on for a page, failed")
             self.tell(part, "error", Refusal(failure_words(error)), reply=reply)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request of a page: the form of its body, who does it, and the form of the answer."""
+
+    form: type[Any]
+    do: Callable[[Session, Any], Awaitable[Any]]
+    answer: type[Any] = Done
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page, by the name that its messages and its page module bear."""
+
+    name: str
+    asks: Mapping[str, Ask]
+    tells: Mapping[str, type[Any]] = field(default_factory=dict)  # by kind, without being asked
+
+    def schemas(self) -> dict[str, Any]:
+        """The JSON schemas of its messages' bodies."""
+        return {
+            "asks": {kind: schema_of(ask.form) for kind, ask in self.asks.items()},
+            "answers": {kind: schema_of(ask.answer) for kind, ask in self.asks.items()},
+            "tells": {kind: schema_of(form) for kind, form in self.tells.items()},
+        }
+
+
+def leaving(name: str, *, forgets: bool = True) -> Ask:
+    """The request `leave` of the part `name`: all that goes on for it ends.
+
+    What it keeps for the page is forgotten unless it `forgets` nothing.
+    """
+
+    async def leave(session: Session, _: Nothing) -> Done:
+        session.leave(name)
+        if forgets:
+            session.state.pop(name, None)
+        return Done()
+
+    return Ask(Nothing, leave)
+
+
+async def do(session: Session, asked: Asked, parts: Mapping[str, Part]) -> Any:
+    """The answer of one of `parts` to a request. Raises LabError where it is refused."""
+    part = parts.get(asked.part)
+    ask = None if part is None else part.asks.get(asked.kind)
+    if ask is None:
+        raise MessageError(f"{asked.part}/{asked.kind}: this panel knows no such request")
+    return await ask.do(session, read_body(ask.form, asked.body))

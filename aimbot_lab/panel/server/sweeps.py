@@ -11,7 +11,7 @@ from aimbot_lab.tracking.data_folder import DataFolder
 
 if TYPE_CHECKING:
     from aimbot_lab.sweep.record import SweepRecord
-    from aimbot_lab.sweep.results.report import SweepReport, TrialReport
+    from aimbot_lab.sweep.report import SweepReport, TrialReport
 
 MAX_SWEEPS = 100
 OF_TRIALS = ("number", "state", "value", "lower", "upper", "at_least", "seconds", "reason")
@@ -43,7 +43,7 @@ class Sweeps:
     def report(self, name: str) -> dict[str, Any]:
         """A sweep as it stands. Raises LabError where there is none such, or it can't be read."""
         self._loader.need(*SWEEPS)
-        from aimbot_lab.sweep.results.report import report
+        from aimbot_lab.sweep.report import report
         from aimbot_lab.sweep.storage import storage_error
 
         try:
@@ -83,7 +83,7 @@ def changed_ms(path: Path) -> int:
 
 
 def _document(report: "SweepReport", parent_run: str | None) -> dict[str, Any]:
-    from aimbot_lab.sweep.results.report import verdict
+    from aimbot_lab.sweep.report import verdict
 
     trials = report.trials[-MAX_TRIALS:]
     keys = list(dict.fromkeys(key for trial in trials for key in trial.params))

@@ -7,8 +7,7 @@ from aimbot_lab.foundation.argument_checks import MisuseError
 from aimbot_lab.panel.server.games.game import Game
 from aimbot_lab.panel.server.games.real_time import Held, Paused, RealTime
 from aimbot_lab.panel.server.messages import Done
-from aimbot_lab.panel.server.part import Ask
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Session
 
 
 class PlayedGame(Protocol):

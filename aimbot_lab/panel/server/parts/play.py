@@ -34,10 +34,9 @@ from aimbot_lab.panel.server.games.game import (
 from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.games import game_asks, open_game
 from aimbot_lab.panel.server.runs.run_list import RunLine
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 from aimbot_lab.worlds.registry import type_of
 
 NAME = "play"

@@ -7,10 +7,9 @@ from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.loading import KERNELS, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
 from aimbot_lab.panel.server.replays import ReplayLine
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab

@@ -6,9 +6,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing, RunId
-from aimbot_lab.panel.server.part import Ask
 from aimbot_lab.panel.server.runs.run_list import RunLine
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Session
 
 AgentName = Annotated[str, Field(max_length=40, pattern=r"^(step-[0-9]+)?$")]
 

@@ -6,9 +6,8 @@ from pydantic.dataclasses import dataclass
 from aimbot_lab.panel.server.curricula import Choice
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Nothing
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.runs.trainings import Started
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 
 @dataclass(frozen=True, config=STRICT)

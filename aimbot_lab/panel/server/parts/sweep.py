@@ -5,11 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import in_thread
+from aimbot_lab.panel.server.loading import Feed, in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part, leaving
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 from aimbot_lab.panel.server.sweeps import SweepLine
 
 SECONDS = 2.0  # between two looks

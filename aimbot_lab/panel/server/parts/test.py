@@ -17,11 +17,10 @@ from aimbot_lab.panel.server.games.game import ROW, Frame, SceneGame
 from aimbot_lab.panel.server.games.real_time import RealTime
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, Nothing
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.games import game_asks, open_game
 from aimbot_lab.panel.server.result_words import ResultLine
-from aimbot_lab.panel.server.runs.saved_agents import keep_agent
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.runs.run_report import keep_agent
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 NAME = "test"
 Metres = Annotated[float, Field(ge=-1e4, le=1e4)]

@@ -10,11 +10,9 @@ from aimbot_lab.curriculum.weights import MixWeights
 from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.panel.server.loading import in_thread
 from aimbot_lab.panel.server.messages import STRICT, Done, RunId, plain
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfRun, Runs, listing
-from aimbot_lab.panel.server.runs.run_report import RunReport, report_feed
-from aimbot_lab.panel.server.runs.saved_agents import KeptAgent, keep_agent
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.runs.run_report import KeptAgent, RunReport, keep_agent, report_feed
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Annotated[int, Field(ge=1, le=5)]

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
 from aimbot_lab.foundation.named_code import require_allowed
-from aimbot_lab.panel.server.feed import Feed
 from aimbot_lab.panel.server.lab import Lab
-from aimbot_lab.panel.server.loading import AGENTS, STORE, failure_words, in_thread
+from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, failure_words, in_thread
 from aimbot_lab.panel.server.messages import Done
-from aimbot_lab.panel.server.part import Ask, Part, leaving
 from aimbot_lab.panel.server.parts.runs import OfAgent, Runs, listing
-from aimbot_lab.panel.server.session import Session
+from aimbot_lab.panel.server.session import Ask, Part, Session, leaving
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.watching.own_process import OwnProcess

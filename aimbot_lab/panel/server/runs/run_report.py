@@ -1,24 +1,31 @@
-"""What a run has come to, as its store tells it: outcome, lessons, cells, curves, commands."""
+"""What a run has come to: outcome, lessons, cells, curves, commands, agents saved on request."""
 
+import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
+from pydantic import dataclasses as checked
 
 from aimbot_lab.curriculum.forgetting_monitor import Regression
 from aimbot_lab.curriculum.reports import CellReport, LessonReport
 from aimbot_lab.foundation import metric_names as names
 from aimbot_lab.foundation.errors import LabError
-from aimbot_lab.panel.server.commands import SHORT, command
-from aimbot_lab.panel.server.documents import read_document
-from aimbot_lab.panel.server.feed import Feed
-from aimbot_lab.panel.server.loading import STORE, in_thread
+from aimbot_lab.panel.server.loading import AGENTS, STORE, Feed, in_thread
+from aimbot_lab.panel.server.messages import STRICT, read_document
+from aimbot_lab.tracking.data_folder import locate_data_folder
 
 if TYPE_CHECKING:
     from aimbot_lab.panel.server.lab import Lab
     from aimbot_lab.tracking.runs.run_summary import MetricPoint
+
+
+SHORT = 12  # letters of a run's id, of which a few would do
+
+LOOKS, PAUSE = 40, 0.25  # for the agent in the store, s between two of them
 
 MAX_POINTS = 240  # of a curve
 SECONDS = 5.0  # between two looks into the store
@@ -27,6 +34,70 @@ CURVES = (
     ("Win rate, training episodes", names.LEARNING_WIN_RATE),
     ("Reward of an episode, mean", names.EPISODE_RETURN),
 )
+
+
+def command(lab: "Lab", *words: str) -> str:
+    """A line that does `words` with the runs that the panel shows."""
+    return shlex.join(["aimbot-lab", *words, *_place(lab)])
+
+
+def _place(lab: "Lab") -> list[str]:
+    """The options without which another data folder, or another store, would be meant."""
+    try:
+        is_usual = locate_data_folder(None).root.resolve() == lab.data_folder.root.resolve()
+    except LabError:
+        is_usual = False
+    words = [] if is_usual else ["--data-dir", str(lab.data_folder.root)]
+    return [*words, *([] if lab.tracking_uri is None else ["--tracking-uri", lab.tracking_uri])]
+
+
+@checked.dataclass(frozen=True, config=STRICT)
+class KeptAgent:
+    """An agent that a run has saved, and how to use it."""
+
+    run: str
+    name: str  # among the agents of the run
+    step: int  # environment steps
+    lesson: int  # from 1
+    stored: bool  # whether it has reached the store; else it does so later
+    evaluate: str  # the command
+
+
+async def keep_agent(lab: "Lab", run_id: str) -> KeptAgent:
+    """Have a run save its present agent, and wait a while until others find it.
+
+    Raises ConfigurationError where it does not train or refuses, LabError where it is silent.
+    """
+    answer = await lab.live_run(run_id).ask({"kind": "keep_agent"})
+    name = str(answer["name"])
+    lab.run_list.note_saved(run_id, name)
+    lab.run_list.ask_store_again()
+    stored = False
+    for _ in range(LOOKS):
+        stored = await in_thread(_is_stored, lab, run_id, name)
+        if stored:
+            break
+        await asyncio.sleep(PAUSE)
+    words = "evaluate", run_id[:SHORT], "--agent", name
+    return KeptAgent(
+        run=run_id,
+        name=name,
+        step=answer["step"],
+        lesson=answer["lesson"],
+        stored=stored,
+        evaluate=command(lab, *words),
+    )
+
+
+def _is_stored(lab: "Lab", run_id: str, name: str) -> bool:
+    lab.loader.need(*STORE, *AGENTS)
+    from aimbot_lab.experiment.runs.agents import fetch_agent_files
+
+    try:
+        fetch_agent_files(run_id, name, data_folder=lab.data_folder, uri=lab.tracking_uri)
+    except LabError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

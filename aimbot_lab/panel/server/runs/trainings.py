@@ -17,8 +17,8 @@ import psutil
 from pydantic import TypeAdapter
 
 from aimbot_lab.foundation.errors import ConfigurationError, LabError
-from aimbot_lab.panel.server.documents import read_document
 from aimbot_lab.panel.server.loading import STORE, Loader
+from aimbot_lab.panel.server.messages import read_document
 from aimbot_lab.tracking.data_folder import DataFolder
 from aimbot_lab.tracking.durable import exclusive, put_file
 from aimbot_lab.tracking.runs.run_folder import living_folders

@@ -1,18 +1,20 @@
 """A sweep as people and programs read it: its trials, the best, and the confirmation."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
+from aimbot_lab.foundation.errors import ConfigurationError
 from aimbot_lab.foundation.statistics.intervals import wilson
-from aimbot_lab.sweep.presence import is_worked_at
+from aimbot_lab.sweep.gains import found_share, gain_over, mean_interval
 from aimbot_lab.sweep.record import SweepRecord, Unconfirmed, counted, ranked
-from aimbot_lab.sweep.results.gains import gain_over, mean_interval
-from aimbot_lab.sweep.search.schedules import SEARCH_TRIAL, Candidate
-from aimbot_lab.sweep.search.space import default_params
+from aimbot_lab.sweep.schedules import SEARCH_TRIAL, Candidate
+from aimbot_lab.sweep.space import default_params
+from aimbot_lab.sweep.storage import is_worked_at
 from aimbot_lab.sweep.trial import MEAN, score_key
 from aimbot_lab.sweep.trial_queue import DEATHS, LEASE, REASON
 from aimbot_lab.sweep.trial_runs import RUN
@@ -24,6 +26,9 @@ STATES = {
     TrialState.RUNNING: "running",
     TrialState.WAITING: "waiting",
 }
+
+MIN_SEEDS = 8
+FACTORS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)  # of the steps
 
 
 @dataclass(frozen=True)
@@ -288,3 +293,86 @@ def _best(
         return found[0].number
     best = ranked(record.config, trials)
     return best[0].number if best else None
+
+
+class Pace:
+    """How fast the trials of one stage end, measured from their first progress here on.
+
+    What comes before it (workers that start, kernels that are compiled) comes once and says nothing
+    about the speed. `clock` gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began, self._first = clock(), float("inf")
+
+    def seconds_left(
+        self, now: SweepReport, at_work: Mapping[tuple[str, int], float]
+    ) -> float | None:
+        """Until the last trial of the stage ends, at the speed so far."""
+        confirming = now.status == "confirming"
+        stage = "confirm" if confirming else "search"
+        done = now.confirm_ended if confirming else now.ended
+        total = now.to_confirm if confirming else now.total
+        share = done + sum(share for (where, _), share in at_work.items() if where == stage)
+        moment = self._clock()
+        if share <= self._first:
+            self._began, self._first = moment, share
+            return None
+        # A trial that has just ended may still be at work.
+        return max(total - share, 0.0) * (moment - self._began) / (share - self._first)
+
+
+def search_cost(record: SweepRecord, *, left: int) -> str:
+    """How many trainings a search takes at most, and what comes after it."""
+    config = record.config
+    text = f"{left} trials of {config.seeds} trainings each"
+    if config.measure.trains:
+        steps = left * config.seeds * record.base.config.train.total_steps
+        text += f", {steps:,} steps at most"
+    if not config.confirm.best:
+        return text
+    count = config.confirm.best + 1 + len(config.confirm.also)
+    fresh = f"up to {count} sets of values on {config.confirm.seeds} fresh seeds"
+    return f"{text}; then {fresh} to confirm the best"
+
+
+def confirmation_cost(record: SweepRecord, now: SweepReport, *, workers: int) -> str:
+    """How many trainings the confirmation takes, and about how long by those of the search."""
+    left = now.to_confirm - now.confirm_ended
+    seeds = record.config.confirm.seeds
+    text = f"confirming: {left} sets of values on {seeds} fresh seeds, {left * seeds} trainings"
+    done = [trial for trial in now.trials if trial.state == "done"]
+    each = [score["seconds"] for trial in done for score in trial.trainings]
+    if not each:
+        return text
+    minutes = left * seeds * sum(each) / len(each) / min(workers, left or 1) / 60.0
+    return f"{text}, about {minutes:.0f} min" if minutes >= 1 else f"{text}, under a minute"
+
+
+def power(record: SweepRecord) -> Mapping[float, float]:
+    """How often a confirmation like this one finds values that take so many times the steps.
+
+    Simulated with planted differences from the steps that the defaults took on fresh seeds; the
+    share at 1 is that of false findings. Raises ConfigurationError where these are missing.
+    """
+    if not record.config.measure.counts_steps:
+        raise ConfigurationError(f"sweep {record.name!r} does not count steps_to_goal")
+    now = report(record)
+    defaults = next((one for one in now.confirmed if one.is_default), None)
+    if defaults is None or len(defaults.trainings) < MIN_SEEDS:
+        raise ConfigurationError(
+            f"sweep {record.name!r} has not confirmed the defaults on {MIN_SEEDS} seeds or more, "
+            "too few to simulate with"
+        )
+    steps = [float(score["value"]) for score in defaults.trainings]
+    return {
+        factor: found_share(
+            steps,
+            factor,
+            seeds=record.config.confirm.seeds,
+            comparisons=now.to_confirm - 1,
+            limit=float(record.base.config.train.total_steps),
+        )
+        for factor in FACTORS
+    }

@@ -1,1 +1,0 @@
-"""What a sweep found: its report, note, charts, best values, gains and power."""

@@ -1,1 +1,0 @@
-"""What is searched and how: the space, suggestions, pruning, and the measures of a trial."""
